@@ -5,6 +5,7 @@ import { usePreferencesOf } from './lib/preferences.ts';
 import { makeQueryClient } from './lib/query.ts';
 import { tellPublicUrl } from './lib/origin.ts';
 import { useFreshStart, useSession } from './lib/session.ts';
+import { TranslationProvider } from './lib/translation.tsx';
 import { SetupNeeded } from './pages/setup/SetupNeeded.tsx';
 import { Routes } from './Routes.tsx';
 import { ConfirmProvider } from './shell/ConfirmProvider.tsx';
@@ -18,12 +19,14 @@ const client = makeQueryClient();
 export function App() {
   return (
     <QueryClientProvider client={client}>
-      <ConfirmProvider>
-        <ErrorBoundary>
-          <Gate />
-        </ErrorBoundary>
-      </ConfirmProvider>
-      <Toasts />
+      <TranslationProvider>
+        <ConfirmProvider>
+          <ErrorBoundary>
+            <Gate />
+          </ErrorBoundary>
+        </ConfirmProvider>
+        <Toasts />
+      </TranslationProvider>
     </QueryClientProvider>
   );
 }

@@ -1,5 +1,5 @@
 import { useState, type KeyboardEvent } from 'react';
-import { useTranslation } from 'react-i18next';
+import { useTranslation } from '../lib/translation.tsx';
 import { signedTicks, useWidth } from './size.ts';
 import { ChartTooltip, nextIndex, type Bar, type Series } from './StackedBars.tsx';
 

@@ -1,6 +1,6 @@
 import { memo, useState, type KeyboardEvent, type MouseEvent } from 'react';
-import { useTranslation } from 'react-i18next';
 import { classes } from '../lib/classes.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { axisTicks, useWidth } from './size.ts';
 
 export interface Series {

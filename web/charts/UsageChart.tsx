@@ -1,6 +1,6 @@
 import { useState, type ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import { classes } from '../lib/classes.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { Segments } from '../ui/Segments.tsx';
 import { Table, type Column } from '../ui/Table.tsx';
 import { Lines } from './Lines.tsx';

@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import { useTitle } from '../lib/title.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { LinkButton } from '../ui/Button.tsx';
 import { Empty } from '../ui/States.tsx';
 

@@ -1,4 +1,3 @@
-import { useTranslation } from 'react-i18next';
 import ChevronsUpDown from 'lucide-react/icons/chevrons-up-down';
 import LogOut from 'lucide-react/icons/log-out';
 import Moon from 'lucide-react/icons/moon';
@@ -8,6 +7,7 @@ import { useLocation } from 'wouter';
 import { useApi } from '../lib/api.ts';
 import { signOut, useUser } from '../lib/session.ts';
 import { useTheme } from '../lib/theme.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { Menu } from '../ui/Menu.tsx';
 import { Money } from '../ui/Money.tsx';
 

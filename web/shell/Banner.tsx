@@ -1,10 +1,10 @@
-import { useTranslation } from 'react-i18next';
 import type { ReactNode } from 'react';
 import TriangleAlert from 'lucide-react/icons/triangle-alert';
 import type { Overview } from '../../src/console/contract.ts';
 import { useApi } from '../lib/api.ts';
 import { classes } from '../lib/classes.ts';
 import { formatUsd } from '../lib/money.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { LinkButton } from '../ui/Button.tsx';
 
 const FRESH_MS = 15_000;

@@ -1,8 +1,8 @@
 import { useState, type ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import { ApiError, call } from '../lib/api.ts';
 import { ConfirmedContext, type Confirmed } from '../lib/confirm.ts';
 import { signOut, useSession } from '../lib/session.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { Button } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { TextField } from '../ui/Field.tsx';

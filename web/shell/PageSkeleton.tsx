@@ -1,4 +1,4 @@
-import { useTranslation } from 'react-i18next';
+import { useTranslation } from '../lib/translation.tsx';
 import { Skeleton, SkeletonRows } from '../ui/States.tsx';
 
 /** The shape of a page, while its code is on the way. */

@@ -1,7 +1,6 @@
 import { Command } from 'cmdk';
 import type { ReactNode } from 'react';
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import Languages from 'lucide-react/icons/languages';
 import Layers from 'lucide-react/icons/layers';
 import LogOut from 'lucide-react/icons/log-out';
@@ -13,6 +12,7 @@ import { chooseLanguage, LANGUAGES, type Language } from '../lib/i18n.ts';
 import { findOptions } from '../lib/options.ts';
 import { signOut, useUser } from '../lib/session.ts';
 import { useTheme } from '../lib/theme.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { ACCOUNT_NAV, ADMIN_NAV } from './navigation.ts';
 

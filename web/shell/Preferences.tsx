@@ -1,8 +1,8 @@
-import { useTranslation } from 'react-i18next';
 import Moon from 'lucide-react/icons/moon';
 import Sun from 'lucide-react/icons/sun';
 import { chooseLanguage } from '../lib/i18n.ts';
 import { useTheme } from '../lib/theme.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { IconButton } from '../ui/Button.tsx';
 
 export function ThemeButton() {

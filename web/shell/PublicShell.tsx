@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import { useSession } from '../lib/session.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { LinkButton } from '../ui/Button.tsx';
+import { Link } from '../ui/Link.tsx';
 import { Logo } from '../ui/Logo.tsx';
 import { LanguageButton, ThemeButton } from './Preferences.tsx';
 

@@ -1,5 +1,4 @@
 import { useEffect, useRef, useState, type ReactNode, type RefObject } from 'react';
-import { useTranslation } from 'react-i18next';
 import MenuIcon from 'lucide-react/icons/menu';
 import Search from 'lucide-react/icons/search';
 import { useLocation } from 'wouter';
@@ -7,6 +6,7 @@ import { IconButton } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { Logo } from '../ui/Logo.tsx';
 import { useSite } from '../lib/session.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { Banner } from './Banner.tsx';
 import { ACCOUNT_NAV, ADMIN_NAV } from './navigation.ts';
 import { openPalette } from './palette.ts';

@@ -1,10 +1,11 @@
-import { useTranslation } from 'react-i18next';
 import ArrowLeft from 'lucide-react/icons/arrow-left';
 import Search from 'lucide-react/icons/search';
 import ShieldCheck from 'lucide-react/icons/shield-check';
-import { Link, useLocation } from 'wouter';
+import { useLocation } from 'wouter';
 import { classes } from '../lib/classes.ts';
 import { useSite, useUser } from '../lib/session.ts';
+import { useTranslation } from '../lib/translation.tsx';
+import { Link } from '../ui/Link.tsx';
 import { Logo } from '../ui/Logo.tsx';
 import { AccountMenu } from './AccountMenu.tsx';
 import { isCurrent, type NavGroup } from './navigation.ts';

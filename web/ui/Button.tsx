@@ -1,7 +1,7 @@
 import type { ComponentProps, ReactNode } from 'react';
-import { Link } from 'wouter';
 import LoaderCircle from 'lucide-react/icons/loader-circle';
 import { classes } from '../lib/classes.ts';
+import { Link } from './Link.tsx';
 
 export type ButtonKind = 'primary' | 'plain' | 'ghost' | 'danger';
 

@@ -1,8 +1,8 @@
 import { useId, useState, type KeyboardEvent, type ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import ChevronDown from 'lucide-react/icons/chevron-down';
 import { classes } from '../lib/classes.ts';
 import { findOptions, type Option } from '../lib/options.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { Field, Input, SelectField, type FieldIds } from './Field.tsx';
 
 interface PickerProps {

@@ -1,8 +1,8 @@
-import { useTranslation } from 'react-i18next';
 import Check from 'lucide-react/icons/check';
 import CopyIcon from 'lucide-react/icons/copy';
 import { classes } from '../lib/classes.ts';
 import { useCopy } from '../lib/clipboard.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { Button, IconButton, type ButtonKind } from './Button.tsx';
 
 interface CopyProps {

@@ -1,7 +1,7 @@
 import { createContext, useEffect, useId, useRef, useState, type ReactNode } from 'react';
 import X from 'lucide-react/icons/x';
-import { useTranslation } from 'react-i18next';
 import { classes } from '../lib/classes.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { IconButton } from './Button.tsx';
 
 interface DialogProps {

@@ -1,7 +1,7 @@
 import { Children, isValidElement, type ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import ReactMarkdown, { type Components } from 'react-markdown';
 import remarkGfm from 'remark-gfm';
+import { useTranslation } from '../lib/translation.tsx';
 import { Code } from './Code.tsx';
 
 const PLUGINS = [remarkGfm];

@@ -1,9 +1,9 @@
 import { createContext, useContext } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { Usd } from '../../src/console/contract.ts';
 import { classes } from '../lib/classes.ts';
 import { convert, formatExactUsd, formatUsd, shownPlaces, shownUsd, usdParts } from '../lib/money.ts';
 import { useSite } from '../lib/session.ts';
+import { useTranslation } from '../lib/translation.tsx';
 
 interface MoneyProps {
   readonly usd: Usd;

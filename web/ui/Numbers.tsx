@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import { formatCompact, formatCount, formatDuration } from '../lib/numbers.ts';
+import { useTranslation } from '../lib/translation.tsx';
 
 export function Count({ value }: { value: number }) {
   const { i18n } = useTranslation();

@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { useTranslation } from 'react-i18next';
 import RotateCw from 'lucide-react/icons/rotate-cw';
 import type { ApiError } from '../lib/api.ts';
 import { classes } from '../lib/classes.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { Button } from './Button.tsx';
 
 interface LoadedProps<Data> {

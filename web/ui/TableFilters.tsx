@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import { classes } from '../lib/classes.ts';
 import { MOST_SEARCHED, type TableState } from '../lib/table.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { Button } from './Button.tsx';
 import { Picker } from './Combobox.tsx';
 import { TextField } from './Field.tsx';

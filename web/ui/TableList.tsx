@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { SearchedPage } from '../../src/console/contract.ts';
 import type { ListState } from '../lib/table.ts';
 import { formatTime } from '../lib/time.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { Button } from './Button.tsx';
 import { Pager } from './Pager.tsx';
 import { Empty, ErrorState, SkeletonRows } from './States.tsx';

@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import { useNow } from '../lib/now.ts';
 import { formatRelative, formatTime, utcText, type TimeStyle } from '../lib/time.ts';
+import { useTranslation } from '../lib/translation.tsx';
 
 /** Local time, with UTC on hover. */
 export function Time({ at, style = 'short' }: { at: number; style?: TimeStyle | 'relative' }) {

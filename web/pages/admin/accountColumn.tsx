@@ -1,9 +1,9 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import { useApi } from '../../lib/api.ts';
 import type { TableState } from '../../lib/table.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Nothing } from '../../ui/Numbers.tsx';
 import type { Column } from '../../ui/Table.tsx';
 

@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import { useSession, useSite } from '../../lib/session.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Contact } from '../../ui/Contact.tsx';
+import { Link } from '../../ui/Link.tsx';
 
 /** Where the server sends mail, the way to a link; otherwise the operator makes it, so the page says whom to ask. */
 export function ForgotPassword() {

@@ -1,5 +1,5 @@
 import type { ChangeEvent } from 'react';
-import { useTranslation } from 'react-i18next';
+import { useTranslation } from '../../lib/translation.tsx';
 import { TextField } from '../../ui/Field.tsx';
 
 interface PasswordFieldProps {

@@ -1,11 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { PasswordResetState } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, type ApiError } from '../../lib/api.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { useSite } from '../../lib/session.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Splash } from '../../shell/Splash.tsx';
 import { Button, LinkButton } from '../../ui/Button.tsx';
 import { Contact } from '../../ui/Contact.tsx';

@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import { callAuth } from '../../lib/api.ts';
 import { useAction } from '../../lib/action.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Check, TextField } from '../../ui/Field.tsx';
 import { FormError } from '../../ui/States.tsx';

@@ -1,15 +1,15 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import { useQueryClient } from '@tanstack/react-query';
 import KeyRound from 'lucide-react/icons/key-round';
-import { Link } from 'wouter';
 import { callAuth } from '../../lib/api.ts';
 import { useAction } from '../../lib/action.ts';
 import { passkeysMissing } from '../../lib/passkey.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { useSession } from '../../lib/session.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Check, TextField } from '../../ui/Field.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';
 import { ForgotPassword } from './ForgotPassword.tsx';

@@ -1,15 +1,15 @@
-import { useTranslation } from 'react-i18next';
 import { useQueryClient } from '@tanstack/react-query';
-import { Link } from 'wouter';
 import type { SignUpMode } from '../../../src/console/contract.ts';
 import { callAuth } from '../../lib/api.ts';
 import { useAction } from '../../lib/action.ts';
 import { useForm } from '../../lib/form.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { useSession } from '../../lib/session.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button, LinkButton } from '../../ui/Button.tsx';
 import { Contact } from '../../ui/Contact.tsx';
 import { TextField } from '../../ui/Field.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';
 import { NewPasswordField } from './PasswordField.tsx';

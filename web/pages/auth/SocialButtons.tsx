@@ -1,8 +1,8 @@
-import { useTranslation } from 'react-i18next';
 import type { SocialProvider } from '../../../src/console/contract.ts';
 import { callAuth } from '../../lib/api.ts';
 import { useAction } from '../../lib/action.ts';
 import { nextPath } from '../../lib/nextPath.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { FormError } from '../../ui/States.tsx';
 

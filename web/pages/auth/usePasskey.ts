@@ -1,11 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser';
 import { useAction } from '../../lib/action.ts';
 import { ApiError, callAuth } from '../../lib/api.ts';
 import { askForPasskey, canOfferInField, PasskeyCancelled, type AskOptions } from '../../lib/passkey.ts';
 import { refreshSession } from '../../lib/query.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 /** A challenge is valid for five minutes; a page that stays open longer requests another. */
 const RENEW_MS = 4 * 60_000;

@@ -1,9 +1,9 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { CardPayments } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { formatUsd } from '../../lib/money.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Check } from '../../ui/Field.tsx';

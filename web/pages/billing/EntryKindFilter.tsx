@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import type { Entry } from '../../../src/console/contract.ts';
 import type { TableState } from '../../lib/table.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { TableFilter } from '../../ui/TableFilters.tsx';
 
 interface EntryKindFilterProps {

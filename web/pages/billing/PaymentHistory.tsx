@@ -1,10 +1,10 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
 import type { PaymentItem } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
 import { formatUsd } from '../../lib/money.ts';
 import { usePages } from '../../lib/pages.ts';
 import { NEWEST_FIRST, useTable, type TableState } from '../../lib/table.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Money } from '../../ui/Money.tsx';

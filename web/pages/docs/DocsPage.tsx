@@ -1,12 +1,13 @@
 import { lazy, Suspense } from 'react';
-import { useTranslation } from 'react-i18next';
-import { Link, useLocation, useParams } from 'wouter';
+import { useLocation, useParams } from 'wouter';
 import { guides } from 'virtual:guides';
 import { classes } from '../../lib/classes.ts';
 import { useTitle } from '../../lib/title.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { SelectField } from '../../ui/Field.tsx';
 import { Reference } from './Reference.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Skeleton } from '../../ui/States.tsx';
 
 /** It renders Markdown, which the reference does not need. */

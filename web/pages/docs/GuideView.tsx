@@ -1,10 +1,10 @@
 import { useEffect, useRef } from 'react';
 import { useQuery } from '@tanstack/react-query';
-import { useTranslation } from 'react-i18next';
 import { guides, type Guide } from 'virtual:guides';
 import MarkdownRendered from '../../ui/MarkdownRendered.tsx';
 import { Empty, Skeleton } from '../../ui/States.tsx';
 import { publicOrigin } from '../../lib/origin.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 /** As written in the files; readers see the address of the server they are on. */
 const WRITTEN_ORIGIN = 'http://127.0.0.1:8700';

@@ -1,4 +1,4 @@
-import { useTranslation } from 'react-i18next';
+import { useTranslation } from '../../lib/translation.tsx';
 import { limitsOf, resolve, typeName, type ApiDocument, type Reference, type Schema } from './openapi.ts';
 
 interface Row {

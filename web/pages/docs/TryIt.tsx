@@ -1,8 +1,8 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import Play from 'lucide-react/icons/play';
 import { useFreshToken } from '../../lib/freshToken.ts';
 import { formatDuration } from '../../lib/numbers.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Badge } from '../../ui/Badge.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Code } from '../../ui/Code.tsx';

@@ -1,5 +1,4 @@
 import { useState, type ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import { useLocation } from 'wouter';
 import Pencil from 'lucide-react/icons/pencil';
 import Receipt from 'lucide-react/icons/receipt';
@@ -7,6 +6,7 @@ import Repeat from 'lucide-react/icons/repeat';
 import Trash from 'lucide-react/icons/trash-2';
 import type { ImageItem } from '../../../src/console/contract.ts';
 import { formatBytes } from '../../lib/numbers.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button, LinkButton } from '../../ui/Button.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { toast } from '../../ui/Toast.tsx';

@@ -1,11 +1,11 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { ImageItem } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
 import { useToday } from '../../lib/now.ts';
 import { formatBytes } from '../../lib/numbers.ts';
 import { usePages } from '../../lib/pages.ts';
 import { useSearchState } from '../../lib/search.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button, LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Pager } from '../../ui/Pager.tsx';

@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import type { ImageItem } from '../../../src/console/contract.ts';
 import { classes } from '../../lib/classes.ts';
 import { formatBytes } from '../../lib/numbers.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 interface PictureGridProps {
   readonly images: readonly ImageItem[];

@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import KeyRound from 'lucide-react/icons/key-round';
 import type { TokenInfo } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
@@ -7,6 +6,7 @@ import { call, useApi } from '../../lib/api.ts';
 import { freshToken } from '../../lib/freshToken.ts';
 import { useNow } from '../../lib/now.ts';
 import { formatRelative } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Empty, FormError, Loaded, Skeleton } from '../../ui/States.tsx';

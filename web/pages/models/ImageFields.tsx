@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import type { ImageAbilityList } from '../../../src/console/contract.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 const LISTED = ['quality', 'background', 'output_format', 'moderation', 'style'] as const;
 const TAKEN = ['output_compression', 'seed', 'negative_prompt', 'mask'] as const;

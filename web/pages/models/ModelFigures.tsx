@@ -1,9 +1,9 @@
-import { useTranslation } from 'react-i18next';
 import type { ModelItem, OfferFigures } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
 import { formatShare, formatSpeed } from '../../lib/numbers.ts';
 import { useSite } from '../../lib/session.ts';
 import { formatUtcDay } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Price } from '../../ui/Money.tsx';

@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import type { ModelList } from '../../../src/console/contract.ts';
 import type { SearchState } from '../../lib/search.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
 

@@ -1,7 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
-import { Link, useLocation } from 'wouter';
+import { useLocation } from 'wouter';
 import type { ModelItem, OtherPrice } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
 import { pathParts } from '../../lib/search.ts';
@@ -10,6 +9,7 @@ import { Card, Page } from '../../ui/Card.tsx';
 import { Code } from '../../ui/Code.tsx';
 import { CopyText } from '../../ui/Copy.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Price } from '../../ui/Money.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { curlCommand } from '../requests/curl.ts';
@@ -20,6 +20,7 @@ import { ModelPriceCell } from './ModelPrice.tsx';
 import { ModelUse } from './ModelUse.tsx';
 import { tryHref } from './ModelsPage.tsx';
 import { publicOrigin } from '../../lib/origin.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 export default function ModelPage() {
   const { t } = useTranslation();

@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import type { ModelItem } from '../../../src/console/contract.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Price } from '../../ui/Money.tsx';
 import { Nothing } from '../../ui/Numbers.tsx';
 

@@ -1,12 +1,12 @@
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { daysBetween } from '../../charts/usageBars.ts';
 import { Sparkline } from '../../charts/Sparkline.tsx';
 import { useApi } from '../../lib/api.ts';
 import { approximate, formatUsd } from '../../lib/money.ts';
 import { hrefWith } from '../../lib/search.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Loaded, Skeleton } from '../../ui/States.tsx';
 
 /** How much this account used the model lately, as a line of requests per day. */

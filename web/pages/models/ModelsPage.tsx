@@ -1,10 +1,10 @@
 import { useDeferredValue, useMemo } from 'react';
-import { useTranslation } from 'react-i18next';
 import { useLocation } from 'wouter';
 import type { ModelItem, ModelList } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
 import { useSearchState, type SearchState } from '../../lib/search.ts';
 import { useShownRows } from '../../lib/shown.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { ShowMore } from '../../ui/Pager.tsx';

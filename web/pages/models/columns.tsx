@@ -1,9 +1,9 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
-import { Link } from 'wouter';
 import type { EndpointItem, ModelItem } from '../../../src/console/contract.ts';
 import { Badge, Dot } from '../../ui/Badge.tsx';
 import { CopyText } from '../../ui/Copy.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Compact, Nothing } from '../../ui/Numbers.tsx';
 import type { Column } from '../../ui/Table.tsx';
 import { pricesDiffer, type ModelGroup } from './group.ts';

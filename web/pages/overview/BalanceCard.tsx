@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { Overview } from '../../../src/console/contract.ts';
 import { approximate, formatUsd } from '../../lib/money.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { Count } from '../../ui/Numbers.tsx';
 import { Meter } from '../../ui/Meter.tsx';

@@ -1,9 +1,9 @@
-import { useTranslation } from 'react-i18next';
 import type { Overview } from '../../../src/console/contract.ts';
 import { BalanceLine } from '../../charts/BalanceLine.tsx';
 import { approximate } from '../../lib/money.ts';
 import { useNow } from '../../lib/now.ts';
 import { formatDate } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 const DAY_MS = 86_400_000;
 

@@ -1,11 +1,11 @@
-import { useTranslation } from 'react-i18next';
 import ArrowRight from 'lucide-react/icons/arrow-right';
 import Check from 'lucide-react/icons/check';
-import { Link } from 'wouter';
 import type { Overview } from '../../../src/console/contract.ts';
 import { classes } from '../../lib/classes.ts';
 import { approximate, formatUsd } from '../../lib/money.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
+import { Link } from '../../ui/Link.tsx';
 
 /** A new account: what to do, in order. */
 export function FirstSteps({ overview }: { overview: Overview }) {

@@ -1,10 +1,10 @@
-import { useTranslation } from 'react-i18next';
 import { useState } from 'react';
-import { Link } from 'wouter';
 import type { Overview } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Empty, Loaded, Skeleton, SkeletonRows } from '../../ui/States.tsx';
 import { Table } from '../../ui/Table.tsx';
 import { requestColumns } from '../requests/columns.tsx';

@@ -1,4 +1,3 @@
-import { useTranslation } from 'react-i18next';
 import { useLocation } from 'wouter';
 import type { UsageChartRow } from '../../../src/console/contract.ts';
 import { daysBetween, usageBars } from '../../charts/usageBars.ts';
@@ -7,6 +6,7 @@ import { approximate, formatUsd, formatUsdTick } from '../../lib/money.ts';
 import { hrefWith } from '../../lib/search.ts';
 import { useToday } from '../../lib/now.ts';
 import { formatUtcDay, shiftDay } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Empty } from '../../ui/States.tsx';
 

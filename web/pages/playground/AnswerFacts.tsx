@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { PlaygroundReceipt } from '../../../src/console/contract.ts';
 import { formatCount, formatDuration } from '../../lib/numbers.ts';
+import { useTranslation } from '../../lib/translation.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Money } from '../../ui/Money.tsx';
 
 /** What an answer cost and how fast it was, in one quiet line. */

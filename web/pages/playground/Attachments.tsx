@@ -1,10 +1,10 @@
 import { useRef, useState, type ClipboardEvent, type DragEvent } from 'react';
-import { useTranslation } from 'react-i18next';
 import FileText from 'lucide-react/icons/file-text';
 import Paperclip from 'lucide-react/icons/paperclip';
 import X from 'lucide-react/icons/x';
 import { classes } from '../../lib/classes.ts';
 import { formatBytes } from '../../lib/numbers.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { IconButton } from '../../ui/Button.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import {

@@ -1,5 +1,4 @@
 import { useRef, useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import Download from 'lucide-react/icons/download';
 import Link2 from 'lucide-react/icons/link-2';
 import Pencil from 'lucide-react/icons/pencil';
@@ -7,6 +6,7 @@ import Trash2 from 'lucide-react/icons/trash-2';
 import { useCopy } from '../../lib/clipboard.ts';
 import { saveFile } from '../../lib/download.ts';
 import { publicOrigin } from '../../lib/origin.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { AskDialog } from '../../ui/AskDialog.tsx';
 import { Button, IconButton } from '../../ui/Button.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';

@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import { Code } from '../../ui/Code.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { Tabs } from '../../ui/Tabs.tsx';
@@ -7,6 +6,7 @@ import { bodyOf, type Turn } from './conversation.ts';
 import { asCode, DIALECTS, type Dialect } from './asCode.ts';
 import type { Recipe } from './recipe.ts';
 import { publicOrigin } from '../../lib/origin.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 const NAMES = Object.keys(DIALECTS) as Dialect[];
 

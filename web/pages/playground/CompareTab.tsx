@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import Plus from 'lucide-react/icons/plus';
 import type { ModelItem } from '../../../src/console/contract.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Composer } from './Composer.tsx';
 import { ComparedModel } from './ComparedModel.tsx';

@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import X from 'lucide-react/icons/x';
 import type { ModelItem } from '../../../src/console/contract.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { IconButton } from '../../ui/Button.tsx';
 import { ModelPicker } from './ModelPicker.tsx';
 import { ParameterFields } from './ParameterFields.tsx';

@@ -1,9 +1,9 @@
 import { useState, type KeyboardEvent, type ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import ArrowUp from 'lucide-react/icons/arrow-up';
 import Square from 'lucide-react/icons/square';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { classes } from '../../lib/classes.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { AttachButton, AttachHint, AttachmentList, useAttach } from './Attachments.tsx';
 import { attachedOf, NOTHING_ATTACHED, usePending, type Attached } from './attachments.ts';

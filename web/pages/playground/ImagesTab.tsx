@@ -1,9 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { refreshReads } from '../../lib/query.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { ImageCompare } from './images/ImageCompare.tsx';
 import { CHANGED_BY_IMAGES, onRunEnded } from './images/imageRuns.ts';

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { PlaygroundQuote } from '../../../src/console/contract.ts';
 import { call } from '../../lib/api.ts';
 import { formatExactUsd } from '../../lib/money.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 /** Long enough not to ask for every letter. */
 const PAUSE_MS = 400;

@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import type { ModelItem } from '../../../src/console/contract.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
 import { choiceOf } from './recipe.ts';
 

@@ -1,4 +1,4 @@
-import { useTranslation } from 'react-i18next';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Field, Textarea, TextField } from '../../ui/Field.tsx';
 import type { Draft } from './recipe.ts';
 

@@ -1,8 +1,8 @@
-import { useTranslation } from 'react-i18next';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';
 import { useTitle } from '../../lib/title.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { Tabs } from '../../ui/Tabs.tsx';
 import { ChatTab } from './ChatTab.tsx';

@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import questions from '../../../docs/guide/questions.json' with { type: 'json' };
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 
 /** What the model of the guides answers well; a phone has room for half of it. */

@@ -1,11 +1,11 @@
 import { lazy, Suspense, useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import Pencil from 'lucide-react/icons/pencil';
 import RefreshCw from 'lucide-react/icons/refresh-cw';
-import { Link } from 'wouter';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button, IconButton } from '../../ui/Button.tsx';
 import { CopyIconButton } from '../../ui/Copy.tsx';
 import { Textarea } from '../../ui/Field.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Markdown } from '../../ui/Markdown.tsx';
 import type { Turn } from './conversation.ts';
 import { AnswerFacts } from './AnswerFacts.tsx';

@@ -1,5 +1,5 @@
 import { useEffect } from 'react';
-import { useTranslation } from 'react-i18next';
+import { useTranslation } from '../../lib/translation.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { chatFromFragment, isChatFragment } from './sharedChat.ts';
 import type { KeptChats } from './useKeptChats.ts';

@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
 import type { EndpointItem, ModelItem, ModelList } from '../../../src/console/contract.ts';
 import { useShownRows } from '../../lib/shown.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { CopyText } from '../../ui/Copy.tsx';
 import { Dot } from '../../ui/Badge.tsx';

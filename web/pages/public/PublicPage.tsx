@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import { useApi } from '../../lib/api.ts';
 import { useSession } from '../../lib/session.ts';
 import { useTitle } from '../../lib/title.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Loaded, SkeletonRows } from '../../ui/States.tsx';

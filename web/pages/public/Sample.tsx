@@ -1,4 +1,3 @@
-import { useTranslation } from 'react-i18next';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { addUsd } from '../../lib/money.ts';
 import { formatCount } from '../../lib/numbers.ts';
@@ -6,6 +5,7 @@ import { Code } from '../../ui/Code.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { publicOrigin } from '../../lib/origin.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 const INPUT = 1204;
 const OUTPUT = 386;

@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import type { EndpointItem } from '../../../src/console/contract.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Dot } from '../../ui/Badge.tsx';
 
 /** One sentence on the health of everything; an endpoint that was never configured is not an outage. */

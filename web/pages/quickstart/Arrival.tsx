@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import CircleCheck from 'lucide-react/icons/circle-check';
-import { Link } from 'wouter';
 import type { Quickstart } from '../../../src/console/contract.ts';
+import { useTranslation } from '../../lib/translation.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Mark } from '../../ui/Logo.tsx';
 import { Time } from '../../ui/Time.tsx';
 

@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { Quickstart } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
 import { useFreshToken } from '../../lib/freshToken.ts';
@@ -15,6 +14,7 @@ import { useCreateToken } from '../key/useCreateToken.ts';
 import { Arrival } from './Arrival.tsx';
 import { CLIENTS, snippets, type Client } from './snippets.ts';
 import { publicOrigin } from '../../lib/origin.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 const WAIT_MS = 2000;
 const CLIENT_IDS = Object.keys(CLIENTS) as [Client, ...Client[]];

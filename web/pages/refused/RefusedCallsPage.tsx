@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import { usePages } from '../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../lib/table.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Page } from '../../ui/Card.tsx';
 import { refusedColumns } from './columns.tsx';
 import { ownLink } from './reason.ts';

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { RefusedCallItem, RefusedCallPage } from '../../../src/console/contract.ts';
 import type { TableState } from '../../lib/table.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Empty } from '../../ui/States.tsx';
 import type { Column } from '../../ui/Table.tsx';

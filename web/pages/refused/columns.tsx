@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
-import { Link } from 'wouter';
 import type { RefusedCallItem } from '../../../src/console/contract.ts';
 import { Badge } from '../../ui/Badge.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Count, Nothing } from '../../ui/Numbers.tsx';
 import type { Column } from '../../ui/Table.tsx';
 import { Time } from '../../ui/Time.tsx';

@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import Play from 'lucide-react/icons/play';
 import type { ReceiptDetail } from '../../../src/console/contract.ts';
 import { hrefWith } from '../../lib/search.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { CopyButton } from '../../ui/Copy.tsx';
 import { asCurl } from './curl.ts';

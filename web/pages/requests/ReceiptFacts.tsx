@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
+import { useTranslation } from '../../lib/translation.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Count, Duration, Nothing } from '../../ui/Numbers.tsx';
 import { Time } from '../../ui/Time.tsx';
 import type { ShownReceipt } from './ReceiptTimeline.tsx';

@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import { useApi } from '../../lib/api.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { ReceiptActions } from './ReceiptActions.tsx';

@@ -1,10 +1,10 @@
 import { useMemo, type ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminAttempt, ReceiptAttempt, ReceiptDetail } from '../../../src/console/contract.ts';
 import type { Strings } from '../../locales/en/index.ts';
 import { classes } from '../../lib/classes.ts';
 import { approximate, formatExactUsd } from '../../lib/money.ts';
 import { formatDuration, formatPercent } from '../../lib/numbers.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Dot, type Tone } from '../../ui/Badge.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { timelineOf, type Timeline, type TimelineStep } from './timeline.ts';

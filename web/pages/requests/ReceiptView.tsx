@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { ReceiptDetailLine } from '../../../src/console/contract.ts';
 import { formatExactUsd } from '../../lib/money.ts';
 import { formatCount } from '../../lib/numbers.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { CopyText } from '../../ui/Copy.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';

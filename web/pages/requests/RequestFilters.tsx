@@ -1,4 +1,3 @@
-import { useTranslation } from 'react-i18next';
 import X from 'lucide-react/icons/x';
 import type { RequestValues } from '../../../src/console/contract.ts';
 import type { Option } from '../../lib/options.ts';
@@ -11,6 +10,7 @@ import { Picker } from '../../ui/Combobox.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
 import { useSettled } from '../../lib/settled.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { REQUEST_SORTS } from './columns.tsx';
 
 const SETTLE_MS = 250;

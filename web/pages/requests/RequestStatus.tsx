@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import type { RequestOutcome, RequestItem } from '../../../src/console/contract.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 
 const TONES: Record<Exclude<RequestOutcome, 'completed'>, Tone> = {

@@ -1,9 +1,9 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import Download from 'lucide-react/icons/download';
 import { urlOf, useApi } from '../../lib/api.ts';
 import { usePages } from '../../lib/pages.ts';
 import { useSearchState } from '../../lib/search.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Empty } from '../../ui/States.tsx';

@@ -1,10 +1,10 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import Share2 from 'lucide-react/icons/share-2';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { publicOrigin } from '../../lib/origin.ts';
 import { formatTime } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { CopyButton } from '../../ui/Copy.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';

@@ -1,10 +1,10 @@
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { KeptReceiptLink } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, useApi } from '../../lib/api.ts';
 import { formatTime } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
 

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useTranslation } from 'react-i18next';
 import type { SharedReceipt } from '../../../src/console/contract.ts';
 import { call, type ApiError } from '../../lib/api.ts';
 import { formatTime } from '../../lib/time.ts';
 import { useTitle } from '../../lib/title.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { ReceiptView } from './ReceiptView.tsx';

@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { useSession, useUser } from '../../lib/session.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Badge } from '../../ui/Badge.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { FormError } from '../../ui/States.tsx';

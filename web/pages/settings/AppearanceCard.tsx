@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import type { Settings } from '../../../src/console/contract.ts';
 import { chooseLanguage, LANGUAGES, type Language } from '../../lib/i18n.ts';
 import { useTheme, type ThemeChoice } from '../../lib/theme.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { SelectField } from '../../ui/Field.tsx';
 import { Segments } from '../../ui/Segments.tsx';

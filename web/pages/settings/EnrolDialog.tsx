@@ -1,9 +1,9 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import { useQueryClient } from '@tanstack/react-query';
 import { useAction } from '../../lib/action.ts';
 import { callAuth } from '../../lib/api.ts';
 import { refreshSession } from '../../lib/query.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { CopyIconButton } from '../../ui/Copy.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';

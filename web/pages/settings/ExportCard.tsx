@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import Download from 'lucide-react/icons/download';
 import { urlOf } from '../../lib/api.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 
 export function ExportCard() {

@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import Pencil from 'lucide-react/icons/pencil';
 import type { PasskeyItem } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
@@ -7,6 +6,7 @@ import { call, callAuth, useApi } from '../../lib/api.ts';
 import { useNow } from '../../lib/now.ts';
 import { createPasskey, PasskeyCancelled, PasskeyExists, passkeysMissing } from '../../lib/passkey.ts';
 import { formatRelative } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { AskDialog } from '../../ui/AskDialog.tsx';
 import { Button, IconButton } from '../../ui/Button.tsx';
 import { Card } from '../../ui/Card.tsx';

@@ -1,10 +1,10 @@
-import { useTranslation } from 'react-i18next';
 import type { SessionItem } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, callAuth, useApi } from '../../lib/api.ts';
 import { useNow } from '../../lib/now.ts';
 import { leaveAll } from '../../lib/query.ts';
 import { formatRelative } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Badge } from '../../ui/Badge.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card } from '../../ui/Card.tsx';

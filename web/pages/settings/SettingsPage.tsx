@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import { useApi } from '../../lib/api.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Page } from '../../ui/Card.tsx';
 import { Loaded, Skeleton } from '../../ui/States.tsx';
 import { AppearanceCard } from './AppearanceCard.tsx';

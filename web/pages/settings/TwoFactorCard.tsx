@@ -1,11 +1,11 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import { useQueryClient } from '@tanstack/react-query';
 import type { AuthRoutes } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
 import { callAuth } from '../../lib/api.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { useUser } from '../../lib/session.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Badge } from '../../ui/Badge.tsx';
 import { Card } from '../../ui/Card.tsx';

@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import type { BodyOf } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { toast } from '../../ui/Toast.tsx';
 
 export function useSaveSettings() {

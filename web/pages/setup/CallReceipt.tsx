@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { PlaygroundReceipt } from '../../../src/console/contract.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Count, Duration, Nothing } from '../../ui/Numbers.tsx';

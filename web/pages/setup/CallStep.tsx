@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import questions from '../../../docs/guide/questions.json' with { type: 'json' };
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Markdown } from '../../ui/Markdown.tsx';
 import { FormError } from '../../ui/States.tsx';

@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import { useApi } from '../../lib/api.ts';
 import { useFreshToken } from '../../lib/freshToken.ts';
 import { approximate, formatUsd } from '../../lib/money.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { CopyButton } from '../../ui/Copy.tsx';
 import { FormError } from '../../ui/States.tsx';

@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import ArrowRight from 'lucide-react/icons/arrow-right';
-import { Link } from 'wouter';
 import type { ModelItem } from '../../../src/console/contract.ts';
+import { useTranslation } from '../../lib/translation.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { GUIDE } from './CallStep.tsx';
 
 const NEXT = [

@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import { Logo } from '../../ui/Logo.tsx';
 import { publicOrigin } from '../../lib/origin.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 /** This server has not been set up yet. Only somebody who can read its output may begin. */
 export function SetupNeeded() {

@@ -1,5 +1,4 @@
 import { useState, type ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import Check from 'lucide-react/icons/check';
 import { useParams } from 'wouter';
 import { useApi } from '../../lib/api.ts';
@@ -7,6 +6,7 @@ import { classes } from '../../lib/classes.ts';
 import { useFreshToken } from '../../lib/freshToken.ts';
 import { useSession } from '../../lib/session.ts';
 import { useTitle } from '../../lib/title.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { LanguageButton, ThemeButton } from '../../shell/Preferences.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Logo } from '../../ui/Logo.tsx';

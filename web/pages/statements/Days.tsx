@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import { useApi } from '../../lib/api.ts';
 import { formatUtcDay } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Count } from '../../ui/Numbers.tsx';

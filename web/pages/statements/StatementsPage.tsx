@@ -1,5 +1,4 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
 import type { StatementMonth } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
 import { fetchRoute, useApi } from '../../lib/api.ts';
@@ -7,6 +6,7 @@ import { saveFile } from '../../lib/download.ts';
 import { useToday } from '../../lib/now.ts';
 import { useSearchState } from '../../lib/search.ts';
 import { formatUtcMonth } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { SelectField } from '../../ui/Field.tsx';

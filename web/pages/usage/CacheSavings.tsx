@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import type { UsageReport, UsageSaved } from '../../../src/console/contract.ts';
 import { addUsd, approximate, formatUsd } from '../../lib/money.ts';
 import { formatCount, formatPercent } from '../../lib/numbers.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { MissingNote } from './MissingNote.tsx';

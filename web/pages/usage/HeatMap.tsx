@@ -1,7 +1,7 @@
 import { memo, useState, type KeyboardEvent } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { UsageHeatMap } from '../../../src/console/contract.ts';
 import { classes } from '../../lib/classes.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';

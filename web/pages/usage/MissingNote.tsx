@@ -1,4 +1,4 @@
-import { useTranslation } from 'react-i18next';
+import { useTranslation } from '../../lib/translation.tsx';
 
 /** Requests that the sums by hour and client do not know. */
 export function MissingNote({ missing }: { missing: number }) {

@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import type { SearchState } from '../../lib/search.ts';
 import { useToday } from '../../lib/now.ts';
 import { shiftDay } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { TextField } from '../../ui/Field.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 

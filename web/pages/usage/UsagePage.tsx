@@ -1,5 +1,4 @@
 import { memo, useCallback, useDeferredValue, useMemo } from 'react';
-import { useTranslation } from 'react-i18next';
 import Download from 'lucide-react/icons/download';
 import { useLocation } from 'wouter';
 import type { UsageReport } from '../../../src/console/contract.ts';
@@ -11,6 +10,7 @@ import { formatCompactTick } from '../../lib/numbers.ts';
 import { hrefWith, oneOf, useSearchState, type ChangeSearch, type SearchState } from '../../lib/search.ts';
 import { useToday } from '../../lib/now.ts';
 import { formatUtcDay } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Segments } from '../../ui/Segments.tsx';

@@ -1,14 +1,14 @@
-import { useTranslation } from 'react-i18next';
 import type { TFunction } from 'i18next';
 import { memo, type ReactNode } from 'react';
-import { Link } from 'wouter';
 import type { UsageReport } from '../../../src/console/contract.ts';
 import { approximate } from '../../lib/money.ts';
 import { hrefWith, type SearchState } from '../../lib/search.ts';
 import { useShownRows } from '../../lib/shown.ts';
 import { sortingOf, sortRows, type Sort } from '../../lib/sort.ts';
 import { formatHour, formatUtcDay } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Count, Nothing } from '../../ui/Numbers.tsx';
 import { ShowMore } from '../../ui/Pager.tsx';

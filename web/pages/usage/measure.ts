@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import type { UsageCounts } from '../../../src/console/contract.ts';
 import { approximate, formatUsd } from '../../lib/money.ts';
 import { formatCount } from '../../lib/numbers.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 export const MEASURES = ['spend', 'requests', 'tokens', 'images'] as const;
 export type Measure = (typeof MEASURES)[number];

@@ -1,9 +1,9 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { WebhookItem } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
 import { useNow } from '../../lib/now.ts';
 import { formatRelative, formatTime } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { AskDialog } from '../../ui/AskDialog.tsx';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 import { Button } from '../../ui/Button.tsx';

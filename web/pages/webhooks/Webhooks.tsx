@@ -1,8 +1,8 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { WebhookList } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
 import { useApi } from '../../lib/api.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Check, TextField } from '../../ui/Field.tsx';

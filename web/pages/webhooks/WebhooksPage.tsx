@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Page } from '../../ui/Card.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { ACCOUNT_WEBHOOKS } from './calls.ts';
 import { Webhooks } from './Webhooks.tsx';
 

@@ -1,4 +1,4 @@
-import { useTranslation } from 'react-i18next';
+import { useTranslation } from '../../lib/translation.tsx';
 
 /** An event, or the subject of a mail, in the reader's language; one without a text keeps its code. */
 export function useEventName(): (event: string) => string {

@@ -1,5 +1,4 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminAccountDetail } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
@@ -11,6 +10,7 @@ import { SecretDialog } from '../SecretDialog.tsx';
 import { ACCOUNT_READS } from './refresh.ts';
 import { RemoveAccount } from './RemoveAccount.tsx';
 import { publicOrigin } from '../../../lib/origin.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 
 const ROUTES = {
   disable: 'POST /api/console/admin/accounts/{id}/disable',

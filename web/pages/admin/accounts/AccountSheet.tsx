@@ -1,10 +1,10 @@
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { AdminAccountDetail } from '../../../../src/console/contract.ts';
 import { useApi } from '../../../lib/api.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge } from '../../../ui/Badge.tsx';
 import { CopyText } from '../../../ui/Copy.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Loaded, Skeleton } from '../../../ui/States.tsx';
 import { Time } from '../../../ui/Time.tsx';

@@ -1,11 +1,11 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminAccountDetail } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
 import { formatExactUsd, parseUsd } from '../../../lib/money.ts';
 import { randomKey } from '../../../lib/random.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { TextField } from '../../../ui/Field.tsx';
 import { Segments } from '../../../ui/Segments.tsx';

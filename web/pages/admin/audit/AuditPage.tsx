@@ -1,11 +1,11 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { AdminAuditItem } from '../../../../src/console/contract.ts';
 import { useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Empty } from '../../../ui/States.tsx';
 import type { Column } from '../../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';

@@ -1,11 +1,11 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminBackend } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { classes } from '../../../lib/classes.ts';
 import { formatDuration, formatPercent } from '../../../lib/numbers.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge, Dot, type Tone } from '../../../ui/Badge.tsx';
 import { Button, LinkButton } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';

@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import { useApi } from '../../../lib/api.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { LinkButton } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';

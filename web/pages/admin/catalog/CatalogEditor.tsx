@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import type { AdminCatalog, AdminCatalogDraft } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { FormError } from '../../../ui/States.tsx';
 import { useYamlDraft } from '../draft/yamlDraft.ts';

@@ -1,9 +1,9 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminCatalogVersion, AdminCatalogVersionDetail } from '../../../../src/console/contract.ts';
 import { useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { Code } from '../../../ui/Code.tsx';

@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
 import type { AdminCatalog, AdminCatalogEndpoint } from '../../../../src/console/contract.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge } from '../../../ui/Badge.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { Count } from '../../../ui/Numbers.tsx';

@@ -1,9 +1,9 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminCatalog } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { useApi } from '../../../lib/api.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Page } from '../../../ui/Card.tsx';
 import { Code } from '../../../ui/Code.tsx';
 import { FormError, Loaded, Skeleton } from '../../../ui/States.tsx';

@@ -1,8 +1,8 @@
 import type { TFunction } from 'i18next';
 import { useState, type ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminCatalogImport } from '../../../../src/console/contract.ts';
 import { useShownRows } from '../../../lib/shown.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge } from '../../../ui/Badge.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';

@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import type { AdminCatalogProposal } from '../../../../src/console/contract.ts';
 import { useShownRows } from '../../../lib/shown.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge, type Tone } from '../../../ui/Badge.tsx';
 import { ShowMore } from '../../../ui/Pager.tsx';
 import { MissingKey } from '../draft/MissingKey.tsx';

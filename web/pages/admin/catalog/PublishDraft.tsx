@@ -1,7 +1,7 @@
 import { useEffect } from 'react';
-import { useTranslation } from 'react-i18next';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { FormError, Skeleton } from '../../../ui/States.tsx';
 import { Proposal } from './Proposal.tsx';

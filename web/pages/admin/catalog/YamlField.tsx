@@ -1,7 +1,7 @@
 import { useRef, type KeyboardEvent } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminCatalogProposal } from '../../../../src/console/contract.ts';
 import { classes } from '../../../lib/classes.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 
 interface YamlFieldProps {
   readonly value: string;

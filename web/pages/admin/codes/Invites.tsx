@@ -1,6 +1,5 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminInvite } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
@@ -16,6 +15,7 @@ import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { SecretDialog } from '../SecretDialog.tsx';
 import { publicOrigin } from '../../../lib/origin.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 
 export function Invites() {
   const { t } = useTranslation();

@@ -1,5 +1,5 @@
 import { saveFile } from '../../../lib/download.ts';
-import { useTranslation } from 'react-i18next';
+import { useTranslation } from '../../../lib/translation.tsx';
 import Download from 'lucide-react/icons/download';
 import type { AdminMadeCodes } from '../../../../src/console/contract.ts';
 import { Button } from '../../../ui/Button.tsx';

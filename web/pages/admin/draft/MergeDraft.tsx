@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { FormError } from '../../../ui/States.tsx';
 import { toast } from '../../../ui/Toast.tsx';

@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import TriangleAlert from 'lucide-react/icons/triangle-alert';
 import type { AdminMargin, AdminMarginSums } from '../../../../src/console/contract.ts';
 import { useApi } from '../../../lib/api.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { ShowMore } from '../../../ui/Pager.tsx';

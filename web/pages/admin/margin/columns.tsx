@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
-import { Link } from 'wouter';
 import type { AdminLoss, AdminMarginRow, MarginGrouping } from '../../../../src/console/contract.ts';
+import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Count, Nothing } from '../../../ui/Numbers.tsx';
 import type { Column } from '../../../ui/Table.tsx';

@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { FormError, Loaded, Skeleton } from '../../../ui/States.tsx';

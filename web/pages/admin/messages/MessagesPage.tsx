@@ -1,6 +1,5 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminMessage } from '../../../../src/console/contract.ts';
 import { useApi } from '../../../lib/api.ts';
 import { useNow } from '../../../lib/now.ts';
@@ -8,6 +7,7 @@ import { usePages } from '../../../lib/pages.ts';
 import { oneOf } from '../../../lib/search.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { formatRelative } from '../../../lib/time.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge, type Tone } from '../../../ui/Badge.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';

@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminOverview } from '../../../../src/console/contract.ts';
 import { Sparkline } from '../../../charts/Sparkline.tsx';
 import { useApi } from '../../../lib/api.ts';
 import { approximate, formatUsd } from '../../../lib/money.ts';
 import { formatPercent } from '../../../lib/numbers.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Page } from '../../../ui/Card.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Count } from '../../../ui/Numbers.tsx';

@@ -1,11 +1,11 @@
-import { useTranslation } from 'react-i18next';
 import CircleCheck from 'lucide-react/icons/circle-check';
-import { Link } from 'wouter';
 import type { AdminAttention } from '../../../../src/console/contract.ts';
 import { useApi } from '../../../lib/api.ts';
 import { useNow } from '../../../lib/now.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Dot } from '../../../ui/Badge.tsx';
 import { Card } from '../../../ui/Card.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Loaded, Skeleton } from '../../../ui/States.tsx';
 import { sayAttention } from './attentionText.ts';
 

@@ -1,11 +1,11 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { AdminBackendFigures, AdminOverview } from '../../../../src/console/contract.ts';
 import { formatDuration, formatPercent } from '../../../lib/numbers.ts';
 import { formatTime } from '../../../lib/time.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Dot, type Tone } from '../../../ui/Badge.tsx';
 import { Card } from '../../../ui/Card.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Count, Nothing } from '../../../ui/Numbers.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
 import { BREAKER_TONES } from '../backends/breaker.ts';

@@ -1,13 +1,13 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { AdminMoney, AdminMoneyPeriod, AdminMoneySums } from '../../../../src/console/contract.ts';
 import type { Bar, Series } from '../../../charts/StackedBars.tsx';
 import { UsageChart } from '../../../charts/UsageChart.tsx';
 import { approximate, formatUsd, formatUsdTick } from '../../../lib/money.ts';
 import { formatChange } from '../../../lib/numbers.ts';
 import { formatUtcDay } from '../../../lib/time.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Card } from '../../../ui/Card.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 
 const FIGURES = ['revenue', 'cost', 'margin'] as const;

@@ -1,8 +1,8 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { AdminOverview } from '../../../../src/console/contract.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Card } from '../../../ui/Card.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Count } from '../../../ui/Numbers.tsx';
 import { Empty } from '../../../ui/States.tsx';

@@ -1,9 +1,9 @@
-import { useTranslation } from 'react-i18next';
 import type { AdminDay } from '../../../../src/console/contract.ts';
 import type { Bar } from '../../../charts/StackedBars.tsx';
 import { UsageChart } from '../../../charts/UsageChart.tsx';
 import { formatCompactTick, formatCount } from '../../../lib/numbers.ts';
 import { formatUtcDay } from '../../../lib/time.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Card } from '../../../ui/Card.tsx';
 
 /** Requests with their failures, day by day. */

@@ -1,10 +1,10 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
 import type { AdminPayment, AdminPaymentProblem, AdminReversal } from '../../../../src/console/contract.ts';
 import { useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge } from '../../../ui/Badge.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Money } from '../../../ui/Money.tsx';

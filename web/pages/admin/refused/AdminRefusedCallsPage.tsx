@@ -1,8 +1,8 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
 import type { AdminRefusedCall } from '../../../../src/console/contract.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Page } from '../../../ui/Card.tsx';
 import type { Column } from '../../../ui/Table.tsx';
 import { refusedColumns } from '../../refused/columns.tsx';

@@ -1,15 +1,15 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import Download from 'lucide-react/icons/download';
-import { Link } from 'wouter';
 import type { AdminRequestRow } from '../../../../src/console/contract.ts';
 import { urlOf, useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { useSearchState } from '../../../lib/search.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Nothing } from '../../../ui/Numbers.tsx';
 import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';

@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import type { AdminPublicPages } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { FormError, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { Switch } from '../../../ui/Switch.tsx';

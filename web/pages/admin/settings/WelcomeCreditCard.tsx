@@ -1,10 +1,10 @@
-import { useTranslation } from 'react-i18next';
 import type { AdminWelcomeCredit } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
 import { approximate, formatUsd } from '../../../lib/money.ts';
 import { useSession } from '../../../lib/session.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { TextField } from '../../../ui/Field.tsx';

@@ -1,10 +1,10 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import { useLocation } from 'wouter';
 import type { AdminTraffic, TrafficHealth } from '../../../../src/console/contract.ts';
 import { useWidth } from '../../../charts/size.ts';
 import { formatUsd } from '../../../lib/money.ts';
 import { formatCount } from '../../../lib/numbers.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { layoutFlow, NODE_WIDTH, ribbon, type PlacedLink, type PlacedNode } from './layout.ts';
 import { nodeHref, nodeName } from './nodeText.ts';
 

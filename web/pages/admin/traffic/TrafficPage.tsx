@@ -1,8 +1,8 @@
-import { useTranslation } from 'react-i18next';
 import type { AdminTraffic } from '../../../../src/console/contract.ts';
 import { useApi } from '../../../lib/api.ts';
 import { useNarrow } from '../../../lib/media.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Dot } from '../../../ui/Badge.tsx';
 import { LinkButton } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';

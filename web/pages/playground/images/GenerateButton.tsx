@@ -1,5 +1,5 @@
-import { useTranslation } from 'react-i18next';
 import { addUsd, formatExactUsd } from '../../../lib/money.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import type { ImageQuote } from './useImageQuote.ts';
 

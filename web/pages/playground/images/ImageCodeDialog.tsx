@@ -1,6 +1,6 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import { publicOrigin } from '../../../lib/origin.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Code } from '../../../ui/Code.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
 import { Tabs } from '../../../ui/Tabs.tsx';

@@ -1,10 +1,10 @@
 import { useState, useSyncExternalStore } from 'react';
-import { useTranslation } from 'react-i18next';
 import Plus from 'lucide-react/icons/plus';
 import X from 'lucide-react/icons/x';
 import type { ModelItem } from '../../../../src/console/contract.ts';
 import { classes } from '../../../lib/classes.ts';
 import { makeStore } from '../../../lib/store.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button, IconButton } from '../../../ui/Button.tsx';
 import { Field, Textarea } from '../../../ui/Field.tsx';
 import { Form } from '../../../ui/Form.tsx';

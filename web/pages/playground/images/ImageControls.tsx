@@ -1,6 +1,6 @@
-import { useTranslation } from 'react-i18next';
 import Dices from 'lucide-react/icons/dices';
 import type { ModelItem } from '../../../../src/console/contract.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { IconButton } from '../../../ui/Button.tsx';
 import { Field, Input, SelectField, Textarea, TextField } from '../../../ui/Field.tsx';
 import { controlsOf, CUSTOM_SIZE, sizeOf, wrongSize, type DraftField, type ImageDraft } from './order.ts';

@@ -1,14 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { ImageJobItem, ImageJobList } from '../../../../src/console/contract.ts';
 import { useApi } from '../../../lib/api.ts';
 import { formatDuration } from '../../../lib/numbers.ts';
 import { refreshReads } from '../../../lib/query.ts';
 import { readStored, writeStored } from '../../../lib/storage.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Lightbox } from '../../images/Lightbox.tsx';
 import { CHANGED_BY_IMAGES } from './imageRuns.ts';

@@ -1,12 +1,12 @@
 import { useEffect, useState } from 'react';
-import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import CodeXml from 'lucide-react/icons/code-xml';
 import Pencil from 'lucide-react/icons/pencil';
 import Repeat from 'lucide-react/icons/repeat';
 import type { PlaygroundReceipt } from '../../../../src/console/contract.ts';
 import { formatDuration } from '../../../lib/numbers.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button, LinkButton } from '../../../ui/Button.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Lightbox, type Picture } from '../../images/Lightbox.tsx';
 import { ImageCodeDialog } from './ImageCodeDialog.tsx';

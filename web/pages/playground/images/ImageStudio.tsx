@@ -1,14 +1,14 @@
 import { useEffect, useRef, useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import { classes } from '../../../lib/classes.ts';
-import { Link } from 'wouter';
 import RotateCcw from 'lucide-react/icons/rotate-ccw';
 import type { ModelItem } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Field, Textarea } from '../../../ui/Field.tsx';
 import { Form } from '../../../ui/Form.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Empty, FormError } from '../../../ui/States.tsx';
 import { ModelPicker } from '../ModelPicker.tsx';
 import { choiceOf, chosenModel } from '../recipe.ts';

@@ -8,11 +8,11 @@ import {
   type RefObject,
   type SetStateAction,
 } from 'react';
-import { useTranslation } from 'react-i18next';
 import Brush from 'lucide-react/icons/brush';
 import Eraser from 'lucide-react/icons/eraser';
 import Undo from 'lucide-react/icons/undo-2';
 import Upload from 'lucide-react/icons/upload';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
 import { Segments } from '../../../ui/Segments.tsx';

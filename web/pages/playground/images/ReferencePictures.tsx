@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState, type DragEvent } from 'react';
-import { useTranslation } from 'react-i18next';
 import Brush from 'lucide-react/icons/brush';
 import ImagePlus from 'lucide-react/icons/image-plus';
 import X from 'lucide-react/icons/x';
 import { classes } from '../../../lib/classes.ts';
 import { formatBytes } from '../../../lib/numbers.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button, IconButton } from '../../../ui/Button.tsx';
 import { MaskDialog } from './MaskDialog.tsx';
 import {

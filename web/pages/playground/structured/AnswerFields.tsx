@@ -1,9 +1,9 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import Pencil from 'lucide-react/icons/pencil';
 import Plus from 'lucide-react/icons/plus';
 import Trash2 from 'lucide-react/icons/trash-2';
 import type { ModelItem } from '../../../../src/console/contract.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button, IconButton } from '../../../ui/Button.tsx';
 import { Segments } from '../../../ui/Segments.tsx';
 import { ANSWERS_AS, formProblem, MAX_TOOLS, type AnswerForm } from './answerForm.ts';

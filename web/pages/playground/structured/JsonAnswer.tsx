@@ -1,4 +1,4 @@
-import { useTranslation } from 'react-i18next';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge } from '../../../ui/Badge.tsx';
 import { Code } from '../../../ui/Code.tsx';
 import type { AnswerFormat } from './answerForm.ts';

@@ -1,6 +1,6 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import Wrench from 'lucide-react/icons/wrench';
+import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Code } from '../../../ui/Code.tsx';
 import { Field, Textarea } from '../../../ui/Field.tsx';

@@ -1,8 +1,8 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminBackendDetail, AdminBackendKey } from '../../../../../src/console/contract.ts';
 import { useAction } from '../../../../lib/action.ts';
 import { call } from '../../../../lib/api.ts';
+import { useTranslation } from '../../../../lib/translation.tsx';
 import { AskDialog } from '../../../../ui/AskDialog.tsx';
 import { Badge, type Tone } from '../../../../ui/Badge.tsx';
 import { Button } from '../../../../ui/Button.tsx';

@@ -1,9 +1,9 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminBackendDetail, AdminBackendModel } from '../../../../../src/console/contract.ts';
 import { hrefWith } from '../../../../lib/search.ts';
 import { useShownRows } from '../../../../lib/shown.ts';
+import { useTranslation } from '../../../../lib/translation.tsx';
 import { Badge } from '../../../../ui/Badge.tsx';
 import { Button, LinkButton } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';

@@ -1,7 +1,7 @@
-import { useTranslation } from 'react-i18next';
 import type { AdminBackendDetail } from '../../../../../src/console/contract.ts';
 import { useApi } from '../../../../lib/api.ts';
 import { pathParts } from '../../../../lib/search.ts';
+import { useTranslation } from '../../../../lib/translation.tsx';
 import { LinkButton } from '../../../../ui/Button.tsx';
 import { Page } from '../../../../ui/Card.tsx';
 import { Loaded, Skeleton } from '../../../../ui/States.tsx';

@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import { useAction } from '../../../../lib/action.ts';
 import { call } from '../../../../lib/api.ts';
+import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';
 import { TextField } from '../../../../ui/Field.tsx';

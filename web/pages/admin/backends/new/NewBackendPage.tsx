@@ -1,8 +1,8 @@
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminCatalogImport } from '../../../../../src/console/contract.ts';
 import { useAction } from '../../../../lib/action.ts';
 import { useApi } from '../../../../lib/api.ts';
+import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button, LinkButton } from '../../../../ui/Button.tsx';
 import { Card, Page } from '../../../../ui/Card.tsx';
 import { FormError, Loaded, Skeleton } from '../../../../ui/States.tsx';

@@ -1,10 +1,10 @@
-import { useTranslation } from 'react-i18next';
 import { useLocation } from 'wouter';
 import type { AdminCatalogImport } from '../../../../../src/console/contract.ts';
 import { useAction } from '../../../../lib/action.ts';
 import { call } from '../../../../lib/api.ts';
 import { classes } from '../../../../lib/classes.ts';
 import { formatDuration } from '../../../../lib/numbers.ts';
+import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';
 import { Code } from '../../../../ui/Code.tsx';

@@ -1,8 +1,8 @@
 import type { TFunction } from 'i18next';
-import { useTranslation } from 'react-i18next';
 import type { AdminPriceRow } from '../../../../../src/console/contract.ts';
 import { classes } from '../../../../lib/classes.ts';
 import { useShownRows } from '../../../../lib/shown.ts';
+import { useTranslation } from '../../../../lib/translation.tsx';
 import { Badge } from '../../../../ui/Badge.tsx';
 import { Input } from '../../../../ui/Field.tsx';
 import { Price } from '../../../../ui/Money.tsx';

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import type { AdminPriceRow } from '../../../../../src/console/contract.ts';
 import { useApi } from '../../../../lib/api.ts';
+import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';
 import { Empty, FormError, Loaded, SkeletonRows } from '../../../../ui/States.tsx';
