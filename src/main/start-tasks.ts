@@ -67,7 +67,7 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
       {
         name: 'days of models',
         everyMs: 5_000,
-        maxTimeShare: 0.02,
+        maxTimeShare: 0.01,
         run: async (stopping) => {
           if ((config.worker ?? 0) === 0) await countModelDays({ store, clock }, stopping);
         },
@@ -75,7 +75,7 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
       {
         name: 'hours of usage',
         everyMs: 10_000,
-        maxTimeShare: 0.02,
+        maxTimeShare: 0.01,
         run: async (stopping) => {
           if ((config.worker ?? 0) > 0) return;
           if (await usageHours.count(stopping)) await usageTotals.count(stopping);
