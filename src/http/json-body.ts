@@ -79,7 +79,8 @@ async function readLarge(
 
 interface PendingBody {
   readonly deadline: number;
-  readonly reject: (fault: Fault) => void;
+  /** Cleared when it is read: the tables that a set leaves behind would keep it (see `TransientMap`). */
+  reject: ((fault: Fault) => void) | undefined;
 }
 
 /**
@@ -96,23 +97,28 @@ class PendingBodies {
       this.#bodies.add(body);
       this.#timer ??= setInterval(() => this.#rejectLate(), Math.min(CHECK_INTERVAL_MS, timeoutMs));
       const onRead = (bytes: T): void => {
-        this.#bodies.delete(body);
+        this.#remove(body);
         resolve(bytes);
       };
       const onError = (error: unknown): void => {
-        this.#bodies.delete(body);
+        this.#remove(body);
         reject(error instanceof Fault ? error : unreadable(error));
       };
       read.then(onRead, onError);
     });
   }
 
+  #remove(body: PendingBody): void {
+    this.#bodies.delete(body);
+    body.reject = undefined;
+  }
+
   #rejectLate(): void {
     const now = performance.now();
     for (const body of this.#bodies) {
       if (body.deadline > now) continue;
-      this.#bodies.delete(body);
-      body.reject(tooSlow());
+      body.reject?.(tooSlow());
+      this.#remove(body);
     }
     if (this.#bodies.size > 0) return;
     clearInterval(this.#timer);

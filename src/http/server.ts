@@ -8,6 +8,7 @@ import { loggedPath, type AccessLog } from '../std/access-log.ts';
 import type { Log } from '../std/log.ts';
 import type { RequestEnd, RequestNotes } from '../std/request-notes.ts';
 import { clientIdOf, traceOf, type TraceContext } from '../std/trace.ts';
+import { TransientMap } from '../std/transient-map.ts';
 import type { CallerAuth } from './caller-auth.ts';
 import { guardConnections } from './idle-connections.ts';
 import type { IncomingRequest } from './incoming-request.ts';
@@ -142,7 +143,7 @@ class HttpServer {
   front: TlsFront | undefined;
   #closing = false;
   /** Requests whose answer has not begun. */
-  readonly #open = new Set<Request>();
+  readonly #open = new TransientMap<string, Request>();
 
   constructor(options: ServerOptions) {
     this.#options = options;
@@ -156,7 +157,7 @@ class HttpServer {
 
   /** The ports from which requests came whose answer has not begun. */
   portsInUse(server: Server<unknown>): Set<number> {
-    const ports = [...this.#open].map((request) => server.requestIP(request)?.port);
+    const ports = [...this.#open.values()].map((request) => server.requestIP(request)?.port);
     return new Set(ports.filter((port) => port !== undefined));
   }
 
@@ -221,14 +222,14 @@ class HttpServer {
       if (this.#isPublic || this.#options.callerAuth.trustsProxies) this.#guard(incoming);
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
-      this.#open.add(request);
+      this.#open.set(requestId, request);
       return this.#finished(await route.handle(incoming), route, incoming);
     } catch (thrown) {
       const response = faultResponse(thrown, incoming, this.#options.log, route.faults);
       if (hasUnreadBody(request)) response.headers.set('connection', 'close');
       return this.#finished(response, route, incoming);
     } finally {
-      this.#open.delete(request);
+      this.#open.delete(requestId);
       incoming.answered();
       server.timeout(request, ANSWER_IDLE_SECONDS);
     }

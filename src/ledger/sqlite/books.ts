@@ -1,5 +1,6 @@
 import { dayOf, monthOf } from '../../std/calendar.ts';
 import type { NanoUsd } from '../../std/money.ts';
+import { TransientMap } from '../../std/transient-map.ts';
 import { DURATION_BOUNDS_MS, DURATION_COLUMNS } from '../../store/receipt-codes.ts';
 import type { AccountRow } from '../../store/schema.ts';
 import { isFailure, LedgerAccount, type RequestCost } from '../decide.ts';
@@ -115,7 +116,7 @@ export class Books {
 export class KnownBooks {
   readonly byId = new Map<string, LedgerAccount>();
   readonly byToken = new Map<string, LedgerAccount>();
-  readonly holds = new Map<string, HoldRow>();
+  readonly holds = new TransientMap<string, HoldRow>();
   readonly numbers: KnownNumbers;
   /** No receipt has a higher id; absent until it is asked for. */
   highestReceipt: string | undefined;

@@ -6,6 +6,7 @@ import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { stderrLog, type Log, type LogFields } from '../../std/log.ts';
 import { noteEnd, requestLogFields, type RequestNotes } from '../../std/request-notes.ts';
+import { TransientMap } from '../../std/transient-map.ts';
 import { AllAttemptsFailed, attemptTimeout } from '../attempts.ts';
 import type { AnsweredAttempt, AttemptDeadline } from '../attempts.ts';
 import { kindsWithoutPrice, tellCosts, withServedCost } from '../attempt-costs.ts';
@@ -268,7 +269,7 @@ export class ActiveRequests implements ActiveRequestSet {
   readonly #ledger: Ledger;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #requests = new Map<RequestId, RunningRequest>();
+  readonly #requests = new TransientMap<RequestId, RunningRequest>();
   /** Those whose client left. */
   readonly #finishing = new Set<RequestId>();
   readonly #longestMs: () => number;
