@@ -89,6 +89,7 @@ test('prices are edited in a table, with undo and a margin below cost in sight; 
   await page.getByLabel('Prices as text').fill(`${MODEL}; 1,5; 4`);
   await page.getByRole('button', { name: 'Apply', exact: true }).click();
   expect(await output.inputValue()).toBe('4');
+  await page.getByText('Not saved yet').waitFor();
   await page.getByText(/^Unpublished changes Saved/).waitFor();
   await page.goto('/admin/backends');
   await page.getByText(/^Unpublished changes/).waitFor();

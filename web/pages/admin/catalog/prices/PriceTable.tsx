@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { AdminPriceRow } from '../../../../../src/console/contract.ts';
 import { useApi } from '../../../../lib/api.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
@@ -116,7 +116,8 @@ function useSavedEdits(
   // What was typed just before the page was left is kept too.
   useEffect(() => () => latest.current?.(), []);
   const isWaiting = edits !== saved || isPending || isWrong(edits);
-  useEffect(() => {
+  // Before it is painted: nothing says "Saved" of what is not.
+  useLayoutEffect(() => {
     onPending(isWaiting);
     return () => onPending(false);
   }, [isWaiting, onPending]);
