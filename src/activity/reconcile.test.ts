@@ -149,7 +149,7 @@ describe('books beside an export', () => {
         { model: 'm-2026-01-01', tokens: 115 },
         { model: 'n', tokens: 50 },
       ]),
-      'a',
+      { backends: ['a'] },
     );
     expect(rows.map(({ model, difference, unknown }) => [model, difference, unknown])).toEqual([
       ['m', 0, 0],
@@ -164,7 +164,7 @@ describe('books beside an export', () => {
         { model: 'm', tokens: 2_000, cacheWrites: 100 },
         { model: 'n', tokens: 120 },
       ]),
-      'a',
+      { backends: ['a'] },
     );
     // A stream that was left after 5 of at most 1,000 tokens may have made 995 more.
     expect(rows).toMatchObject([
@@ -174,7 +174,9 @@ describe('books beside an export', () => {
   });
 
   test('show models that the provider does not know as unknown, below zero', async () => {
-    const rows = await reconcile(harness.store.db, theirs([{ model: 'm', tokens: 115 }]), 'a');
+    const rows = await reconcile(harness.store.db, theirs([{ model: 'm', tokens: 115 }]), {
+      backends: ['a'],
+    });
     expect(rows).toMatchObject([{ model: 'm' }, { model: 'n', difference: -50, unknown: -50 }]);
   });
 

@@ -1,4 +1,5 @@
 import { sql, type Kysely } from 'kysely';
+import { spanOf } from '../ledger/archive.ts';
 import { requestIdAt } from '../std/ids.ts';
 import type { Schema } from '../store/schema.ts';
 import type { ExportLine, ProviderExport } from './provider-export.ts';
@@ -6,7 +7,10 @@ import type { ExportLine, ProviderExport } from './provider-export.ts';
 /** One day and model on both sides, and what explains the difference. Tokens, or nano-USD for an export of costs. */
 export interface Reconciled {
   readonly day: number;
+  /** As the provider calls it, without the date of its version. */
   readonly model: string;
+  /** Whether the export has it; if not, our books alone do. */
+  readonly isListed: boolean;
   readonly theirs: number;
   readonly ours: number;
   /** theirs − ours. */
@@ -16,6 +20,16 @@ export interface Reconciled {
   readonly retries: number;
   readonly cutStreams: number;
   readonly unknown: number;
+  /** What failed attempts may cost, by the sums of the day, in nano-USD. */
+  readonly possibleCost: number;
+}
+
+/** Which of our books an export is compared with. */
+export interface ReconciledBooks {
+  /** Those of the provider; absent: all of them. */
+  readonly backends?: readonly string[] | undefined;
+  /** What a backend calls one of our models; the same name, if absent. */
+  readonly nameAt?: ((model: string, backend: string) => string) | undefined;
 }
 
 /** Sums of our receipts of one model on one day. */
@@ -31,20 +45,21 @@ interface OurDay {
 }
 
 const NO_DAY: OurDay = { tokens: 0, cost: 0, possibleCost: 0, cacheWrites: 0, retried: 0, uncounted: 0 };
-const ALL_MODELS = 'all models';
+export const MODELS_TOGETHER = 'all models';
+/** What stands beside lines with a model, such as searches on the web. */
+const NO_MODEL = 'no model';
 /** A request gets its id on arrival and its day on admission. */
 const SLACK_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 
-/** Compares an export with the receipts of one backend, or of all, day by day; a day's sums are all that is kept. */
+/** Compares an export with our books, day by day; a day's sums are all that is kept. */
 export async function reconcile(
   db: Kysely<Schema>,
   { kind, lines }: ProviderExport,
-  backend: string | undefined,
+  books: ReconciledBooks,
 ): Promise<Reconciled[]> {
   const result: Reconciled[] = [];
   for (const day of [...new Set(lines.map((line) => line.day))].toSorted((one, other) => one - other)) {
-    const ours = await ourDay(db, day, backend);
+    const ours = await ourDay(db, day, books);
     result.push(
       ...compareDay(
         lines.filter((line) => line.day === day),
@@ -62,23 +77,24 @@ function compareDay(
   kind: ProviderExport['kind'],
 ): Reconciled[] {
   const theirs = new Map<string, ExportLine>();
+  const unnamed = lines.every((line) => line.model === undefined) ? MODELS_TOGETHER : NO_MODEL;
   for (const line of lines) {
-    const model = line.model === undefined ? ALL_MODELS : (ourName(line.model, ours) ?? line.model);
+    const model = line.model === undefined ? unnamed : (ourName(line.model, ours) ?? line.model);
     const before = theirs.get(model);
     theirs.set(model, before ? added(before, line) : line);
   }
   const day = lines[0]?.day ?? 0;
-  // A line without a model is compared with all of our models together.
-  const named = theirs.has(ALL_MODELS) ? new Map([[ALL_MODELS, total(ours)]]) : ours;
+  // A day without models is compared with all of ours together.
+  const named = theirs.has(MODELS_TOGETHER) ? new Map([[MODELS_TOGETHER, total(ours)]]) : ours;
   const models = [...new Set([...theirs.keys(), ...named.keys()])].toSorted();
   return models.map((model) => {
     const line = theirs.get(model) ?? { day, model, requests: 0, tokens: 0, cacheWrites: 0, cost: 0 };
-    return compare({ day, model }, line, named.get(model) ?? NO_DAY, kind);
+    return compare({ day, model, isListed: theirs.has(model) }, line, named.get(model) ?? NO_DAY, kind);
   });
 }
 
 function compare(
-  key: { readonly day: number; readonly model: string },
+  key: Pick<Reconciled, 'day' | 'model' | 'isListed'>,
   line: ExportLine,
   ours: OurDay,
   kind: ProviderExport['kind'],
@@ -106,6 +122,7 @@ function compare(
     retries,
     cutStreams,
     unknown,
+    possibleCost: ours.possibleCost,
   };
 }
 
@@ -127,39 +144,72 @@ function added(one: ExportLine, other: ExportLine): ExportLine {
 }
 
 function total(days: ReadonlyMap<string, OurDay>): OurDay {
-  return [...days.values()].reduce(
-    (sum, day) => ({
-      tokens: sum.tokens + day.tokens,
-      cost: sum.cost + day.cost,
-      possibleCost: sum.possibleCost + day.possibleCost,
-      cacheWrites: sum.cacheWrites + day.cacheWrites,
-      retried: sum.retried + day.retried,
-      uncounted: sum.uncounted + day.uncounted,
-    }),
-    NO_DAY,
-  );
+  return [...days.values()].reduce(together, NO_DAY);
 }
 
+function together(one: OurDay, other: OurDay): OurDay {
+  return {
+    tokens: one.tokens + other.tokens,
+    cost: one.cost + other.cost,
+    possibleCost: one.possibleCost + other.possibleCost,
+    cacheWrites: one.cacheWrites + other.cacheWrites,
+    retried: one.retried + other.retried,
+    uncounted: one.uncounted + other.uncounted,
+  };
+}
+
+/** By what the provider calls our models. */
 async function ourDay(
   db: Kysely<Schema>,
   day: number,
-  backend: string | undefined,
+  { backends, nameAt = (model) => model }: ReconciledBooks,
 ): Promise<Map<string, OurDay>> {
-  const text = String(day);
-  const from = Date.UTC(Number(text.slice(0, 4)), Number(text.slice(4, 6)) - 1, Number(text.slice(6, 8)));
-  const within = db
-    .selectFrom('closed_request')
-    .where('id', '>=', requestIdAt(Math.max(0, from - SLACK_MS)))
-    .where('created_at', '>=', from)
-    .where('created_at', '<', from + DAY_MS)
-    .$if(backend !== undefined, (query) => query.where('upstream', '=', backend ?? ''));
+  const days = new Map<string, OurDay>();
+  const add = (model: string, backend: string | null, part: Partial<OurDay>): void => {
+    const name = nameAt(model, backend ?? '');
+    days.set(name, together(days.get(name) ?? NO_DAY, { ...NO_DAY, ...part }));
+  };
+  for (const { model, backend, cost, possible_cost } of await ourCosts(db, day, backends))
+    add(model, backend, { cost, possibleCost: possible_cost });
+  const within = receiptsOf(db, day, backends);
+  for (const row of await ourTokens(within))
+    add(row.model, row.upstream, {
+      tokens: Number(row.tokens),
+      retried: Number(row.retried),
+      uncounted: Math.max(0, Number(row.uncounted)),
+    });
+  for await (const { model, upstream, extra } of extraUsages(within)) {
+    const { cacheWrite = 0, cacheWrite1h = 0 } = JSON.parse(extra) as Record<string, number | undefined>;
+    add(model, upstream, { cacheWrites: cacheWrite + cacheWrite1h });
+  }
+  return days;
+}
+
+/** From the sums of the day, which have the costs of failed attempts under the backend that failed. */
+async function ourCosts(db: Kysely<Schema>, day: number, backends: readonly string[] | undefined) {
+  return await db
+    .selectFrom('backend_day')
+    .select(['model', 'backend', 'cost', 'possible_cost'])
+    .where('day', '=', day)
+    .$if(backends !== undefined, (query) => query.where('backend', 'in', [...(backends ?? [])]))
+    .execute();
+}
+
+function receiptsOf(db: Kysely<Schema>, day: number, backends: readonly string[] | undefined) {
+  const { fromMs, toMs } = spanOf(day);
+  return closedRequests(db)
+    .where('id', '>=', requestIdAt(Math.max(0, fromMs - SLACK_MS)))
+    .where('created_at', '>=', fromMs)
+    .where('created_at', '<', toMs)
+    .$if(backends !== undefined, (query) => query.where('upstream', 'in', [...(backends ?? [])]));
+}
+
+async function ourTokens(within: ClosedRequests) {
   const uncertain = sql`usage_source <> 'upstream' or outcome in ('client_left', 'cut_short', 'expired')`;
-  const rows = await within
-    .select('model')
+  return await within
+    .select(['model', 'upstream'])
     .select([
       sql<number | string>`sum(input_tokens + output_tokens)`.as('tokens'),
-      sql<number | string>`sum(coalesce(cost, 0))`.as('cost'),
-      sql<number | string>`sum(possible_cost)`.as('possible'),
       sql<number | string>`sum(case when possible_cost > 0 then input_tokens + output_tokens else 0 end)`.as(
         'retried',
       ),
@@ -167,27 +217,8 @@ async function ourDay(
         number | string
       >`sum(case when ${uncertain} then output_cap * choices - output_tokens else 0 end)`.as('uncounted'),
     ])
-    .groupBy('model')
+    .groupBy(['model', 'upstream'])
     .execute();
-  const sums = new Map<string, OurDay>(
-    rows.map((row) => [
-      row.model,
-      {
-        tokens: Number(row.tokens),
-        cost: Number(row.cost),
-        possibleCost: Number(row.possible),
-        cacheWrites: 0,
-        retried: Number(row.retried),
-        uncounted: Math.max(0, Number(row.uncounted)),
-      },
-    ]),
-  );
-  for await (const { model, extra } of extraUsages(within)) {
-    const sum = sums.get(model);
-    const { cacheWrite = 0, cacheWrite1h = 0 } = JSON.parse(extra) as Record<string, number | undefined>;
-    if (sum) sums.set(model, { ...sum, cacheWrites: sum.cacheWrites + cacheWrite + cacheWrite1h });
-  }
-  return sums;
 }
 
 const PAGE = 1_000;
@@ -198,16 +229,18 @@ function closedRequests(db: Kysely<Schema>) {
   return db.selectFrom('closed_request');
 }
 
-async function* extraUsages(within: ClosedRequests): AsyncGenerator<{ model: string; extra: string }> {
+async function* extraUsages(
+  within: ClosedRequests,
+): AsyncGenerator<{ model: string; upstream: string | null; extra: string }> {
   for (let after = ''; ;) {
     const rows = await within
-      .select(['id', 'model', 'extra'])
+      .select(['id', 'model', 'upstream', 'extra'])
       .where('extra', 'is not', null)
       .where('id', '>', after)
       .orderBy('id')
       .limit(PAGE)
       .execute();
-    for (const { model, extra } of rows) if (extra !== null) yield { model, extra };
+    for (const { model, upstream, extra } of rows) if (extra !== null) yield { model, upstream, extra };
     const last = rows.at(-1);
     if (!last || rows.length < PAGE) return;
     after = last.id;

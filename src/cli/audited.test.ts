@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../main/config.ts';
@@ -10,10 +10,13 @@ import { COMMANDS, runCli } from './cli.ts';
 import { NO_PASSWORD } from './testing/password-input.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-audit-'));
+const bill = join(folder, 'costs.json');
 let services: Services;
 let accountId: string;
 
 beforeAll(async () => {
+  const amount = { value: 1, currency: 'usd' };
+  writeFileSync(bill, JSON.stringify({ data: [{ start_time: 1_700_000_000, results: [{ amount }] }] }));
   services = await openServices(readConfig({ TOLLGATE_DATA: folder }), silentLog, systemClock);
   await run('account', 'create', 'a@example.com');
   accountId = (await services.accounts.require('a@example.com')).id;
@@ -46,6 +49,7 @@ async function run(...words: string[]): Promise<number> {
         accounts,
         ledger: ledger.ledger,
         secret,
+        catalog: () => Promise.resolve({ upstreams: new Map([['acme', {}]]), endpoints: new Map() }),
         receiptsDays: () => Promise.resolve(undefined),
       } as never),
   };
@@ -85,6 +89,7 @@ const CHANGES: [string, string[], string, boolean][] = [
   ['account enable', ['a@example.com'], 'account.enable', true],
   ['codes make', ['5', '2', '--batch', 'spring'], 'codes.make', false],
   ['archive', ['--days', '400'], 'ledger.archive', false],
+  ['reconcile', [bill, '--upstream', 'acme', '--book'], 'ledger.book-bill', false],
 ];
 const READS = [
   'account show',
@@ -98,7 +103,6 @@ const READS = [
   'doctor',
   'health',
   'margin',
-  'reconcile',
 ];
 /**
  * The record of a removal names nobody, that of a new secret is part of its transaction; a backup changes nothing, and a
@@ -141,5 +145,6 @@ test('what was asked for is in the record, and so is a refusal', async () => {
 test('a command that only reads, and one about nobody, leave no record', async () => {
   expect((await entriesAfter(() => run('account', 'show', 'a@example.com'))).entries).toEqual([]);
   expect((await entriesAfter(() => run('archive', '--dry-run', '--days', '400'))).entries).toEqual([]);
+  expect((await entriesAfter(() => run('reconcile', bill, '--upstream', 'acme'))).entries).toEqual([]);
   expect((await entriesAfter(() => run('account', 'disable', 'nobody@example.com'))).entries).toEqual([]);
 });

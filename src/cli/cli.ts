@@ -3,11 +3,12 @@ import { archiveCommand } from './archive.ts';
 import { accountCommands } from './account.ts';
 import { auditedContext } from './audited.ts';
 import { ledgerCommands } from './ledger.ts';
-import { marginCommands } from './margin.ts';
+import { marginCommand } from './margin.ts';
 import { backupCommands } from './backup.ts';
 import { catalogCommands } from './catalog-commands.ts';
 import { configCommand } from './config.ts';
 import { UsageError, type CliContext, type CliCommand } from './command.ts';
+import { reconcileCommand } from './reconcile.ts';
 import { secretCommands } from './secret.ts';
 import { doctorCommand } from './doctor.ts';
 import { EXIT_CODES, commandFailure } from './failure.ts';
@@ -18,7 +19,8 @@ import { version } from '../../package.json' with { type: 'json' };
 export const COMMANDS: readonly CliCommand[] = [
   ...accountCommands,
   ...ledgerCommands,
-  ...marginCommands,
+  marginCommand,
+  reconcileCommand,
   archiveCommand,
   ...catalogCommands,
   ...backupCommands,

@@ -80,6 +80,8 @@ export interface CliServices {
   readonly images: ImageStore;
   /** Where images are kept outside of the database. */
   readonly imagePlaces: ImagePlaces;
+  /** The catalog that a server would use now. */
+  catalog(): Promise<Catalog>;
   /** The retention of receipts in days, as the catalog's file says. */
   receiptsDays(): Promise<number | undefined>;
   /** How long a request may live by the catalog's deadlines. */

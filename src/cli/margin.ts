@@ -1,13 +1,11 @@
 import { losses, MARGIN_GROUPS, marginRows, type MarginRow } from '../activity/margin.ts';
 import { IN_PLACE } from '../activity/reader.ts';
-import { ExportError, readProviderExport, type ProviderExport } from '../activity/provider-export.ts';
-import { reconcile, type Reconciled } from '../activity/reconcile.ts';
 import { DAY_MS } from '../activity/usage.ts';
 import { dayOf } from '../std/calendar.ts';
 import { plural } from '../std/plural.ts';
+import { signedUsd as usd } from './signed-usd.ts';
 import {
   JSON_FLAG,
-  NotFoundError,
   printResult,
   textFlag,
   UsageError,
@@ -19,28 +17,15 @@ import {
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 3_660;
 const SHOWN_LOSSES = 20;
-const MAX_FILE_BYTES = 64 * 1_048_576;
 
-export const marginCommands: readonly CliCommand[] = [
-  {
-    name: 'margin',
-    usage: '[--by day|model|backend] [--days N] [--json]',
-    about:
-      'show what requests brought beside what they cost, and the latest that cost more than they brought',
-    flags: { ...JSON_FLAG, by: { type: 'string' }, days: { type: 'string' } },
-    minArguments: 0,
-    run: margin,
-  },
-  {
-    name: 'reconcile',
-    usage: 'FILE [--upstream NAME] [--json]',
-    about:
-      "compare a provider's usage or cost export (OpenAI's or Anthropic's JSON) with the receipts, by day and model",
-    flags: { ...JSON_FLAG, upstream: { type: 'string' } },
-    minArguments: 1,
-    run: reconcileFile,
-  },
-];
+export const marginCommand: CliCommand = {
+  name: 'margin',
+  usage: '[--by day|model|backend] [--days N] [--json]',
+  about: 'show what requests brought beside what they cost, and the latest that cost more than they brought',
+  flags: { ...JSON_FLAG, by: { type: 'string' }, days: { type: 'string' } },
+  minArguments: 0,
+  run: margin,
+};
 
 async function margin(input: CommandInput, context: CliContext): Promise<number> {
   const text = textFlag(input, 'by') ?? 'day';
@@ -98,64 +83,4 @@ function shownKey(group: string, key: string): string {
 function marginLine({ key, requests, charged, costed, cost, possibleCost, margin }: MarginRow): string {
   const name = key === '' ? '(none)' : key;
   return `${name}: ${plural(requests, 'request')}, charged $${usd(charged)}; of $${usd(costed)} with a known cost: cost $${usd(cost)}, possibly $${usd(possibleCost)} more, margin $${usd(margin)}${margin < 0 ? ' (below zero)' : ''}`;
-}
-
-async function reconcileFile(input: CommandInput, context: CliContext): Promise<number> {
-  const [path = ''] = input.arguments;
-  const exported = await readExport(path);
-  return await context.withServices(async ({ store }) => {
-    const rows = await reconcile(store.db, exported, textFlag(input, 'upstream'));
-    const unit = exported.kind === 'usage' ? 'tokens' : 'usd';
-    const amount = (value: number): number | string => (unit === 'tokens' ? value : usd(value));
-    const value = {
-      unit,
-      partial: exported.isPartial,
-      rows: rows.map((row) => ({
-        day: row.day,
-        model: row.model,
-        provider: amount(row.theirs),
-        books: amount(row.ours),
-        difference: amount(row.difference),
-        cache_writes: amount(row.cacheWrites),
-        retries: amount(row.retries),
-        cut_streams: amount(row.cutStreams),
-        unknown: amount(row.unknown),
-      })),
-    };
-    const partial = exported.isPartial
-      ? ['The export has further pages; what they contain is not compared.']
-      : [];
-    printResult(input, context, value, [...rows.map((row) => reconciledLine(row, amount, unit)), ...partial]);
-    return 0;
-  });
-}
-
-function reconciledLine(row: Reconciled, amount: (value: number) => number | string, unit: string): string {
-  const parts = [
-    ['cache writes', row.cacheWrites],
-    ['retries', row.retries],
-    ['cut streams', row.cutStreams],
-    ['unknown', row.unknown],
-  ] as const;
-  const causes = parts.filter(([, value]) => value !== 0).map(([name, value]) => `${name} ${amount(value)}`);
-  const why = causes.length === 0 ? '' : `: ${causes.join(', ')}`;
-  return `${row.day} ${row.model}: provider ${amount(row.theirs)} ${unit}, books ${amount(row.ours)}, difference ${amount(row.difference)}${why}`;
-}
-
-async function readExport(path: string): Promise<ProviderExport> {
-  const file = Bun.file(path);
-  if (!(await file.exists())) throw new NotFoundError(`There is no file '${path}'.`);
-  if (file.size > MAX_FILE_BYTES)
-    throw new UsageError('The file has more than 64 MB; export fewer days at once.');
-  try {
-    return readProviderExport(await file.text());
-  } catch (error) {
-    throw error instanceof ExportError ? new UsageError(`${path}: ${error.message}`) : error;
-  }
-}
-
-/** Signed, unlike an amount of money. */
-function usd(nano: number): string {
-  const [whole = '0', fraction = ''] = (Math.abs(nano) / 1_000_000_000).toFixed(9).split('.');
-  return `${nano < 0 ? '-' : ''}${whole}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`;
 }

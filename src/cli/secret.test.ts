@@ -101,6 +101,7 @@ async function run(env: Env, ...words: string[]): Promise<{ code: number; printe
         work({
           ...services,
           ledger: services.ledger.ledger,
+          catalog: () => Promise.reject(new Error('not needed')),
           receiptsDays: () => Promise.resolve(undefined),
           longestRequestMs: () => Promise.resolve(undefined),
         }),

@@ -140,6 +140,17 @@ const SUMS_AGREE: InvariantCheck = {
     GROUP BY day HAVING SUM(charged) <> 0 OR SUM(cost) <> 0 OR SUM(possible_cost) <> 0 OR SUM(costed) <> 0 LIMIT ${MOST}`,
 };
 
+/** The sums over all accounts are those of the accounts, and what was booked from providers' bills. */
+const COST_ENTRIES: InvariantCheck = {
+  invariant: 'I8',
+  sql: `SELECT 'day ' || day AS subject, 'the sums of all accounts, and of the accounts with what was booked later, differ by '
+      || SUM(cost) || ' cost, ' || SUM(possible_cost) || ' possible cost' AS detail
+    FROM (SELECT day, CASE WHEN account_id = '' THEN cost ELSE -cost END AS cost,
+        CASE WHEN account_id = '' THEN possible_cost ELSE -possible_cost END AS possible_cost FROM usage_day
+      UNION ALL SELECT day, -cost, -possible_cost FROM cost_entry) AS both_sums
+    GROUP BY day HAVING SUM(cost) <> 0 OR SUM(possible_cost) <> 0 LIMIT ${MOST}`,
+};
+
 /** Grouping by an expression keeps SQLite from walking the account's index, which jumps between the rows. */
 function receiptSums(from: string): string {
   return `SELECT account_id || '' AS owner, SUM(charged) AS total ${from} GROUP BY account_id || ''`;
@@ -228,6 +239,7 @@ export const QUICK_CHECKS: readonly InvariantCheck[] = [...COMMON, RECENT_DAY_SU
 export const FULL_CHECKS: readonly InvariantCheck[] = [
   ...COMMON,
   SUMS_OF_RECEIPTS,
+  COST_ENTRIES,
   { invariant: 'I10', sql: statementAmountCheck(MOST) },
 ];
 

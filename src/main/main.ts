@@ -7,6 +7,7 @@ import { fileCatalog, storeCatalog, type CommandCatalog } from '../cli/command-c
 import { readConfig, type Config } from './config.ts';
 import { effectiveConfiguration } from './configuration.ts';
 import { readFileValues } from './file-values.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import { longestRequestMs } from '../catalog/longest-request.ts';
 import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
 import { closeServices, openConfiguredStore, openServices, type Services } from './services.ts';
@@ -82,6 +83,7 @@ async function runCommand(): Promise<number> {
             secret,
             images,
             imagePlaces,
+            catalog: () => currentCatalog(services),
             receiptsDays: () => receiptsDays(services),
             longestRequestMs: () => longestMs(services),
           });
@@ -124,20 +126,22 @@ function commandConfig(): Config {
   return { ...readConfig(process.env), databaseWaitMs: COMMAND_WAIT_MS };
 }
 
-/** As the catalog says that a server would use now. */
-async function receiptsDays(services: Services): Promise<number | undefined> {
+/** The one that a server would use now. */
+async function currentCatalog(services: Services): Promise<Catalog> {
   const catalog = await openAnyCatalog(services);
-  const settings = serverSettings(catalog.current(), settingsFolder(services.config.catalogPath));
   catalog.close();
-  return settings.receiptsDays;
+  return catalog.current();
+}
+
+async function receiptsDays(services: Services): Promise<number | undefined> {
+  const catalog = await currentCatalog(services);
+  return serverSettings(catalog, settingsFolder(services.config.catalogPath)).receiptsDays;
 }
 
 /** By the catalog that is in force; `undefined` where there is none that can be read. */
 async function longestMs(services: Services): Promise<number | undefined> {
   try {
-    const catalog = await openAnyCatalog(services);
-    catalog.close();
-    return longestRequestMs(catalog.current());
+    return longestRequestMs(await currentCatalog(services));
   } catch {
     // A mistake in the catalog must not keep anybody from checking the books.
     return undefined;

@@ -1,6 +1,7 @@
 import type { ColumnType, Generated, Selectable } from 'kysely';
 import type { DURATION_COLUMNS } from './receipt-codes.ts';
 import type { AuthSchema } from './schema-auth.ts';
+import type { CostEntrySchema } from './schema-cost-entries.ts';
 import type { ImageJobSchema } from './schema-image-jobs.ts';
 import type { ImageSchema } from './schema-images.ts';
 import type { ModelDaySchema } from './schema-model-days.ts';
@@ -18,6 +19,7 @@ import type { UsageTotalSchema } from './schema-usage-totals.ts';
 export interface Schema
   extends
     AuthSchema,
+    CostEntrySchema,
     ImageSchema,
     ImageJobSchema,
     ModelDaySchema,

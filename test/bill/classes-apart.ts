@@ -1,4 +1,5 @@
 import { answerText, BOTH, classMaker, NEVER, plainOrClaude, STREAMED, type BillClass } from './classes.ts';
+import type { DoubledPart } from './models.ts';
 import { CHAT_DIALECTS, HALFWAY, type Failure } from './plan.ts';
 import type { Random } from './random.ts';
 
@@ -40,17 +41,17 @@ export const APART: readonly BillClass[] = [
     { forms: ['whole'] },
   ),
   failover('first backend answers 500, second serves', (random) => ({
-    ...doubled(random),
+    ...doubled(random, 'error'),
     answer: { failure: { at: 'before headers', how: 'error', backend: 'first' } },
   })),
   failover('first backend resets before its headers, second serves', (random) => ({
-    ...doubled(random),
+    ...doubled(random, 'reset'),
     answer: { failure: { at: 'before headers', how: resetOrClose(random), backend: 'first' } },
   })),
   failover(
     'first backend resets before its first event, second serves',
     (random) => ({
-      ...doubled(random),
+      ...doubled(random, 'event'),
       answer: { failure: { at: 'at headers', how: resetOrClose(random), backend: 'first' } },
     }),
     { forms: STREAMED },
@@ -62,8 +63,8 @@ function fragile(random: Random, part: string) {
 }
 
 /** A model that two backends serve. */
-function doubled(random: Random) {
-  return { model: random.pick(['doubled', 'claude-doubled']), balance: '5' };
+function doubled(random: Random, part: DoubledPart) {
+  return { model: random.pick([`doubled-${part}`, `claude-doubled-${part}`]), balance: '5' };
 }
 
 function resetOrClose(random: Random): Failure['how'] {

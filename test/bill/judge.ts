@@ -1,6 +1,7 @@
 import type { InvoiceLine } from './invoice.ts';
 import { pricesOf } from './models.ts';
 import { amountOf, dollars } from './prices.ts';
+import { BILLED_BY_MODEL } from './provider-export.ts';
 import { describePlan, type BilledRequest, type BillRun, type Receipt } from './run-plans.ts';
 
 /** Both sums of one class, over all its requests. */
@@ -9,8 +10,10 @@ export interface ClassSum {
   readonly verdict: BilledRequest['plan']['verdict'];
   readonly requests: number;
   readonly charged: bigint;
-  /** Paid by the operator, and booked. */
+  /** Paid by the operator beyond the charge, and booked. */
   readonly booked: bigint;
+  /** What was booked as possible, before the provider's bill was. */
+  readonly possible: bigint;
   readonly invoiced: bigint;
 }
 
@@ -19,7 +22,7 @@ const CLASS_LEFT_PERCENT = 95n;
 
 /** Whatever is wrong with a run, in words; nothing, if nothing is. */
 export function faultsOf(run: BillRun): string[] {
-  const sums = classSums(run.requests);
+  const sums = classSums(run.requests, run.booked);
   return [
     ...run.breaches.map((breach) => `books: ${JSON.stringify(breach)}`),
     ...(run.openHolds === 0 ? [] : [`${run.openHolds} holds are still open`]),
@@ -27,7 +30,16 @@ export function faultsOf(run: BillRun): string[] {
     ...run.requests.flatMap(requestFaults),
     ...run.unreconciled,
     ...leftFaults(sums),
+    ...bookedFaults(sums),
   ];
+}
+
+/** Where the account does not pay, the operator does: what is booked in the end is the invoice, to the nano-dollar. */
+function bookedFaults(sums: readonly ClassSum[]): string[] {
+  return sums
+    .filter(({ verdict }) => verdict === 'apart' || BILLED_BY_MODEL.has(verdict))
+    .filter(({ charged, booked, invoiced }) => charged + booked !== invoiced)
+    .map((one) => `${one.className}: booked ${one.charged + one.booked} of an invoice of ${one.invoiced}`);
 }
 
 function requestFaults(request: BilledRequest): string[] {
@@ -98,28 +110,39 @@ function leftFaults(sums: readonly ClassSum[]): string[] {
   return faults;
 }
 
-export function classSums(requests: readonly BilledRequest[]): ClassSum[] {
-  const sums = new Map<string, ClassSum>();
-  for (const { plan, receipt, invoiced } of requests) {
-    const key = `${plan.verdict} ${plan.className}`;
-    const before = sums.get(key);
-    sums.set(key, {
-      className: plan.className,
-      verdict: plan.verdict,
-      requests: (before?.requests ?? 0) + 1,
-      charged: (before?.charged ?? 0n) + (receipt?.charged ?? 0n),
-      booked: (before?.booked ?? 0n) + (receipt ? bookedLoss(receipt) : 0n),
-      invoiced: (before?.invoiced ?? 0n) + invoiced,
-    });
-  }
-  return [...sums.values()].sort(
-    (a, b) => a.verdict.localeCompare(b.verdict) || a.className.localeCompare(b.className),
-  );
-}
-
-/** What the operator's books say that it paid, or may have to, beyond the charge. */
-function bookedLoss({ overrun, possibleCost }: Receipt): bigint {
-  return overrun + possibleCost;
+/** `booked` has what each model cost, in the books of the same runs. */
+export function classSums(
+  requests: readonly BilledRequest[],
+  booked: ReadonlyMap<string, bigint>,
+): ClassSum[] {
+  const classes = Map.groupBy(requests, ({ plan }) => `${plan.verdict} ${plan.className}`);
+  return [...classes.values()]
+    .flatMap((own) => {
+      const [first] = own;
+      if (!first) return [];
+      const { className, verdict } = first.plan;
+      const sum = (of: (request: BilledRequest) => bigint): bigint =>
+        own.reduce((total, request) => total + of(request), 0n);
+      const charged = sum(({ receipt }) => receipt?.charged ?? 0n);
+      const cost = [...new Set(own.map(({ plan }) => plan.model))].reduce(
+        (total, model) => total + (booked.get(model) ?? 0n),
+        0n,
+      );
+      return [
+        {
+          className,
+          verdict,
+          requests: own.length,
+          charged,
+          booked: BILLED_BY_MODEL.has(verdict)
+            ? cost - charged
+            : sum(({ receipt }) => receipt?.overrun ?? 0n),
+          possible: sum(({ receipt }) => receipt?.possibleCost ?? 0n),
+          invoiced: sum(({ invoiced }) => invoiced),
+        },
+      ];
+    })
+    .sort((a, b) => a.verdict.localeCompare(b.verdict) || a.className.localeCompare(b.className));
 }
 
 const TITLES = {
@@ -151,6 +174,21 @@ export function tableOf(sums: readonly ClassSum[]): string {
   return [
     '| kind | class | requests | charged, USD | booked loss, USD | invoice, USD | covered |',
     '|---|---|--:|--:|--:|--:|--:|',
+    ...rows,
+  ].join('\n');
+}
+
+/** What the books said of attempts that failed until the provider's bill was booked: never less than what was billed. */
+export function possibleTableOf(sums: readonly ClassSum[]): string {
+  const rows = sums
+    .filter(({ possible }) => possible > 0n)
+    .map(
+      ({ verdict, className, possible, booked }) =>
+        `| ${TITLES[verdict]} | ${className} | ${dollars(possible)} | ${dollars(booked)} |`,
+    );
+  return [
+    '| kind | class | possible before the bill, USD | booked with it, USD |',
+    '|---|---|--:|--:|',
     ...rows,
   ].join('\n');
 }

@@ -9,6 +9,9 @@ const CLAUDE_ATTACHMENTS = 'inputs: { image: { max_tokens: 1600 }, file: { max_t
  * model, and would not be called for the other classes.
  */
 const FRAGILE_PARTS = ['reset', 'text', 'usage', 'whole'] as const;
+/** How the first of two backends fails. A provider's bill has sums by model: each class is billed on its own. */
+const DOUBLED_PARTS = ['error', 'reset', 'event'] as const;
+export type DoubledPart = (typeof DOUBLED_PARTS)[number];
 
 function fragileModels(part: (typeof FRAGILE_PARTS)[number]): ModelPrices[] {
   return [
@@ -23,6 +26,25 @@ function fragileModels(part: (typeof FRAGILE_PARTS)[number]): ModelPrices[] {
       endpoint: 'svc_claude',
       keys: { input: '3', output: '15' },
       settings: 'context: 200000, max_output: 16000, cost: { claude: { input: 3, output: 15 } }',
+    },
+  ];
+}
+
+function doubledModels(part: DoubledPart): ModelPrices[] {
+  return [
+    {
+      model: `doubled-${part}`,
+      endpoint: 'svc_double',
+      keys: { input: '0.4', output: '1.6' },
+      settings:
+        'context: 200000, max_output: 16000, cost: { first: { input: 0.4, output: 1.6 }, open: { input: 0.4, output: 1.6 } }',
+    },
+    {
+      model: `claude-doubled-${part}`,
+      endpoint: 'svc_claude_double',
+      keys: { input: '3', output: '15' },
+      settings:
+        'context: 200000, max_output: 16000, cost: { claude-first: { input: 3, output: 15 }, claude: { input: 3, output: 15 } }',
     },
   ];
 }
@@ -148,20 +170,7 @@ export const MODELS: readonly ModelPrices[] = [
     settings: 'sizes: [1024x1024, 1536x1024], image_format: default',
   },
   ...FRAGILE_PARTS.flatMap(fragileModels),
-  {
-    model: 'doubled',
-    endpoint: 'svc_double',
-    keys: { input: '0.4', output: '1.6' },
-    settings:
-      'context: 200000, max_output: 16000, cost: { first: { input: 0.4, output: 1.6 }, open: { input: 0.4, output: 1.6 } }',
-  },
-  {
-    model: 'claude-doubled',
-    endpoint: 'svc_claude_double',
-    keys: { input: '3', output: '15' },
-    settings:
-      'context: 200000, max_output: 16000, cost: { claude-first: { input: 3, output: 15 }, claude: { input: 3, output: 15 } }',
-  },
+  ...DOUBLED_PARTS.flatMap(doubledModels),
 ];
 
 const BY_NAME = new Map(MODELS.map((model) => [model.model, model]));

@@ -6,7 +6,7 @@ import type { InvoiceLine } from './invoice.ts';
 import { catalogText, pricesOf } from './models.ts';
 import type { Plan } from './plan.ts';
 import { amountOf } from './prices.ts';
-import { reconcileFaults } from './provider-export.ts';
+import { bookProviderBills } from './provider-export.ts';
 
 /** What became of one request, on both sides. */
 export interface BilledRequest {
@@ -36,8 +36,10 @@ export interface BillRun {
   readonly refusals: readonly string[];
   readonly breaches: readonly unknown[];
   readonly openHolds: number;
-  /** Where an export of the invoice is not explained by the books. */
+  /** Where an export of the invoice is not explained by the books, or not what they say when it is booked. */
   readonly unreconciled: readonly string[];
+  /** What each model cost and may cost, in the operator's books, when the provider's bill is booked. */
+  readonly booked: ReadonlyMap<string, bigint>;
 }
 
 const AT_ONCE = 40;
@@ -66,15 +68,19 @@ export async function runPlans(plans: readonly Plan[], databaseUrl?: string): Pr
     await untilIdle(backend);
     await untilIdle(first);
     const receipts = await receiptsOf(gateway, await accounts.all());
-    const { breaches } = await gateway.tollgate.services.ledger.ledger.verify({ full: true });
+    const { store, ledger } = gateway.tollgate.services;
+    const beforeBills = await ledger.ledger.verify({ full: true });
     const requests = plans.map((plan, index) =>
       billed(plan, ends[index], [...first.invoice, ...backend.invoice], receipts),
     );
+    const { faults, booked } = await bookProviderBills(store, requests);
+    const { breaches } = await ledger.ledger.verify({ full: true });
     return {
       requests,
-      unreconciled: await reconcileFaults(gateway.tollgate.services.store.db, requests),
+      unreconciled: faults,
+      booked,
       refusals: [...first.refusals, ...backend.refusals],
-      breaches,
+      breaches: [...beforeBills.breaches, ...breaches],
       openHolds: await accounts.openHolds(),
     };
   } finally {

@@ -7,7 +7,7 @@ import '../support/property-seed.ts';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { testPostgres } from '../support/postgres.ts';
 import { generatePlans } from './generate.ts';
-import { classSums, faultsOf, tableOf } from './judge.ts';
+import { classSums, faultsOf, possibleTableOf, tableOf } from './judge.ts';
 import { runPlans, type BilledRequest } from './run-plans.ts';
 
 const REQUESTS = 2_000;
@@ -18,6 +18,7 @@ const seed = Number(process.env['FAST_CHECK_SEED']);
 const count = Number(process.env['BILL_REQUESTS'] ?? REQUESTS);
 const postgres = await testPostgres();
 const requests: BilledRequest[] = [];
+const booked = new Map<string, bigint>();
 const faults: string[] = [];
 for (const store of ['SQLite', 'Postgres'] as const) {
   const plans = generatePlans(seed, count);
@@ -25,11 +26,14 @@ for (const store of ['SQLite', 'Postgres'] as const) {
   const found = faultsOf(run);
   console.log(`${store}: ${plans.length} requests, ${found.length} faults`);
   requests.push(...run.requests);
+  for (const [model, cost] of run.booked) booked.set(model, (booked.get(model) ?? 0n) + cost);
   faults.push(...found.map((fault) => `${store}: ${fault}`));
 }
 await postgres.stop();
-const table = tableOf(classSums(requests));
-console.log(table);
+const sums = classSums(requests, booked);
+const table = tableOf(sums);
+const possibleTable = possibleTableOf(sums);
+console.log(`${table}\n\n${possibleTable}`);
 for (const fault of faults.slice(0, MAX_FAULTS)) console.error(fault);
 if (faults.length === 0 && count >= REQUESTS) publish();
 process.exit(faults.length === 0 ? 0 : 1);
@@ -37,7 +41,8 @@ process.exit(faults.length === 0 ? 0 : 1);
 function publish(): void {
   const told = `${requests.length} requests, half of them on each store, \`FAST_CHECK_SEED=${seed}\`:`;
   const page = readFileSync(PAGE, 'utf8');
-  writeFileSync(PAGE, between(page, 'table', `${told}\n\n${table}`));
+  const withTable = between(page, 'table', `${told}\n\n${table}`);
+  writeFileSync(PAGE, between(withTable, 'bound', possibleTable));
 }
 
 function between(page: string, mark: string, text: string): string {

@@ -95,7 +95,7 @@ async function corrupt({ pool }: PostgresBackend, statement: string): Promise<vo
       WHERE contype = 'c' AND conrelid IN ('account'::regclass, 'hold'::regclass, 'receipt'::regclass)`,
   );
   for (const { drop } of rows) await pool.query(drop);
-  for (const table of ['entry', 'receipt', 'archived_day', 'statement'])
+  for (const table of ['entry', 'receipt', 'archived_day', 'statement', 'cost_entry'])
     await pool.query(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
   await pool.query('DROP INDEX IF EXISTS entry_request');
   await pool.query(statement);
@@ -117,6 +117,7 @@ async function reset({ pool }: PostgresBackend): Promise<void> {
     'payment_problem',
     'top_up',
     'statement',
+    'cost_entry',
   ];
   await pool.query(`BEGIN; SET LOCAL session_replication_role = replica;
     ${tables.map((table) => `DELETE FROM ${table};`).join(' ')}

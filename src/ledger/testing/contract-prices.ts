@@ -291,8 +291,10 @@ function brokenSumCases(check: ContractCheck): void {
         await harness.ledger().settle(id, used({ output: 5 }, { upstream: 'a', attempts }));
         await expectSound(harness);
         await harness.corrupt(sql);
-        for (const full of [true, false])
-          expect((await harness.ledger().verify({ full })).breaches).toMatchObject([{ invariant: 'I8' }]);
+        for (const full of [true, false]) {
+          const { breaches } = await harness.ledger().verify({ full });
+          expect([...new Set(breaches.map(({ invariant }) => invariant))]).toEqual(['I8']);
+        }
       },
     );
   }

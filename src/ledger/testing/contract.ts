@@ -3,6 +3,7 @@ import { admissionCases } from './contract-admission.ts';
 import { adoptionCases } from './contract-adoption.ts';
 import { answerCases } from './contract-answers.ts';
 import { archiveCases } from './contract-archive.ts';
+import { billCases } from './contract-bills.ts';
 import { bookCases } from './contract-books.ts';
 import { codeCases } from './contract-codes.ts';
 import { expiryCases } from './contract-expiry.ts';
@@ -24,6 +25,7 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     expiryCases(check);
     adoptionCases(check);
     bookCases(check);
+    billCases(check);
     rowCases(check);
     codeCases(check);
     reclaimCases(check);

@@ -14,6 +14,7 @@ import { modelDays } from './0012-model-days.ts';
 import { usageHours } from './0013-usage-hours.ts';
 import { receiptLinks } from './0014-receipt-links.ts';
 import { usageTotals } from './0015-usage-totals.ts';
+import { costEntries } from './0016-cost-entries.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -46,4 +47,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 13, name: 'usage hours', compatibleFrom: 1, statements: usageHours },
   { number: 14, name: 'receipt links', compatibleFrom: 1, statements: receiptLinks },
   { number: 15, name: 'usage totals', compatibleFrom: 1, statements: usageTotals },
+  { number: 16, name: 'cost entries', compatibleFrom: 1, statements: costEntries },
 ];

@@ -39,7 +39,11 @@ export const audit: typeof english = {
         'import-preview': 'Modelle eines Backends auflisten',
       },
       'provider-key': { set: 'Anbieterschlüssel speichern', remove: 'Anbieterschlüssel entfernen' },
-      ledger: { verify: 'Hauptbuch prüfen', archive: 'Alte Belege archivieren' },
+      ledger: {
+        verify: 'Hauptbuch prüfen',
+        archive: 'Alte Belege archivieren',
+        'book-bill': 'Rechnung eines Anbieters buchen',
+      },
       settings: {
         change: 'Servereinstellungen ändern',
         'welcome-credit': 'Willkommensguthaben ändern',

@@ -37,7 +37,11 @@ export const audit = {
         'import-preview': 'List the models of a backend',
       },
       'provider-key': { set: 'Store a provider key', remove: 'Remove a provider key' },
-      ledger: { verify: 'Check the ledger', archive: 'Archive old receipts' },
+      ledger: {
+        verify: 'Check the ledger',
+        archive: 'Archive old receipts',
+        'book-bill': 'Book a provider’s bill',
+      },
       settings: {
         change: 'Change site settings',
         'welcome-credit': 'Change the welcome credit',
