@@ -289,6 +289,8 @@ export const admin: typeof english = {
     revenue: 'Umsatz',
     cost: 'Kosten',
     possible: 'Mögliche Kosten',
+    possibleNote:
+      'Für gescheiterte Versuche, bis die Rechnung des Anbieters gebucht ist: tollgate reconcile --book',
     margin: 'Marge',
     marginNote: 'Von Anfragen mit bekannten Kosten, wenn alles Mögliche berechnet wird',
     unknown: 'unbekannt',

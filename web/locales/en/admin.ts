@@ -283,6 +283,7 @@ export const admin = {
     revenue: 'Revenue',
     cost: 'Cost',
     possible: 'Possible cost',
+    possibleNote: 'Of failed attempts, until the provider’s bill is booked: tollgate reconcile --book',
     margin: 'Margin',
     marginNote: 'For requests with a known cost, assuming all possible cost is billed',
     unknown: 'unknown',

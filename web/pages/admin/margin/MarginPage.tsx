@@ -115,6 +115,9 @@ function Figures({ total }: { total: AdminMarginSums }) {
         note={
           <>
             {t('margin.possible')}: <Money usd={total.possibleCostUsd} />
+            {total.possibleCostUsd === '0.00' ? null : (
+              <span className="mt-1 block">{t('margin.possibleNote')}</span>
+            )}
           </>
         }
       />
