@@ -10,6 +10,7 @@ import {
 import { dayOf } from '../std/calendar.ts';
 import { newRequestId } from '../std/ids.ts';
 import { nanoUsd } from '../std/money.ts';
+import { bookExport } from './book-export.ts';
 import { losses, marginRows } from './margin.ts';
 import { IN_PLACE } from './reader.ts';
 import { readProviderExport } from './provider-export.ts';
@@ -180,6 +181,48 @@ describe('books beside an export', () => {
     expect(rows).toMatchObject([{ model: 'm' }, { model: 'n', difference: -50, unknown: -50 }]);
   });
 
+  const costs = (lines: { model: string | undefined; cost: number }[]) => ({
+    kind: 'cost' as const,
+    isPartial: false,
+    lines: lines.map((line) => ({ day, requests: 0, tokens: 0, cacheWrites: 0, ...line })),
+  });
+
+  test('have failed attempts under the backend that failed, whoever served', async () => {
+    const bill = costs([{ model: 'n', cost: 100 }]);
+    expect(await reconcile(harness.store.db, bill, { backends: ['b'] })).toMatchObject([
+      { model: 'n', theirs: 100, ours: 0, retries: 100, unknown: 0, possibleCost: 900 },
+    ]);
+    expect(await reconcile(harness.store.db, bill, { backends: ['a'] })).toMatchObject([
+      { model: 'm', isListed: false },
+      { model: 'n', ours: 3, retries: 0, possibleCost: 0 },
+    ]);
+  });
+
+  test('are compared under the names of the provider, two of our models with one name together', async () => {
+    const rows = await reconcile(harness.store.db, costs([{ model: 'theirs-2026-01-01', cost: 20 }]), {
+      backends: ['a'],
+      nameAt: () => 'theirs',
+    });
+    expect(rows).toMatchObject([{ model: 'theirs', theirs: 20, ours: 13, difference: 7 }]);
+  });
+
+  test('are compared as one sum with a bill without models; with one that has some, the rest is of no model', async () => {
+    const { db } = harness.store;
+    const whole = costs([{ model: undefined, cost: 500 }]);
+    expect(await reconcile(db, whole, {})).toMatchObject([
+      { model: 'all models', theirs: 500, ours: 13, retries: 487, possibleCost: 900 },
+    ]);
+    const parts = costs([
+      { model: undefined, cost: 500 },
+      { model: 'n', cost: 3 },
+    ]);
+    expect(await reconcile(db, parts, {})).toMatchObject([
+      { model: 'm', isListed: false, ours: 10 },
+      { model: 'n', difference: 0 },
+      { model: 'no model', theirs: 500, ours: 0, unknown: 500 },
+    ]);
+  });
+
   test('tell the margin by model and by backend, and the requests that cost more than they brought', async () => {
     const at = { from: day, to: day };
     const parts = { store: harness.store, reader: IN_PLACE };
@@ -198,5 +241,26 @@ describe('books beside an export', () => {
     expect(await losses(harness.store.db, 5).execute()).toMatchObject([
       { model: 'n', cost: 3, possible_cost: 900 },
     ]);
+  });
+
+  test('take a bill without models as one sum, and keep what they have of models that a bill does not name', async () => {
+    const { store } = harness;
+    const booking = { store, nowMs: (await harness.now()) + 3 * 86_400_000, actor: 'test', cause: 'bill' };
+    const other = await reconcile(store.db, costs([{ model: 'other', cost: 1 }]), {});
+    expect(await bookExport(booking, other, {})).toEqual([
+      { day, model: 'n', atMost: 900, billed: 0, kept: 'not_listed' },
+    ]);
+    const whole = await reconcile(store.db, costs([{ model: undefined, cost: 500 }]), {});
+    expect(await bookExport({ ...booking, nowMs: await harness.now() }, whole, {})).toEqual([
+      { day, model: 'all models', atMost: 900, billed: 0, kept: 'not_over' },
+    ]);
+    expect(await bookExport(booking, whole, {})).toEqual([
+      { day, model: 'all models', atMost: 900, billed: 487 },
+    ]);
+    const at = { from: day, to: day };
+    expect(await marginRows({ store, reader: IN_PLACE }, at, 'day')).toMatchObject([
+      { cost: 500, possibleCost: 0 },
+    ]);
+    expect((await harness.ledger().verify({ full: true })).breaches).toEqual([]);
   });
 });

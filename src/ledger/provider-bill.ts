@@ -46,9 +46,10 @@ export async function bookBill(
       .execute();
     const routes = await billedRoutes(tx, bill, isLocking);
     const usageOf = Map.groupBy(usage, ({ model }) => model);
+    const routesOf = Map.groupBy(routes, ({ name }) => name);
     const booked: BilledAttempts[] = [];
     for (const [name, amount] of bill.amounts) {
-      const own = routes.filter((route) => route.name === name);
+      const own = routesOf.get(name) ?? [];
       const { atMost, billed } = billedOf(amount, own);
       if (atMost === 0) continue;
       booked.push({ name, atMost, billed });
