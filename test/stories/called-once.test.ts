@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { attemptsOf } from '../../src/ledger/receipt.ts';
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
+import { SocketBackend } from '../support/socket-backend.ts';
 
 /** A backend that may have done its work is not called a second time for the same request: it would bill both. */
 
@@ -10,37 +11,20 @@ const JSON_HEAD = `${HEAD}content-type: application/json\r\n`;
 const STREAM_HEAD = `${HEAD}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n`;
 const NOTHING_THERE = 'https://nobody.invalid/gone.png';
 
-let server: Server;
-let calls: number;
-let answer: (socket: Socket) => void;
+let backend: SocketBackend;
 let gateway: Gateway;
 let account: TestAccount;
 
 beforeEach(async () => {
-  calls = 0;
-  server = createServer((socket) => {
-    socket.on('error', () => undefined);
-    let read = '';
-    socket.on('data', (bytes) => {
-      read += bytes.toString('latin1');
-      const [head = '', body = ''] = read.split('\r\n\r\n', 2);
-      if (body.length < Number(/content-length: (\d+)/i.exec(head)?.[1] ?? Infinity)) return;
-      read = '';
-      calls++;
-      answer(socket);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : undefined;
-  gateway = await Gateway.start({ yaml: catalogFor([`http://127.0.0.1:${port}/v1`]) });
+  backend = new SocketBackend((socket) => socket.destroy());
+  gateway = await Gateway.start({ yaml: catalogFor([await backend.start()]) });
   account = await gateway.account('10');
 });
 afterEach(async () => {
   await gateway.settled(account);
   expect((await gateway.verify()).breaches).toEqual([]);
   await gateway.stop();
-  server.close();
+  await backend.stop();
 });
 
 const chat = (stream: boolean) => () => gateway.chat(account.token, { stream });
@@ -64,15 +48,15 @@ test.each<[string, (socket: Socket) => void, () => Promise<Response>]>([
     image,
   ],
 ])('a lone backend is called once when %s', async (_, behaviour, ask) => {
-  answer = behaviour;
+  backend.answer = behaviour;
   const response = await ask();
   expect(response.status).toBe(500);
   expect(await response.json()).toMatchObject({ error: { code: 'upstream_error' } });
-  expect(calls).toBe(1);
+  expect(backend.calls).toBe(1);
 });
 
 test('a lone backend that refuses connections is tried again, since it cannot have seen the request', async () => {
-  await new Promise((resolve) => server.close(resolve));
+  await backend.stop();
   const response = await chat(false)();
   expect(response.status).toBe(500);
   const [request] = await gateway.requests(account);

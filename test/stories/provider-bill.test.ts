@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { createServer, type Server, type Socket } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCli } from '../../src/cli/cli.ts';
@@ -7,6 +6,7 @@ import { parseCatalog } from '../../src/catalog/parse.ts';
 import type { CliContext } from '../../src/cli/command.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { testPostgres } from '../support/postgres.ts';
+import { SocketBackend } from '../support/socket-backend.ts';
 
 /**
  * A backend that breaks off may have worked, and bill for it: nobody knows until its bill comes. Then the operator books
@@ -25,40 +25,26 @@ const WHOLE = JSON.stringify({
 
 /** What the next call gets; it breaks off if there is nothing left. */
 const answers: string[] = [];
-let backend: Server;
-let port = 0;
-
-beforeAll(async () => {
-  backend = createServer((socket) => {
-    socket.on('error', () => undefined);
-    let read = '';
-    socket.on('data', (bytes) => {
-      read += bytes.toString('latin1');
-      const [head = '', body = ''] = read.split('\r\n\r\n', 2);
-      if (body.length < Number(/content-length: (\d+)/i.exec(head)?.[1] ?? Infinity)) return;
-      read = '';
-      reply(socket, answers.shift());
-    });
-  });
-  await new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve));
-  const address = backend.address();
-  port = typeof address === 'object' ? (address?.port ?? 0) : 0;
-});
-afterAll(() => void backend.close());
-
-function reply(socket: Socket, text: string | undefined): void {
+const backend = new SocketBackend((socket) => {
+  const text = answers.shift();
   if (text === undefined) socket.resetAndDestroy();
   else
     socket.write(
       `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`,
     );
-}
+});
+let baseUrl = '';
+
+beforeAll(async () => {
+  baseUrl = await backend.start();
+});
+afterAll(() => backend.stop());
 
 /** `small` is `acme-small` at the provider; its cost is its price. */
 const CATALOG = () => `
 upstreams:
-  acme: { kind: openai, base_url: "http://127.0.0.1:${port}/v1" }
-  elsewhere: { kind: openai, base_url: "http://127.0.0.1:${port}/v1" }
+  acme: { kind: openai, base_url: "${baseUrl}" }
+  elsewhere: { kind: openai, base_url: "${baseUrl}" }
 lists:
   chat:
     - { model: small, input: 1, output: 2, max_output: 1000, upstream_models: { acme: acme-small }, cost: { acme: { input: 1, output: 2 } } }
@@ -112,9 +98,16 @@ describe.each(['SQLite', 'Postgres'])('the bill of a provider on %s', (store) =>
     return { code, out: out.join('\n'), err: err.join('\n') };
   }
 
+  /** When the day of the last request began, in seconds. */
+  async function requestDay(): Promise<number> {
+    const requests = await gateway.requests(account);
+    const last = Math.max(...requests.map((request) => request.created_at));
+    return Math.floor(last / DAY_MS) * (DAY_MS / 1_000);
+  }
+
   /** A page of OpenAI's costs (https://platform.openai.com/docs/api-reference/usage/costs). */
-  function costs(usd: number, more: object = {}): string {
-    const day = Math.floor(Date.now() / DAY_MS) * (DAY_MS / 1_000);
+  async function costs(usd: number, more: object = {}): Promise<string> {
+    const day = await requestDay();
     const results = [
       {
         object: 'organization.costs.result',
@@ -142,7 +135,7 @@ describe.each(['SQLite', 'Postgres'])('the bill of a provider on %s', (store) =>
     expect(await margin()).toMatchObject({ cost_usd: '0.00012' });
     expect(Number((await margin())?.['possible_cost_usd'])).toBeGreaterThan(0.002);
 
-    const file = costs(0.00052);
+    const file = await costs(0.00052);
     const shown = await tollgate(2, 'reconcile', file, '--upstream', 'acme', '--json');
     expect(JSON.parse(shown.out)).toMatchObject({
       rows: [
@@ -160,26 +153,30 @@ describe.each(['SQLite', 'Postgres'])('the bill of a provider on %s', (store) =>
     // Once, however often; and a bill that is right takes the place of one that was wrong.
     await tollgate(2, 'reconcile', file, '--upstream', 'acme', '--book');
     expect(await margin()).toMatchObject({ cost_usd: '0.00052', possible_cost_usd: '0.00' });
-    await tollgate(2, 'reconcile', costs(0.0009), '--upstream', 'acme', '--book');
+    await tollgate(2, 'reconcile', await costs(0.0009), '--upstream', 'acme', '--book');
     expect(await margin()).toMatchObject({ cost_usd: '0.0009', possible_cost_usd: '0.00' });
   });
 
   test('is not booked while it may grow, in part, by tokens, or without the backends it is for', async () => {
     expect(await ask()).toBe(500);
     const before = await margin();
-    const early = await tollgate(0, 'reconcile', costs(0.0001), '--upstream', 'acme', '--book');
+    const early = await tollgate(0, 'reconcile', await costs(0.0001), '--upstream', 'acme', '--book');
     expect(early.out).toContain('a day can be booked when it has been over for 24 hours');
     const book = async (file: string, ...words: string[]) => {
       const { code, err } = await tollgate(3, 'reconcile', file, '--book', ...words);
       expect(code).not.toBe(0);
       return err;
     };
-    expect(await book(costs(0.0001))).toContain('--book needs --upstream');
-    expect(await book(costs(0.0001), '--upstream', 'acme,nobody')).toContain(
+    expect(await book(await costs(0.0001))).toContain('--book needs --upstream');
+    expect(await book(await costs(0.0001), '--upstream', 'acme,nobody')).toContain(
       "no backend 'nobody'; there are: acme",
     );
-    expect(await book(costs(0.0001, { has_more: true }), '--upstream', 'acme')).toContain('further pages');
-    const tokens = costs(0, { data: [{ start_time: 1, results: [{ input_tokens: 1, output_tokens: 1 }] }] });
+    expect(await book(await costs(0.0001, { has_more: true }), '--upstream', 'acme')).toContain(
+      'further pages',
+    );
+    const tokens = await costs(0, {
+      data: [{ start_time: 1, results: [{ input_tokens: 1, output_tokens: 1 }] }],
+    });
     expect(await book(tokens, '--upstream', 'acme')).toContain('Only an export of costs');
     expect(await margin()).toEqual(before ?? {});
   });
@@ -187,11 +184,11 @@ describe.each(['SQLite', 'Postgres'])('the bill of a provider on %s', (store) =>
   test('of another backend, or without the model, leaves what is possible', async () => {
     expect(await ask()).toBe(500);
     const before = await margin();
-    const other = await tollgate(3, 'reconcile', costs(0.0001), '--upstream', 'elsewhere', '--book');
+    const other = await tollgate(3, 'reconcile', await costs(0.0001), '--upstream', 'elsewhere', '--book');
     expect(other.out).toContain('No failed attempts to book.');
     const line = { amount: { value: 1, currency: 'usd' }, line_item: 'another-model, input' };
-    const day = Math.floor(Date.now() / DAY_MS) * (DAY_MS / 1_000);
-    const file = costs(0, { data: [{ start_time: day, results: [line] }] });
+    const day = await requestDay();
+    const file = await costs(0, { data: [{ start_time: day, results: [line] }] });
     const unlisted = await tollgate(3, 'reconcile', file, '--upstream', 'acme', '--book', '--json');
     expect(JSON.parse(unlisted.out)).toMatchObject({
       booked: [{ model: 'acme-small', billed_usd: null, kept: 'not_listed' }],
