@@ -82,7 +82,7 @@ function refuseUnbookable(input: CommandInput, { kind, isPartial }: ProviderExpo
 
 async function booksOf(input: CommandInput, services: CliServices): Promise<ReconciledBooks> {
   const current = await services.catalog();
-  const nameAt = (model: string, backend: string): string => upstreamName(current, model, backend);
+  const nameAt = namesAtUpstreams(current);
   const text = textFlag(input, 'upstream');
   if (text === undefined) return { nameAt };
   const backends = text.split(',').map((name) => name.trim());
@@ -103,12 +103,12 @@ async function booksOf(input: CommandInput, services: CliServices): Promise<Reco
 }
 
 /** What a backend calls one of our models, by the catalog of today. */
-function upstreamName({ endpoints }: Catalog, id: string, backend: string): string {
-  for (const { models } of endpoints.values()) {
-    const name = models.find((model) => model.id === id)?.upstreamModels.get(backend);
-    if (name !== undefined) return name;
-  }
-  return id;
+function namesAtUpstreams({ endpoints }: Catalog): (model: string, backend: string) => string {
+  const names = new Map<string, string>();
+  for (const { models } of endpoints.values())
+    for (const { id, upstreamModels } of models)
+      for (const [backend, name] of upstreamModels) names.set(JSON.stringify([id, backend]), name);
+  return (model, backend) => names.get(JSON.stringify([model, backend])) ?? model;
 }
 
 function causeOf(input: CommandInput): string {

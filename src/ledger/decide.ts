@@ -201,6 +201,8 @@ export function chargeFor(price: Price, held: NanoUsd, usage: Usage): Charge {
   return { charged, overrun: subtractNano(cost, charged) };
 }
 
+/** The account under which the sums of all accounts together are kept. */
+export const EVERYBODY = '';
 /** The books of the operator's losses. Rounded down to what is left below its ceiling, so that no sum leaves 2^53. */
 export const OVERRUN_ACCOUNT = 'acc_overrun';
 export const OVERRUN_CEILING = 8_000_000_000_000_000;

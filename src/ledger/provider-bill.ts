@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
+import { EVERYBODY } from './decide.ts';
 
 /** What a provider billed on one day, in nano-USD, by its own names of models. */
 export interface ProviderBill {
@@ -60,9 +61,7 @@ export async function bookBill(
   });
 }
 
-/** The account under which the sums of all accounts together are kept. */
-const EVERYBODY = '';
-/** The endpoint under which those of all endpoints are. */
+/** The endpoint under which the sums of all endpoints are kept. */
 const EVERY_ENDPOINT = '';
 
 /** A backend's sums of a day for one of our models. */

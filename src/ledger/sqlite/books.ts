@@ -3,7 +3,7 @@ import type { NanoUsd } from '../../std/money.ts';
 import { TransientMap } from '../../std/transient-map.ts';
 import { DURATION_BOUNDS_MS, DURATION_COLUMNS } from '../../store/receipt-codes.ts';
 import type { AccountRow } from '../../store/schema.ts';
-import { isFailure, LedgerAccount, type RequestCost } from '../decide.ts';
+import { EVERYBODY, isFailure, LedgerAccount, type RequestCost } from '../decide.ts';
 import type { Caller, Outcome } from '../port.ts';
 import { priceToText, type Price, type Usage } from '../price.ts';
 import type { HoldRow, Statements } from './statements.ts';
@@ -283,8 +283,6 @@ interface ClosedRequest {
 type SumKey = readonly [string, number, string, string];
 
 const DAY_MS = 86_400_000;
-/** The account under which the sums of all accounts together are kept. */
-const EVERYBODY = '';
 const NO_BACKEND = '';
 
 /** One row of `backend_day`. */

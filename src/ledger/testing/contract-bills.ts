@@ -2,12 +2,14 @@ import { expect } from 'bun:test';
 import * as fc from 'fast-check';
 import { dayOf } from '../../std/calendar.ts';
 import { nanoUsd } from '../../std/money.ts';
+import { EVERYBODY } from '../decide.ts';
 import type { Attempt } from '../port.ts';
 import { bookBill, type BilledAttempts } from '../provider-bill.ts';
 import {
   accountRow,
   addAccount,
   chatAdmission,
+  expectSound,
   FAILED,
   hold,
   requestRow,
@@ -27,8 +29,6 @@ export function billCases(check: ContractCheck): void {
 }
 
 const AT = 1_900_000_000_000;
-/** The account under which the sums of all accounts are kept. */
-const ALL_ACCOUNTS = '';
 
 async function bill(
   harness: LedgerHarness,
@@ -82,10 +82,6 @@ async function usageSums(harness: LedgerHarness, account: string): Promise<[numb
   return [sum((row) => row.cost), sum((row) => row.possible_cost), sum((row) => row.costed)];
 }
 
-async function expectSound(harness: LedgerHarness): Promise<void> {
-  for (const full of [true, false]) expect((await harness.ledger().verify({ full })).breaches).toEqual([]);
-}
-
 function bookingCases(check: ContractCheck): void {
   check(
     'a provider’s bill makes known what failed attempts cost; receipts and money stay as they are',
@@ -100,7 +96,7 @@ function bookingCases(check: ContractCheck): void {
         ['b', 18, 0],
         ['c', 2, 0],
       ]);
-      expect(await usageSums(harness, ALL_ACCOUNTS)).toEqual([27, 0, 10]);
+      expect(await usageSums(harness, EVERYBODY)).toEqual([27, 0, 10]);
       expect(await usageSums(harness, account.id)).toEqual([7, 45, 10]);
       expect(await Promise.all(ids.map((id) => requestRow(harness, id)))).toEqual(receipts);
       expect(await accountRow(harness, account)).toEqual(before);
@@ -137,7 +133,7 @@ function boundCases(check: ContractCheck): void {
       expect(await bill(harness, { m: 3 }, all)).toEqual([{ name: 'm', atMost: 45, billed: 0 }]);
       expect(await bill(harness, { m: 51 }, all)).toEqual([{ name: 'm', atMost: 45, billed: 44 }]);
       expect(await bill(harness, { m: 900 }, all)).toEqual([{ name: 'm', atMost: 45, billed: 45 }]);
-      expect(await usageSums(harness, ALL_ACCOUNTS)).toEqual([52, 0, 10]);
+      expect(await usageSums(harness, EVERYBODY)).toEqual([52, 0, 10]);
       await expectSound(harness);
     },
   );
@@ -160,7 +156,7 @@ function boundCases(check: ContractCheck): void {
     for (const endpoint of ['partner_chat', ''])
       await harness.store.db
         .insertInto('usage_total')
-        .values({ account_id: ALL_ACCOUNTS, day, endpoint, requests: 2, cost: 7, possible_cost: 45 })
+        .values({ account_id: EVERYBODY, day, endpoint, requests: 2, cost: 7, possible_cost: 45 })
         .execute();
     await bill(harness, { m: 20 });
     const totals = await harness.store.db
@@ -184,7 +180,7 @@ function repeatedCases(check: ContractCheck): void {
     expect(await bill(harness, { m: 20 })).toEqual([{ name: 'm', atMost: 45, billed: 20 }]);
     expect(await entries.execute()).toEqual(first);
     expect(await bill(harness, { m: 9 })).toEqual([{ name: 'm', atMost: 45, billed: 9 }]);
-    expect(await usageSums(harness, ALL_ACCOUNTS)).toEqual([16, 0, 10]);
+    expect(await usageSums(harness, EVERYBODY)).toEqual([16, 0, 10]);
     expect(await backendSums(harness)).toEqual([
       ['a', 7, 0],
       ['b', 8, 0],
@@ -196,7 +192,7 @@ function repeatedCases(check: ContractCheck): void {
   check('booked by two at once, a bill is booked once', async (harness) => {
     await failedDay(harness);
     await Promise.all([bill(harness, { m: 20 }), bill(harness, { m: 20 }), bill(harness, { m: 20 })]);
-    expect(await usageSums(harness, ALL_ACCOUNTS)).toEqual([27, 0, 10]);
+    expect(await usageSums(harness, EVERYBODY)).toEqual([27, 0, 10]);
     await expectSound(harness);
   });
 
@@ -207,9 +203,9 @@ function repeatedCases(check: ContractCheck): void {
       await bill(harness, { m: 20 });
       const late = await hold(harness, chatAdmission(account));
       await harness.ledger().void(late, { ...FAILED, upstream: 'b', attempts: [failed('b', 100)] });
-      expect(await usageSums(harness, ALL_ACCOUNTS)).toEqual([27, 100, 10]);
+      expect(await usageSums(harness, EVERYBODY)).toEqual([27, 100, 10]);
       expect(await bill(harness, { m: 30 })).toEqual([{ name: 'm', atMost: 145, billed: 30 }]);
-      expect(await usageSums(harness, ALL_ACCOUNTS)).toEqual([37, 0, 10]);
+      expect(await usageSums(harness, EVERYBODY)).toEqual([37, 0, 10]);
       await expectSound(harness);
     },
   );
@@ -288,7 +284,7 @@ async function costsOf(harness: LedgerHarness): Promise<Record<string, [known: n
   const usage = await db
     .selectFrom('usage_day')
     .select(['model', 'cost', 'possible_cost'])
-    .where('account_id', '=', ALL_ACCOUNTS)
+    .where('account_id', '=', EVERYBODY)
     .execute();
   const [one, other] = [backends, usage].map((rows) => {
     const sums: Record<string, [number, number]> = {};

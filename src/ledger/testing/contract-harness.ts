@@ -1,4 +1,4 @@
-import { test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { newRequestId, type AccountId, type RequestId, type TokenHash } from '../../std/ids.ts';
 import { nanoUsd, type NanoUsd } from '../../std/money.ts';
 import type { Store } from '../../store/store.ts';
@@ -124,6 +124,11 @@ export async function accountRow(harness: LedgerHarness, { id }: TestAccount) {
 
 export async function requestRow(harness: LedgerHarness, id: RequestId) {
   return harness.store.db.selectFrom('request').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+}
+
+/** Every invariant holds, also when only the last days are looked at. */
+export async function expectSound(harness: LedgerHarness): Promise<void> {
+  for (const full of [true, false]) expect((await harness.ledger().verify({ full })).breaches).toEqual([]);
 }
 
 export function refusal(admission: Admission): Admission & { kind: 'refused' } {

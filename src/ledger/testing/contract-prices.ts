@@ -7,13 +7,13 @@ import {
   accountRow,
   addAccount,
   chatAdmission,
+  expectSound,
   hold,
   imageAdmission,
   requestRow,
   used,
   FAILED,
   type ContractCheck,
-  type LedgerHarness,
 } from './contract-harness.ts';
 
 /** Prices beyond plain tokens and images, which SQL does not compute, and what requests cost the operator. */
@@ -298,8 +298,4 @@ function brokenSumCases(check: ContractCheck): void {
       },
     );
   }
-}
-
-async function expectSound(harness: LedgerHarness): Promise<void> {
-  for (const full of [true, false]) expect((await harness.ledger().verify({ full })).breaches).toEqual([]);
 }
