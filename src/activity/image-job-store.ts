@@ -1,7 +1,7 @@
 import { sql, type Kysely, type Selectable } from 'kysely';
 import { extraUsageOf, type Usage } from '../ledger/price.ts';
 import type { Clock } from '../std/clock.ts';
-import type { ImageJobTable } from '../store/schema-image-jobs.ts';
+import type { ImageJobTable } from '../store/schema-services.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import type { ImageStore } from './image-store.ts';

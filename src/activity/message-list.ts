@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { OutboxRow } from '../store/schema-outbox.ts';
+import type { OutboxRow } from '../store/schema-services.ts';
 import {
   anyContains,
   emailIn,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
-import { statementAmountCheck, statementNumberCheck } from '../ledger/verify-statements.ts';
+import { statementAmountCheck, statementNumberCheck } from '../ledger/verify-checks.ts';
 import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';

@@ -1,4 +1,4 @@
-import type { LedgerLoad } from '../ledger/load.ts';
+import type { LedgerLoad } from '../ledger/port.ts';
 import type { DistributionSample } from '../std/distribution.ts';
 import { openFileCount } from '../std/open-files.ts';
 import { gaugeFamily, histogramFamily, labelText, type MetricFamily } from './metric-family.ts';

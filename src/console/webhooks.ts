@@ -3,7 +3,7 @@ import { ACCOUNT_EVENTS, OPERATOR, OPERATOR_EVENTS } from '../outbox/events.ts';
 import { MAX_WEBHOOKS, type WebhookView } from '../outbox/webhooks.ts';
 import { readAttempts } from '../outbox/sender.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
-import type { OutboxRow } from '../store/schema-outbox.ts';
+import type { OutboxRow } from '../store/schema-services.ts';
 import type { MadeWebhook, MessageAttempt, MessageItem, WebhookItem, WebhookList } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';

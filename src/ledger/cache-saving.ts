@@ -1,6 +1,5 @@
 import type { NanoUsd } from '../std/money.ts';
-import { costSql } from './cost-sql.ts';
-import { costOf, type Price, type Usage } from './price.ts';
+import { costSql, costOf, type Price, type Usage } from './price.ts';
 import { HAS_EXTRA } from './verify-extra.ts';
 
 /**

@@ -1,3 +1,4 @@
+import type { DistributionSample } from '../std/distribution.ts';
 import type { AccountId, RequestId, TokenHash } from '../std/ids.ts';
 import type { NanoUsd } from '../std/money.ts';
 import type { ImageCeiling, Price, TokenCeiling, Usage } from './price.ts';
@@ -302,4 +303,25 @@ export interface Breach {
   readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10';
   readonly subject: string;
   readonly detail: string;
+}
+
+/** How busy the ledger of this process is. */
+export interface LedgerLoad {
+  readonly batches: readonly BatchLoad[];
+  readonly connections: readonly ConnectionLoad[];
+}
+
+export interface BatchLoad {
+  readonly name: string;
+  /** How many operations went to the database together. */
+  readonly sizes: DistributionSample;
+  readonly waiting: number;
+}
+
+export interface ConnectionLoad {
+  readonly name: string;
+  readonly total: number;
+  readonly idle: number;
+  /** Calls that wait for a connection. */
+  readonly waiting: number;
 }

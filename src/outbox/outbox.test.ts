@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { testMessages } from '../console/testing/test-messages.ts';
 import { testConsole, type TestConsole } from '../console/testing/harness.ts';
-import type { OutboxRow } from '../store/schema-outbox.ts';
+import type { OutboxRow } from '../store/schema-services.ts';
 import { countWaitingByKind } from './outbox.ts';
 import { readAttempts } from './sender.ts';
 import { WebhookReceiver } from './testing/webhook-receiver.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '../std/clock.ts';
 import { newOutboxId, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { Schema } from '../store/schema.ts';
-import type { OutboxKind, OutboxRow } from '../store/schema-outbox.ts';
+import type { OutboxKind, OutboxRow } from '../store/schema-services.ts';
 
 /**
  * Everything that leaves the house by mail or webhook. A message is written in the transaction that causes it, so it leaves

@@ -3,7 +3,7 @@ import { orAborted } from '../std/abort.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import type { Schema } from '../store/schema.ts';
-import type { OutboxKind, OutboxRow } from '../store/schema-outbox.ts';
+import type { OutboxKind, OutboxRow } from '../store/schema-services.ts';
 import { isWaiting, type Outbox } from './outbox.ts';
 
 /** One way out: sends one message once. */

@@ -5,7 +5,7 @@ import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import { publicTarget, type PublicTarget, type PublicTargetRules } from '../std/public-target.ts';
 import type { Schema } from '../store/schema.ts';
-import type { WebhookRow } from '../store/schema-outbox.ts';
+import type { WebhookRow } from '../store/schema-services.ts';
 import { OPERATOR } from './events.ts';
 import { isWaiting } from './outbox.ts';
 import {

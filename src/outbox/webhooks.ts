@@ -6,7 +6,7 @@ import type { Clock } from '../std/clock.ts';
 import type { Random } from '../std/ids.ts';
 import { publicTarget } from '../std/public-target.ts';
 import type { Schema } from '../store/schema.ts';
-import type { WebhookRow } from '../store/schema-outbox.ts';
+import type { WebhookRow } from '../store/schema-services.ts';
 import { ACCOUNT_EVENTS, OPERATOR, OPERATOR_EVENTS, type EventType } from './events.ts';
 import { giveUpMessages, type WebhookRules } from './webhook-channel.ts';
 import { newWebhookSecret } from './webhook-signature.ts';

@@ -2,7 +2,7 @@ import { sql, type Expression, type ExpressionBuilder, type Selectable, type Sql
 import type { Clock } from '../std/clock.ts';
 import type { AccountId, Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
-import type { TopUpTable } from '../store/schema-payments.ts';
+import type { TopUpTable } from '../store/schema-services.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import type { PaymentNotices } from './payment-mails.ts';

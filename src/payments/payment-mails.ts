@@ -3,7 +3,7 @@ import { OPERATOR } from '../outbox/events.ts';
 import type { Notices } from '../outbox/notices.ts';
 import { formatUsd, nanoUsd, toUsdNumber } from '../std/money.ts';
 import type { Schema } from '../store/schema.ts';
-import type { PaymentTable } from '../store/schema-payments.ts';
+import type { PaymentTable } from '../store/schema-services.ts';
 
 export type PaymentNotices = Pick<Notices, 'mail' | 'event'>;
 type ToldPayment = Pick<Selectable<PaymentTable>, 'id' | 'account_id' | 'amount' | 'kind'>;

@@ -1,6 +1,6 @@
 import { sql, type Selectable, type Transaction } from 'kysely';
 import type { Clock } from '../std/clock.ts';
-import type { PaymentReversalTable, PaymentTable } from '../store/schema-payments.ts';
+import type { PaymentReversalTable, PaymentTable } from '../store/schema-services.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { tellFailed, tellPaid, type PaymentNotices } from './payment-mails.ts';

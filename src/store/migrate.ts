@@ -6,7 +6,7 @@ import { StartupError } from '../std/startup-error.ts';
 import { sqliteCode, retryWhileBusy } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { MIGRATIONS, type Migration } from './migrations/index.ts';
-import { underSchemaLock } from './schema-lock.ts';
+import { underSchemaLock } from './postgres-pool.ts';
 import { announceFunctions, type LedgerSql } from './stored-functions.ts';
 
 /** Brings a SQLite file to the schema of this code. Processes that start together run one after the other. */

@@ -1,4 +1,6 @@
-import { Pool, types, type CustomTypesConfig } from 'pg';
+import type { PostgresPool, PostgresPoolClient } from 'kysely';
+import { DatabaseError, Pool, types, type CustomTypesConfig, type PoolClient } from 'pg';
+import { storeUnavailable } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { connectionShares, DEFAULT_CONNECTIONS, type PostgresAddress } from './postgres-address.ts';
 
@@ -48,3 +50,68 @@ export const INTEGERS_AS_NUMBERS: CustomTypesConfig = {
     return types.getTypeParser(oid, format);
   },
 };
+
+/** A pool for Kysely that reports an unavailable database as a `Fault`. */
+export function poolWithFaults(pool: Pool): PostgresPool {
+  return {
+    options: pool.options,
+    end: () => pool.end(),
+    connect: async () => {
+      try {
+        return faultingClient(await pool.connect());
+      } catch (error) {
+        throw storeUnavailable(error);
+      }
+    },
+  };
+}
+
+function faultingClient(client: PoolClient): PostgresPoolClient {
+  const query = async (sql: string, parameters: readonly unknown[]): Promise<unknown> => {
+    try {
+      return await client.query(sql, [...parameters]);
+    } catch (error) {
+      throw isUnavailable(error) ? storeUnavailable(error) : error;
+    }
+  };
+  return {
+    // Kysely declares a second form, with a cursor, which nothing here uses.
+    query: query as PostgresPoolClient['query'],
+    release: (destroy) => client.release(destroy),
+  };
+}
+
+/** Connection exceptions, insufficient resources, operator intervention, system errors, and a server that became a replica. */
+const UNAVAILABLE_CODES = /^(?:08|53|57|58|25006)/;
+/** The driver's own messages for a connection that broke or timed out. */
+const UNAVAILABLE_MESSAGES =
+  /^Connection terminated|^Query read timeout|not queryable|ECONNRE|EPIPE|ETIMEDOUT/;
+
+function isUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseError)
+    return error.severity !== 'ERROR' || UNAVAILABLE_CODES.test(error.code ?? '');
+  return error instanceof Error && UNAVAILABLE_MESSAGES.test(error.message);
+}
+
+/** One transaction at a time, of all nodes, that changes tables or functions. */
+export async function underSchemaLock(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<void>,
+): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query(`SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min'`);
+    await client.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCK]);
+    await work(client);
+    await client.query('COMMIT');
+    client.release();
+  } catch (error) {
+    // Closing the connection rolls back, whatever its state.
+    client.release(true);
+    throw error;
+  }
+}
+
+/** An arbitrary number that only this lock uses. */
+const ADVISORY_LOCK = 7_420_017;

@@ -1,34 +1,19 @@
 import type { ColumnType, Generated, Selectable } from 'kysely';
 import type { DURATION_COLUMNS } from './receipt-codes.ts';
-import type { AuthSchema } from './schema-auth.ts';
-import type { CostEntrySchema } from './schema-cost-entries.ts';
-import type { ImageJobSchema } from './schema-image-jobs.ts';
-import type { ImageSchema } from './schema-images.ts';
-import type { ModelDaySchema } from './schema-model-days.ts';
-import type { OutboxSchema } from './schema-outbox.ts';
-import type { PaymentSchema } from './schema-payments.ts';
-import type { ReceiptLinkSchema } from './schema-receipt-links.ts';
-import type { StatementSchema } from './schema-statements.ts';
-import type { UsageHourSchema } from './schema-usage-hours.ts';
-import type { UsageTotalSchema } from './schema-usage-totals.ts';
+import type {
+  AuthSchema,
+  ImageJobSchema,
+  ImageSchema,
+  Nullable,
+  OutboxSchema,
+  PaymentSchema,
+} from './schema-services.ts';
 
 /**
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
  * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
  */
-export interface Schema
-  extends
-    AuthSchema,
-    CostEntrySchema,
-    ImageSchema,
-    ImageJobSchema,
-    ModelDaySchema,
-    OutboxSchema,
-    PaymentSchema,
-    ReceiptLinkSchema,
-    StatementSchema,
-    UsageHourSchema,
-    UsageTotalSchema {
+export interface Schema extends AuthSchema, ImageSchema, ImageJobSchema, OutboxSchema, PaymentSchema {
   account: AccountTable;
   entry: EntryTable;
   redeem_code: RedeemCodeTable;
@@ -44,6 +29,15 @@ export interface Schema
   archived_day: ArchivedDayTable;
   usage_day: UsageDayTable;
   backend_day: BackendDayTable;
+  usage_quarter: UsageQuarterTable;
+  usage_client: UsageClientTable;
+  usage_saving: UsageSavingTable;
+  usage_total: UsageTotalTable;
+  usage_ten_days: UsageTenDaysTable;
+  model_day: ModelDayTable;
+  cost_entry: CostEntryTable;
+  statement: StatementTable;
+  receipt_link: ReceiptLinkTable;
   answer: AnswerTable;
   setting: SettingTable;
   invite: InviteTable;
@@ -56,8 +50,6 @@ export interface Schema
 type Default<T> = Generated<T>;
 /** Of a view. */
 type Read<T> = ColumnType<T, never, never>;
-/** May be left out of an insert; absent means NULL. */
-type Nullable<T> = ColumnType<T | null, T | null | undefined, T | null>;
 
 export interface AccountTable {
   id: string;
@@ -89,6 +81,7 @@ export interface AccountTable {
 
 export type AccountRole = 'user' | 'admin' | 'system';
 export type AccountStatus = 'active' | 'disabled';
+export type AccountRow = Selectable<AccountTable>;
 
 export interface EntryTable {
   id: Generated<number>;
@@ -305,6 +298,142 @@ export interface BackendDayTable extends Record<(typeof DURATION_COLUMNS)[number
   costed: Default<number>;
 }
 
+/** Sums of closed requests, counted from their receipts, and kept when those leave. */
+interface CountedSums {
+  requests: Default<number>;
+  failures: Default<number>;
+  input_tokens: Default<number>;
+  cached_tokens: Default<number>;
+  output_tokens: Default<number>;
+  reasoning_tokens: Default<number>;
+  images: Default<number>;
+  charged: Default<number>;
+  /** How much more it would have cost without cached input; negative where cached input is the dearer one. */
+  saved: Default<number>;
+}
+
+interface UsageQuarterTable extends CountedSums {
+  account_id: string;
+  /** Of the admission: quarters of an hour since 1970. */
+  quarter: number;
+}
+
+/** Of a day only the clients with the most requests. */
+interface UsageClientTable extends CountedSums {
+  account_id: string;
+  /** yyyymmdd, of the admission. */
+  day: number;
+  client: string;
+}
+
+/** Only of requests with cached input. */
+interface UsageSavingTable {
+  account_id: string;
+  /** yyyymmdd, of the admission. */
+  day: number;
+  endpoint: string;
+  model: string;
+  requests: Default<number>;
+  saved: Default<number>;
+}
+
+/** Sums of `usage_day`, of days that are over. */
+interface AddedSums {
+  requests: Default<number>;
+  failures: Default<number>;
+  input_tokens: Default<number>;
+  cached_tokens: Default<number>;
+  output_tokens: Default<number>;
+  reasoning_tokens: Default<number>;
+  images: Default<number>;
+  charged: Default<number>;
+}
+
+interface UsageTotalTable extends AddedSums {
+  account_id: string;
+  /** yyyymmdd. */
+  day: number;
+  /** Empty: all of them. Only a day with such a row is complete. */
+  endpoint: string;
+  cost: Default<number>;
+  possible_cost: Default<number>;
+  costed: Default<number>;
+}
+
+interface UsageTenDaysTable extends AddedSums {
+  account_id: string;
+  /** yyyymmdd: the first, eleventh or twenty-first of a month; the last ten days end with it, and may be eleven. */
+  first_day: number;
+  /** Empty, as the model: all of them. Only days with such a row are complete. */
+  endpoint: string;
+  model: string;
+}
+
+/**
+ * How requests for a model went, by the UTC day of their arrival, of all accounts together. Counted from receipts, and
+ * kept when those leave. `model` '' is the sum over all models of the endpoint.
+ */
+interface ModelDayTable {
+  endpoint: string;
+  model: string;
+  /** yyyymmdd. */
+  day: number;
+  requests: Default<number>;
+  /** Those that failed for a reason of this server's or of a backend's. */
+  failures: Default<number>;
+  /** JSON: how many streams had their first token, and images their end, within each of some times. */
+  waits: Default<string>;
+  /** JSON: how many streams came at each of some speeds. */
+  speeds: Default<string>;
+}
+
+/** What a provider's bill changed in the sums of a day, in nano-USD. */
+interface CostEntryTable {
+  id: Generated<number>;
+  /** yyyymmdd. */
+  day: number;
+  backend: string;
+  model: string;
+  cost: number;
+  /** Never above zero: what was possible becomes known. */
+  possible_cost: number;
+  /** Which bill. */
+  cause: string;
+  actor: string;
+  created_at: number;
+}
+
+/** A monthly statement that was issued. Its amounts are nano-USD. */
+interface StatementTable {
+  number: number;
+  account_id: string;
+  /** UTC, yyyymm. */
+  month: number;
+  starts_at: number;
+  /** Exclusive. */
+  ends_at: number;
+  opening: number;
+  /** Payments, credits, refunds and adjustments. */
+  moved: number;
+  /** For requests that began in the month. */
+  charged: number;
+  closing: number;
+  issued_at: number;
+  /** JSON of the rest. */
+  content: string;
+}
+
+/** A link that shows a receipt to others. What opens it is its signature, which is not here. */
+interface ReceiptLinkTable {
+  id: string;
+  account_id: string;
+  request_id: string;
+  created_at: number;
+  expires_at: number;
+  /** When its owner ended it. */
+  ended_at: Nullable<number>;
+}
+
 export interface AnswerTable {
   account_id: string;
   idempotency_key: string;
@@ -382,5 +511,3 @@ export interface RefusedCallTable {
   param: Nullable<string>;
   message: Nullable<string>;
 }
-
-export type AccountRow = Selectable<AccountTable>;

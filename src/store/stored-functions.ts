@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import type { Log } from '../std/log.ts';
-import { underSchemaLock } from './schema-lock.ts';
+import { underSchemaLock } from './postgres-pool.ts';
 
 /**
  * A function of the database whose name ends in the hash of its text. A version of Tollgate that changes a function

@@ -1,12 +1,11 @@
 import type { UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
-import { makeBlocked } from './blocked-upstream.ts';
+import { makeProvider } from './ai-sdk/provider-upstream.ts';
 import { finishingImages } from './finished-images.ts';
 import { makeGguf } from './gguf/gguf.ts';
 import { makeImageApi, withImageApi } from './image-apis/image-api-upstream.ts';
 import { makeOpenAi } from './openai.ts';
-import type { LearnedField, Upstream } from './port.ts';
-import { makeProvider } from './ai-sdk/provider-upstream.ts';
+import { UpstreamFailure, type LearnedField, type Upstream } from './port.ts';
 
 export type MakeUpstream = (config: UpstreamConfig, parts: { readonly clock: Clock }) => Upstream;
 
@@ -27,4 +26,10 @@ export function makeUpstream(
     builtIn[config.kind]?.(config, { clock }) ?? makeProvider(config, { clock }) ?? makeImageApi(config);
   if (upstream) return finishingImages(withImageApi(upstream, config));
   throw new Error(`there is no kind of upstream '${config.kind}'`);
+}
+
+/** A backend that must not be called, because its key belongs to another server. It never opens a connection. */
+function makeBlocked(name: string, problem: string): Upstream {
+  const refuse = (): Promise<never> => Promise.reject(new UpstreamFailure('unauthorized', problem));
+  return { name, chat: refuse, images: refuse, embed: refuse, check: refuse };
 }

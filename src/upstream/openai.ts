@@ -10,33 +10,26 @@ import { readBounded } from '../std/bounded-body.ts';
 import { encodeInSteps, LONG_TEXT } from '../std/long-text.ts';
 import { remembered } from '../std/remembered.ts';
 import { withTrace } from '../std/trace.ts';
+import type { ChatRequest } from '../wire/openai/chat.ts';
 import { IMAGE_PATH, type ImageLinkRules } from './image-download.ts';
-import { imageEvents } from './image-events.ts';
-import { answerTooLarge, failureOf, refuseEncoded } from './response.ts';
 import { collectImages } from './image-response.ts';
-import { imageMessage, type ImageMessage, type ImageStreaming } from './openai-images.ts';
-import {
-  formWithout,
-  learnedFields,
-  supported,
-  type AddedFields,
-  type LearnedForm,
-} from './unknown-field.ts';
+import { imageEvents, imageMessage, type ImageMessage, type ImageStreaming } from './openai-images.ts';
 import {
   connectionFailure,
   finishedImages,
   UpstreamFailure,
   type ChatAnswer,
-  type UpstreamChatCall,
-  type UpstreamEmbeddingCall,
   type ImageAnswer,
   type ImageEvent,
   type LearnedField,
+  type Upstream,
+  type UpstreamChatCall,
+  type UpstreamEmbeddingCall,
+  type UpstreamHealth,
   type UpstreamImageCall,
   type UpstreamImageStreamCall,
-  type Upstream,
-  type UpstreamHealth,
 } from './port.ts';
+import { answerTooLarge, failureOf, refuseEncoded } from './response.ts';
 
 /**
  * Any server that speaks OpenAI's API. Its answers are passed on as bytes: tools, audio, logprobs, reasoning and future
@@ -341,4 +334,95 @@ function mergeForms(first: SentForm, then: SentForm): SentForm {
 /** The catalog refuses other values. */
 function oneOf<Value extends string>(values: readonly Value[], text: string | undefined): Value | undefined {
   return values.find((value) => value === text);
+}
+
+/** Fields that Tollgate itself writes into a request, and that a server may not know. */
+interface AddedFields {
+  readonly cap?: CapField | undefined;
+  readonly streamUsage?: boolean | undefined;
+  readonly imageFormat?: boolean | undefined;
+}
+
+/** What a backend's refusal taught about one model: how its requests are written from now on. */
+interface LearnedForm {
+  /** The other name of the output cap, which is never left out. */
+  readonly capField?: CapField | undefined;
+  readonly streamUsage?: false | undefined;
+  readonly imageFormat?: 'default' | undefined;
+}
+
+/**
+ * How to ask again after a refusal that says that a field of ours is unknown. `undefined`: it is about something else,
+ * or about what the client sent.
+ */
+function formWithout(thrown: unknown, added: AddedFields): LearnedForm | undefined {
+  if (!(thrown instanceof UpstreamFailure) || thrown.kind !== 'rejected') return undefined;
+  if (!SAYS_UNKNOWN.test(thrown.message)) return undefined;
+  const named = (field: string): boolean => thrown.param === field || names(thrown.message, field);
+  if (added.streamUsage && (named('stream_options') || named('include_usage'))) return { streamUsage: false };
+  if (added.imageFormat && named('response_format')) return { imageFormat: 'default' };
+  if (added.cap !== undefined && named(added.cap)) return { capField: OTHER_NAME[added.cap] };
+  return undefined;
+}
+
+function learnedFields(model: string, form: LearnedForm): LearnedField[] {
+  return [
+    ...(form.streamUsage === false ? [{ model, field: 'stream_options', instead: undefined }] : []),
+    ...(form.imageFormat ? [{ model, field: 'response_format', instead: undefined }] : []),
+    ...(form.capField ? [{ model, field: OTHER_NAME[form.capField], instead: form.capField }] : []),
+  ];
+}
+
+const OTHER_NAME: Record<CapField, CapField> = {
+  max_tokens: 'max_completion_tokens',
+  max_completion_tokens: 'max_tokens',
+};
+
+/**
+ * The words of OpenAI ("Unsupported parameter", "Unknown parameter", "Unrecognized request argument supplied"), of
+ * servers that check with pydantic, such as Mistral's and older vLLM ("Extra inputs are not permitted",
+ * `extra_forbidden`; https://github.com/avante-corp/avante.nvim/issues/2347), of Groq and others ("property … is
+ * unsupported", "not supported") and of JSON schemas ("additional properties").
+ */
+const SAYS_UNKNOWN =
+  /unsupported|not supported|unknown|unrecognized|unexpected|extra[_ ](?:inputs|fields|forbidden)|not permitted|not allowed|additional propert|does not support/i;
+
+/** `max_tokens` is not named by `max_tokens_to_sample`. */
+function names(message: string, field: string): boolean {
+  return new RegExp(`(?<![\\w])${field}(?![\\w])`).test(message);
+}
+
+/** The request without fields that the provider does not take; one that asks for something is refused instead. */
+function supported(request: ChatRequest, unsupported: readonly string[]): ChatRequest {
+  let copy: Record<string, unknown> | undefined;
+  for (const field of unsupported) {
+    const value = request[field];
+    if (value === undefined) continue;
+    if (!asksForNothing(field, value)) throw notTaken(field);
+    copy ??= { ...request };
+    copy[field] = undefined;
+  }
+  return copy ? { ...request, ...copy } : request;
+}
+
+/** They say who asks and how it is kept, and change no answer. */
+const HINTS: ReadonlySet<string> = new Set([
+  'user',
+  'store',
+  'metadata',
+  'prompt_cache_key',
+  'safety_identifier',
+]);
+
+/** Clients send the default of a field where they could leave it out. */
+const DEFAULTS: Readonly<Record<string, unknown>> = { n: 1, service_tier: 'auto', tool_choice: 'auto' };
+
+function asksForNothing(field: string, value: unknown): boolean {
+  if (HINTS.has(field) || value === false || value === 0 || value === DEFAULTS[field]) return true;
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}
+
+function notTaken(field: string): UpstreamFailure {
+  const publicMessage = `This model's provider does not take ${field}.`;
+  return new UpstreamFailure('rejected', publicMessage, { status: 400, publicMessage, param: field });
 }

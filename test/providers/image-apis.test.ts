@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import type { UpstreamConfig } from '../../src/catalog/catalog.ts';
-import { makeImageApi } from '../../src/upstream/image-apis/image-api-upstream.ts';
-import { POLL_TIMES } from '../../src/upstream/image-apis/poll.ts';
+import { makeImageApi, POLL_TIMES } from '../../src/upstream/image-apis/image-api-upstream.ts';
 import { UpstreamFailure, type Upstream, type UpstreamImageCall } from '../../src/upstream/port.ts';
 import type { ImageRequest } from '../../src/wire/openai/images.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';

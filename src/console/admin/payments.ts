@@ -9,7 +9,7 @@ import {
 } from '../../activity/payment-tables.ts';
 import { lostByPayments } from '../../payments/payment-list.ts';
 import type { ReversalRow } from '../../payments/payment-rows.ts';
-import type { PaymentProblemTable } from '../../store/schema-payments.ts';
+import type { PaymentProblemTable } from '../../store/schema-services.ts';
 import type { Schema } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';
 import type { AdminPayment, AdminPaymentProblem, AdminReversals, SearchedPage } from '../contract.ts';

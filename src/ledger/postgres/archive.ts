@@ -1,7 +1,43 @@
+import { storedFunction } from '../../store/stored-functions.ts';
 import { archiveEntry, type ArchiveBatch, type LeftBatch } from '../archive.ts';
-import { LEDGER_ARCHIVE } from './archive-sql.ts';
+import { nowUsSql } from './admission-sql.ts';
 import { textArray } from './batch.ts';
+import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 import type { Statement } from './pool.ts';
+
+/**
+ * One batch of a day's receipts leaves; see src/ledger/archive.ts. The trigger on receipts adds up what leaves. Two nodes that
+ * archive the same day wait for each other at its row. No account is locked: no balance changes. Whether the day is complete
+ * is asked after it was seen that no hold of it is left, so no further receipt can come.
+ */
+export const LEDGER_ARCHIVE = storedFunction(`
+CREATE FUNCTION ledger_archive(
+  p_offset_us bigint, p_account text, p_day bigint, p_from bigint, p_to bigint, q_id text[], p_once text, p_cause text, p_actor text,
+  p_created bigint, OUT verdict text, OUT gone_requests bigint, OUT gone_charged bigint
+) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
+#variable_conflict use_column
+DECLARE
+  v_day archived_day; v_requests bigint; v_charged bigint; v_entry bigint;
+BEGIN
+  IF p_to > (${nowUsSql('p_offset_us')}) / 1000 THEN verdict := 'not_over'; RETURN; END IF;
+  IF EXISTS (SELECT 1 FROM hold h WHERE h.account_id = p_account AND h.created_at >= p_from AND h.created_at < p_to) THEN
+    verdict := 'open_hold';
+    RETURN;
+  END IF;
+  INSERT INTO archived_day (account_id, day) VALUES (p_account, p_day) ON CONFLICT DO NOTHING;
+  SELECT * INTO v_day FROM archived_day a WHERE a.account_id = p_account AND a.day = p_day FOR UPDATE;
+  IF v_day.entry_id IS NOT NULL THEN verdict := 'archived_before'; RETURN; END IF;
+  DELETE FROM receipt r WHERE r.id = ANY (q_id) AND r.account_id = p_account AND r.created_at >= p_from AND r.created_at < p_to;
+  SELECT a.requests, a.charged INTO gone_requests, gone_charged FROM archived_day a
+    WHERE a.account_id = p_account AND a.day = p_day;
+  SELECT coalesce(sum(u.requests), 0), coalesce(sum(u.charged), 0) INTO v_requests, v_charged FROM usage_day u
+    WHERE u.account_id = p_account AND u.day = p_day;
+  IF gone_requests <> v_requests OR gone_charged <> v_charged THEN verdict := 'more'; RETURN; END IF;
+  INSERT INTO entry (account_id, kind, amount, once, cause, actor, created_at)
+    VALUES (p_account, 'charge', -gone_charged, p_once, p_cause, p_actor, p_created) RETURNING id INTO v_entry;
+  UPDATE archived_day SET entry_id = v_entry WHERE account_id = p_account AND day = p_day;
+  verdict := 'archived';
+END $$`);
 
 export const ARCHIVE: Statement = {
   name: LEDGER_ARCHIVE.name,

@@ -1,6 +1,6 @@
 import { BATCH_BOUNDS, Distribution } from '../../std/distribution.ts';
 import { asFault, Fault } from '../../std/fault.ts';
-import type { BatchLoad } from '../load.ts';
+import type { BatchLoad } from '../port.ts';
 
 export interface BatchQueueOptions<Item, Answer extends object> {
   /** Answers every item in its place; a fault fails that item alone. */

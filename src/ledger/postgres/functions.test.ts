@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { postgresHarness, type PostgresHarness } from '../../../test/support/postgres-ledger.ts';
 import { addAccount, chatAdmission, hold, type TestAccount } from '../testing/contract-harness.ts';
 import { ADMIT, AdmissionBatch } from './admission.ts';
-import { LEDGER_IDENTIFY } from './queries-sql.ts';
+import { LEDGER_IDENTIFY } from './queries.ts';
 import { Numbers } from './numbers.ts';
 import { LedgerPool } from './pool.ts';
 import { CLOSE, closeValues, voidOf } from './settlement.ts';

@@ -1,9 +1,9 @@
 import type { LedgerSql } from '../../store/stored-functions.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
-import { LEDGER_ARCHIVE } from './archive-sql.ts';
-import { LEDGER_NUMBERS } from './numbers-sql.ts';
-import { LEDGER_RECLAIM } from './reclaim-sql.ts';
-import { LEDGER_IDENTIFY, LEDGER_LOOK_UP } from './queries-sql.ts';
+import { LEDGER_ARCHIVE } from './archive.ts';
+import { LEDGER_NUMBERS } from './numbers.ts';
+import { LEDGER_RECLAIM } from './posting.ts';
+import { LEDGER_IDENTIFY, LEDGER_LOOK_UP } from './queries.ts';
 import {
   LEDGER_CLOSE,
   LEDGER_CLOSE_HOLDS,

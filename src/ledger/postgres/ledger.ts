@@ -2,8 +2,17 @@ import type { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
 import { connectionShares, DEFAULT_CONNECTIONS, type PostgresAddress } from '../../store/postgres-address.ts';
+import {
+  archivableDays,
+  archiveDay,
+  type ArchiveBatch,
+  type ArchivingBooks,
+  type LeftBatch,
+} from '../archive.ts';
+import type { Lease } from '../lease.ts';
 import type {
   AccountDay,
+  AccountSnapshot,
   Admission,
   AdmissionRequest,
   ArchivableDay,
@@ -12,25 +21,29 @@ import type {
   Caller,
   Ending,
   Ledger,
+  LedgerLoad,
   NewEntry,
   Progress,
   Redeemed,
   Redemption,
   Settled,
   Settlement,
-  AccountSnapshot,
   Verification,
   VerifyOptions,
 } from '../port.ts';
-import type { LedgerLoad } from '../load.ts';
+import { NO_USAGE, extraUsageText, isUsage } from '../price.ts';
 import { oldestHoldMs } from '../verify-checks.ts';
-import { archivableDays, archiveDay } from '../archive.ts';
-import type { ArchiveBatch, ArchivingBooks, LeftBatch } from '../archive.ts';
-import { ARCHIVE, archiveValues, leftBatch, type ArchiveRow } from './archive.ts';
-import { ADOPT, GIVE_UP } from './adoption.ts';
+import { nowUsSql } from './admission-sql.ts';
 import { ADMIT, AdmissionBatch, PROBE_VALUES, type AdmitRow } from './admission.ts';
-import { NOW_MS } from './queries-sql.ts';
+import { ARCHIVE, archiveValues, leftBatch, type ArchiveRow } from './archive.ts';
+import { BatchQueue, unavailable } from './batch-queue.ts';
 import { callTogether, plainArray, textArray } from './batch.ts';
+import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
+import { Numbers } from './numbers.ts';
+import { CallFailed, LedgerPool, type Statement } from './pool.ts';
+import { postEntry, reclaimAmount, redeemCode } from './posting.ts';
+import { NOW_MS, LedgerQueries } from './queries.ts';
+import { LEDGER_RENEW, NOT_WITHIN } from './settlement-sql.ts';
 import {
   CLOSE,
   closedRows,
@@ -43,24 +56,14 @@ import {
   settledOf,
   settlementOf,
   voidOf,
+  owedFor,
   type ClosedAnswer,
   type ClosedRow,
   type CloseRequest,
   type KnownCosts,
   type ExpiredAnswer,
 } from './settlement.ts';
-import { LEDGER_RENEW, NOT_WITHIN } from './settlement-sql.ts';
 import { UncertainAdmissions } from './uncertain-admissions.ts';
-import { BatchQueue, unavailable } from './batch-queue.ts';
-import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
-import { postEntry, reclaimAmount, redeemCode } from './posting.ts';
-import { Numbers } from './numbers.ts';
-import { owedFor } from './owed.ts';
-import { LedgerQueries } from './queries.ts';
-import { CallFailed, LedgerPool, type Statement } from './pool.ts';
-import { NO_USAGE } from '../price.ts';
-import { extraUsageText, isUsage } from '../price.ts';
-import type { Lease } from '../lease.ts';
 
 export function openPostgresLedger(address: PostgresAddress, options: PostgresLedgerOptions): PostgresLedger {
   return new PostgresLedger(address, options);
@@ -397,4 +400,19 @@ const HEARTBEAT: Statement = {
 const RENEW: Statement = {
   name: LEDGER_RENEW.name,
   text: `SELECT ${LEDGER_RENEW.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+};
+
+/** In milliseconds, by the database's clock. */
+const NOW = `(${nowUsSql('$1::bigint')}) / 1000`;
+
+/** One of several who try it at once gets the row: the others see its new lease. */
+const ADOPT: Statement = {
+  name: 'ledger_adopt',
+  text: `UPDATE hold SET lease_until = ${NOW} + $2::bigint, node = $3
+    WHERE id = $4 AND lease_until <= ${NOW} RETURNING id`,
+};
+
+const GIVE_UP: Statement = {
+  name: 'ledger_give_up',
+  text: `UPDATE hold SET lease_until = ${NOW} WHERE id = ANY ($2::text[])`,
 };

@@ -2,7 +2,7 @@ import { DatabaseError, Pool, type PoolClient } from 'pg';
 import type { Log } from '../../std/log.ts';
 import type { PostgresAddress } from '../../store/postgres-address.ts';
 import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
-import type { ConnectionLoad } from '../load.ts';
+import type { ConnectionLoad } from '../port.ts';
 
 /** One statement in one round trip, prepared under its name on each connection, unless a pooler shares connections. */
 export interface Statement {

@@ -6,10 +6,10 @@ import {
   STATE_CODES,
 } from '../../store/receipt-codes.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
-import { isAdoptable } from '../adoptable.ts';
-import { costSql } from '../cost-sql.ts';
+import { isAdoptable } from '../lease.ts';
+import { costSql } from '../price.ts';
 import { nowUsSql } from './admission-sql.ts';
-import { LEDGER_NUMBERS } from './numbers-sql.ts';
+import { LEDGER_NUMBERS } from './numbers.ts';
 import { LOOK_UP_BY_KEY, LOOK_UP_BY_KEY_IN_TRANSACTION } from './planner-settings.ts';
 
 const PARAMETERS = `

@@ -8,14 +8,22 @@ import {
   SOURCE_CODES,
   STATE_CODES,
 } from '../../store/receipt-codes.ts';
-import type { Ending, HoldState, Settled, Settlement, UsageSource } from '../port.ts';
-import { numbersIn, plainArray, textArray, textsIn } from './batch.ts';
-import type { IssuedHold } from './issued-holds.ts';
-import type { Numbers } from './numbers.ts';
-import type { Statement } from './pool.ts';
-import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
-import { checkedUsage, costOf, extraUsageText, NO_USAGE, type Usage } from '../price.ts';
 import { detailText, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING, requestCost, storedMs } from '../decide.ts';
+import type { Ending, HoldState, Settled, Settlement, UsageSource } from '../port.ts';
+import {
+  checkedUsage,
+  costOf,
+  extraUsageText,
+  NO_USAGE,
+  priceFromText,
+  type Usage,
+  type Price,
+} from '../price.ts';
+import { numbersIn, plainArray, textArray, textsIn } from './batch.ts';
+import type { IssuedHold, IssuedHolds } from './issued-holds.ts';
+import type { Numbers } from './numbers.ts';
+import type { LedgerPool, Statement } from './pool.ts';
+import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
 
 /** How a hold is to end. */
 export interface CloseRequest {
@@ -226,3 +234,45 @@ export function settledOf(row: ClosedRow | undefined, requestId: RequestId): Set
     available: nanoUsd(row.available),
   };
 }
+
+interface UsedRequest {
+  readonly requestId: RequestId;
+  readonly usage: Usage;
+}
+
+/**
+ * Price × usage of each request, where SQL cannot compute it: a price or usage with an `extra`. The prices of holds that
+ * this node made are known; others are asked for.
+ */
+export async function owedFor(
+  requests: readonly UsedRequest[],
+  issued: IssuedHolds,
+  pool: LedgerPool,
+): Promise<(number | undefined)[]> {
+  const prices = requests.map(({ requestId }) => issued.get(requestId)?.request.price);
+  if (prices.every((price) => price !== undefined)) return requests.map((one, n) => owed(one, prices[n]));
+  const unknown = requests.flatMap(({ requestId }, n) => (prices[n] === undefined ? [requestId] : []));
+  const rows = await pool.call<PriceRow>(PRICES, [textArray(unknown)]);
+  const found = new Map(rows.map(({ id, value }) => [id, value]));
+  return requests.map((one, n) => owed(one, prices[n] ?? parsed(found.get(one.requestId))));
+}
+
+/** A request that has no hold any more is not charged, so it needs no price. */
+function owed({ usage }: UsedRequest, price: Price | undefined): number | undefined {
+  if (!price || (price.extra === undefined && usage.extra === undefined)) return undefined;
+  return costOf(price, usage);
+}
+
+function parsed(value: string | undefined): Price | undefined {
+  return value === undefined ? undefined : priceFromText(value);
+}
+
+interface PriceRow {
+  readonly id: string;
+  readonly value: string;
+}
+
+const PRICES: Statement = {
+  name: 'ledger_hold_prices',
+  text: 'SELECT h.id, p.value FROM hold h JOIN price p ON p.id = h.price WHERE h.id = ANY ($1::text[])',
+};

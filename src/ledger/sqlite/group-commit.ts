@@ -1,7 +1,7 @@
 import { BATCH_BOUNDS, Distribution } from '../../std/distribution.ts';
 import { asFault, Fault } from '../../std/fault.ts';
 import type { Log } from '../../std/log.ts';
-import type { BatchLoad } from '../load.ts';
+import type { BatchLoad } from '../port.ts';
 
 /** One transaction for all operations that arrive within about a millisecond: a commit costs the same for one and for a hundred. */
 export class GroupCommit<Work> {

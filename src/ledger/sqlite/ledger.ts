@@ -7,10 +7,9 @@ import type { Log } from '../../std/log.ts';
 import { isBusy, isStoreFailure } from '../../store/bun-sqlite.ts';
 import type { SqliteBackend } from '../../store/store.ts';
 import { GroupCommit } from './group-commit.ts';
-import type { LedgerLoad } from '../load.ts';
-import { availableOf, decide, UNKNOWN_CALLER, type LedgerAccount } from '../decide.ts';
 import {
   MAX_CLIENT,
+  type LedgerLoad,
   type AccountDay,
   type AccountSnapshot,
   type Admission,
@@ -32,6 +31,7 @@ import {
   type Verification,
   type VerifyOptions,
 } from '../port.ts';
+import { availableOf, decide, UNKNOWN_CALLER, type LedgerAccount } from '../decide.ts';
 import { archivableDays, archiveDay } from '../archive.ts';
 import type { ArchiveBatch, ArchivingBooks, LeftBatch } from '../archive.ts';
 import { leave } from './archive.ts';

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 import type { Selectable } from 'kysely';
 import { DURATION_COLUMNS } from '../../store/receipt-codes.ts';
-import { isAdoptable } from '../adoptable.ts';
+import { isAdoptable } from '../lease.ts';
 import type { AccountRow, HoldTable, ReceiptTable } from '../../store/schema.ts';
 
 /** Every statement of the hot path, prepared once. They run inside the batch's transaction, on the ledger's connection. */

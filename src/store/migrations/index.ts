@@ -1,20 +1,22 @@
 import type { Dialect } from '../dialect.ts';
 import { baseline } from './0001-baseline.ts';
-import { retention } from './0002-retention.ts';
-import { costs } from './0003-costs.ts';
-import { signInAttempts } from './0004-sign-in-attempts.ts';
-import { refusedCalls } from './0005-refused-calls.ts';
-import { imageJobs } from './0006-image-jobs.ts';
-import { outbox } from './0007-outbox.ts';
-import { payments } from './0008-payments.ts';
-import { statements } from './0009-statements.ts';
-import { imageObjects } from './0010-image-objects.ts';
-import { largeTables } from './0011-large-tables.ts';
-import { modelDays } from './0012-model-days.ts';
-import { usageHours } from './0013-usage-hours.ts';
-import { receiptLinks } from './0014-receipt-links.ts';
-import { usageTotals } from './0015-usage-totals.ts';
-import { costEntries } from './0016-cost-entries.ts';
+import {
+  costEntries,
+  costs,
+  imageJobs,
+  imageObjects,
+  largeTables,
+  modelDays,
+  outbox,
+  payments,
+  receiptLinks,
+  refusedCalls,
+  retention,
+  signInAttempts,
+  statements,
+  usageHours,
+  usageTotals,
+} from './0002-to-0016.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and

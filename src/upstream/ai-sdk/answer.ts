@@ -1,7 +1,12 @@
-import type { LanguageModelV4GenerateResult } from '@ai-sdk/provider';
-import type { AssistantMessage, ChatCompletion, ChatUsage, ToolCall } from '../../wire/openai/chat.ts';
+import type { LanguageModelV4FinishReason, LanguageModelV4GenerateResult } from '@ai-sdk/provider';
+import type {
+  AssistantMessage,
+  ChatCompletion,
+  ChatUsage,
+  FinishReason,
+  ToolCall,
+} from '../../wire/openai/chat.ts';
 import { UpstreamFailure } from '../port.ts';
-import { finishReason } from './finish.ts';
 
 /** A whole answer of the AI SDK in canonical form. Throws if the backend did not finish it. */
 export function completionOf(
@@ -57,4 +62,31 @@ function messageOf(result: LanguageModelV4GenerateResult): AssistantMessage {
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(tools.length > 0 && { tool_calls: tools }),
   };
+}
+
+/**
+ * Why an answer ended; undefined if it was cut off. Several packages report a stream that was cut off as `other`
+ * without a reason from the backend, so without that reason it did not end.
+ */
+export function finishReason(
+  reason: LanguageModelV4FinishReason,
+  hasTools: boolean,
+): FinishReason | undefined {
+  switch (reason.unified) {
+    case 'stop':
+      return hasTools ? 'tool_calls' : 'stop';
+    case 'tool-calls':
+      return 'tool_calls';
+    case 'length':
+      return 'length';
+    case 'content-filter':
+      return 'content_filter';
+    case 'error':
+    case 'interrupted':
+      return undefined;
+    case 'other':
+      break;
+  }
+  if (reason.raw === undefined) return undefined;
+  return hasTools ? 'tool_calls' : 'stop';
 }

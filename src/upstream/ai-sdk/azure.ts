@@ -4,9 +4,8 @@ import type { RequestForm, UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest } from '../../wire/openai/chat.ts';
 import type { ImageRequest } from '../../wire/openai/images.ts';
 import { defined, isObject } from './json.ts';
-import { openAiUsage } from './openai-usage.ts';
-import { baseUrl, needsKey, type ProviderAccess, type Provider } from './provider.ts';
-import { strictSchema } from './strict-schema.ts';
+import { openAiUsage } from './usage.ts';
+import { baseUrl, needsKey, strictSchema, type Provider, type ProviderAccess } from './provider.ts';
 
 /** OpenAI's models in a Microsoft Azure resource; the model is the name of the deployment. */
 export const azure: Provider = {

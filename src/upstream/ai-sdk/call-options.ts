@@ -8,9 +8,8 @@ import { z } from 'zod';
 import type { ChatRequest, ChatTool } from '../../wire/openai/chat.ts';
 import { rejected } from '../response.ts';
 import { isObject } from './json.ts';
-import { cacheControlOptions } from './cache-control.ts';
+import { cacheControlOptions, type Provider } from './provider.ts';
 import { toPrompt } from './prompt.ts';
-import type { Provider } from './provider.ts';
 
 /**
  * A canonical request as a call of the AI SDK. Fields that a provider does not support (seed, penalties, hints) are

@@ -1,4 +1,5 @@
 import { APICallError, UnsupportedFunctionalityError } from '@ai-sdk/provider';
+import { type FailureKind, UpstreamFailure } from '../port.ts';
 import {
   isOperatorProblem,
   isOutOfCredit,
@@ -6,13 +7,12 @@ import {
   paramOf,
   readError,
   redactMessage,
+  redactMessage as scrubWords,
   rejected,
   retryAfter,
   type ToldError,
 } from '../response.ts';
-import { type FailureKind, UpstreamFailure } from '../port.ts';
 import { isObject, parseObject } from './json.ts';
-import { redactSecrets } from './redact.ts';
 
 /**
  * What went wrong in a call, as the relay understands it. Our own failures pass through however deep an AI SDK package
@@ -113,3 +113,16 @@ function findInCauses(thrown: unknown, wanted: (error: unknown) => boolean): unk
   }
   return undefined;
 }
+
+/** A backend's message without the configured secrets and the operator's resource names. */
+function redactSecrets(text: string, secrets: readonly string[]): string {
+  let clean = text;
+  for (const secret of secrets) {
+    if (secret.length >= MIN_SECRET_LENGTH) clean = clean.replaceAll(secret, HIDDEN);
+  }
+  return scrubWords(clean.replace(/\barn:[^\s"',)]+/g, HIDDEN).replace(/\b[A-Za-z0-9_-]{40,}\b/g, HIDDEN));
+}
+
+const HIDDEN = '‹removed›';
+/** Shorter values are settings like `eu`, and removing them would damage ordinary words. */
+const MIN_SECRET_LENGTH = 6;

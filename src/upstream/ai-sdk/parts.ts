@@ -5,8 +5,7 @@ import type {
 } from '@ai-sdk/provider';
 import type { ChatMessage, ContentPart } from '../../wire/openai/chat.ts';
 import { rejected } from '../response.ts';
-import { cacheControlOptions } from './cache-control.ts';
-import type { Provider } from './provider.ts';
+import { cacheControlOptions, type Provider } from './provider.ts';
 
 type Content = ChatMessage['content'];
 type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;

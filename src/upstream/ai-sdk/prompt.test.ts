@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import type { ChatMessage } from '../../wire/openai/chat.ts';
 import { UpstreamFailure } from '../port.ts';
-import { anthropic } from './anthropic.ts';
+import { anthropic, mistral, PROVIDERS } from './providers.ts';
 import { toCallOptions } from './call-options.ts';
 import { PNG } from './testing/requests.ts';
-import { mistral } from './mistral.ts';
 import { toPrompt } from './prompt.ts';
-import { PROVIDERS } from './registry.ts';
 
 const say = (content: ChatMessage['content']): ChatMessage[] => [{ role: 'user', content }];
 

@@ -1,10 +1,9 @@
 import type { JSONObject, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { ChatMessage } from '../../wire/openai/chat.ts';
-import { cacheControlOptions, type CacheControlOptions } from './cache-control.ts';
+import { cacheControlOptions, type CacheControlOptions, type Provider } from './provider.ts';
 import { rejected } from '../response.ts';
 import { isObject, parseObject } from './json.ts';
 import { contentText, toolOutput, userParts } from './parts.ts';
-import type { Provider } from './provider.ts';
 
 /** The conversation in the AI SDK's format: one small function per role. */
 export function toPrompt(

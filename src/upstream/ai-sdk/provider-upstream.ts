@@ -21,7 +21,7 @@ import { embed } from './embeddings.ts';
 import { asFailure } from './failure.ts';
 import { generateImages } from './images.ts';
 import type { ProviderAccess, ProviderLimits, Provider } from './provider.ts';
-import { PROVIDERS } from './registry.ts';
+import { PROVIDERS } from './providers.ts';
 import { streamEvents } from './stream-events.ts';
 import { makeTransport } from './transport.ts';
 

@@ -1,10 +1,17 @@
-import type { EmbeddingModelV4, ImageModelV4, JSONObject, LanguageModelV4 } from '@ai-sdk/provider';
+import type {
+  EmbeddingModelV4,
+  ImageModelV4,
+  JSONObject,
+  LanguageModelV4,
+  SharedV4ProviderOptions,
+} from '@ai-sdk/provider';
 import { defaultAddress } from '../../catalog/address.ts';
 import type { RequestForm, UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest, ChatUsage } from '../../wire/openai/chat.ts';
 import type { ImageRequest } from '../../wire/openai/images.ts';
 import type { WantedShape } from '../aspect-ratio.ts';
 import type { AnthropicNative } from '../port.ts';
+import { isObject } from './json.ts';
 
 /**
  * A provider is data: only what is special about one backend. Shared code reads these fields and never compares the
@@ -102,4 +109,24 @@ export function baseUrl(config: UpstreamConfig, usual = defaultAddress(config) ?
   const url = new URL(config.baseUrl ?? usual);
   if (url.pathname === '/') url.pathname = new URL(usual).pathname;
   return url.href.replace(/\/+$/, '');
+}
+
+/** OpenAI's `strict` of a JSON schema: packages have their own defaults, the canonical form's is false. */
+export function strictSchema({ response_format }: ChatRequest): { strictJsonSchema?: boolean } {
+  if (!isObject(response_format) || !isObject(response_format.json_schema)) return {};
+  return { strictJsonSchema: response_format.json_schema.strict === true };
+}
+
+/** `cache_control`, which several clients send in the OpenAI dialect too, for providers that support it. */
+export function cacheControlOptions(
+  marked: { readonly [key: string]: unknown },
+  provider: Provider,
+): CacheControlOptions {
+  const mark = marked.cache_control;
+  if (!isObject(mark) || !provider.cacheOptions) return {};
+  return { providerOptions: { [provider.namespace]: provider.cacheOptions(mark) } };
+}
+
+export interface CacheControlOptions {
+  providerOptions?: SharedV4ProviderOptions;
 }

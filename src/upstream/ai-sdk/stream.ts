@@ -1,6 +1,6 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { ChatDelta, FinishReason } from '../../wire/openai/chat.ts';
-import { finishReason } from './finish.ts';
+import { finishReason } from './answer.ts';
 
 /**
  * A stream is a fold: for each part of the AI SDK's stream, one small function for its type returns the next state and

@@ -1,12 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import type { ChatUsage } from '../../wire/openai/chat.ts';
-import { anthropicUsage } from './anthropic-usage.ts';
+import { anthropicUsage, openAiUsage } from './usage.ts';
 import { bedrockUsage } from './bedrock.ts';
-import { cohereUsage } from './cohere.ts';
-import { googleUsage } from './google.ts';
-import { mistralUsage } from './mistral.ts';
-import { openAiUsage } from './openai-usage.ts';
+import { cohereUsage, googleUsage, mistralUsage } from './providers.ts';
 
 interface Normaliser {
   readonly name: string;

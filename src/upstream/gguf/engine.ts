@@ -1,10 +1,10 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import { UpstreamFailure } from '../port.ts';
-import type { ChatRequest } from '../../wire/openai/chat.ts';
+import type { ChatMessage, ChatRequest } from '../../wire/openai/chat.ts';
 import { outputCap } from '../ai-sdk/call-options.ts';
-import { rejected } from '../response.ts';
 import { isObject } from '../ai-sdk/json.ts';
-import { toHistory } from './history.ts';
+import { contentText } from '../ai-sdk/parts.ts';
+import { UpstreamFailure } from '../port.ts';
+import { rejected } from '../response.ts';
 import {
   INSTALL_HINT,
   type Llama,
@@ -193,4 +193,32 @@ function finishPart(stopReason: string, input: number, output: number): Language
       raw: { prompt_tokens: input, completion_tokens: output },
     },
   };
+}
+
+/**
+ * The conversation in the format of the model's own template. Text only: anything else is refused with an explanation.
+ */
+function toHistory(request: ChatRequest): LlamaHistoryItem[] {
+  if ((request.n ?? 1) > 1)
+    throw rejected('This model gives one choice per request; leave out n, or send the request again.');
+  if ((request.tools ?? []).length > 0) throw rejected('This local model does not take tools.');
+  if (request.logprobs === true) throw rejected('This model does not give logprobs.');
+  return request.messages.map(itemOf);
+}
+
+function itemOf(message: ChatMessage): LlamaHistoryItem {
+  const text = contentText(message.content ?? message.refusal, '\n');
+  switch (message.role) {
+    case 'system':
+    case 'developer':
+      return { type: 'system', text };
+    case 'user':
+      return { type: 'user', text };
+    case 'assistant':
+      return { type: 'model', response: [text] };
+    case 'tool':
+    case 'function':
+      break;
+  }
+  throw rejected('This local model does not take tools.');
 }

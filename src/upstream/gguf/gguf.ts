@@ -1,15 +1,19 @@
-import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type { LanguageModelV4GenerateResult, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { BoundedQueue } from '../../std/bounded-queue.ts';
 import { type Clock, systemClock } from '../../std/clock.ts';
-import type { ChatAnswer, UpstreamChatCall, Upstream, UpstreamHealth } from '../port.ts';
-import { UpstreamFailure } from '../port.ts';
 import { completionOf } from '../ai-sdk/answer.ts';
 import { asFailure } from '../ai-sdk/failure.ts';
-import { rejected } from '../response.ts';
-import { openAiUsage } from '../ai-sdk/openai-usage.ts';
-import { collectParts } from './collect.ts';
 import { streamEvents } from '../ai-sdk/stream-events.ts';
+import { openAiUsage } from '../ai-sdk/usage.ts';
+import {
+  UpstreamFailure,
+  type ChatAnswer,
+  type Upstream,
+  type UpstreamChatCall,
+  type UpstreamHealth,
+} from '../port.ts';
+import { rejected } from '../response.ts';
 import { Engine } from './engine.ts';
 import { importLlama, INSTALL_HINT, type LlamaPackage } from './llama.ts';
 
@@ -130,4 +134,21 @@ class GgufUpstream implements Upstream {
 function wholeNumber(config: UpstreamConfig, name: string): number | undefined {
   const value = Number(config.options.get(name) ?? Number.NaN);
   return Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+/** Collects a stream of parts into a whole result. */
+async function collectParts(
+  stream: ReadableStream<LanguageModelV4StreamPart>,
+): Promise<LanguageModelV4GenerateResult> {
+  let text = '';
+  let reasoning = '';
+  for await (const part of stream) {
+    if (part.type === 'text-delta') text += part.delta;
+    if (part.type === 'reasoning-delta') reasoning += part.delta;
+    if (part.type !== 'finish') continue;
+    const content: LanguageModelV4GenerateResult['content'] = [{ type: 'text', text }];
+    if (reasoning !== '') content.unshift({ type: 'reasoning', text: reasoning });
+    return { content, finishReason: part.finishReason, usage: part.usage, warnings: [] };
+  }
+  throw new UpstreamFailure('protocol', 'the generation ended without a finish');
 }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { readBounded } from '../../std/bounded-body.ts';
 import { withTrace } from '../../std/trace.ts';
@@ -7,6 +8,7 @@ import { imageOf } from '../image-response.ts';
 import {
   connectionFailure,
   UpstreamFailure,
+  type FailureKind,
   type GeneratedImage,
   type ImageAnswer,
   type Upstream,
@@ -21,16 +23,19 @@ import {
   rejected,
   retryAfter,
 } from '../response.ts';
+import { bfl } from './bfl.ts';
+import { fal } from './fal.ts';
 import {
   isRecord,
+  type ImageApi,
   type ImageApiAnswer,
   type ImageApiReading,
   type ImageApiRequest,
-  type ImageApi,
   type ImageState,
 } from './image-api.ts';
-import { pollJob, POLL_TIMES, type PollTimes } from './poll.ts';
-import { IMAGE_APIS } from './registry.ts';
+import { imagen } from './imagen.ts';
+import { replicate } from './replicate.ts';
+import { stability } from './stability.ts';
 
 /** The upstream for a configuration whose kind is a provider of images alone; undefined for other kinds. */
 export function makeImageApi(config: UpstreamConfig, times: PollTimes = POLL_TIMES): Upstream | undefined {
@@ -307,4 +312,80 @@ function readObject(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   } catch (cause) {
     throw new UpstreamFailure('protocol', 'the answer is not JSON', { cause });
   }
+}
+
+/** Every API of images that is neither OpenAI's nor reached through an AI SDK package. A new one is a file and a word here. */
+const IMAGE_APIS: readonly ImageApi[] = [bfl, fal, imagen, replicate, stability];
+
+interface PollTimes {
+  readonly firstMs: number;
+  /** Each wait is this many times the one before, up to `mostMs`. */
+  readonly growth: number;
+  readonly mostMs: number;
+  /** The longest wait that a backend may ask for. */
+  readonly mostAskedMs: number;
+  readonly maxPolls: number;
+  /** Failures in a row after which the job counts as lost. */
+  readonly maxFailures: number;
+}
+
+export const POLL_TIMES: PollTimes = {
+  firstMs: 250,
+  growth: 1.5,
+  mostMs: 3_000,
+  mostAskedMs: 30_000,
+  maxPolls: 2_000,
+  maxFailures: 20,
+};
+
+type Polled<Done> =
+  | { readonly kind: 'done'; readonly value: Done }
+  | { readonly kind: 'wait'; readonly retryAfterMs?: number | undefined };
+
+/**
+ * Asks until there is an answer. The job goes on at the backend whether we can ask or not, so an answer that fails for
+ * the moment is asked for again; the deadline is the caller's `signal`.
+ */
+async function pollJob<Done>(
+  ask: () => Promise<Polled<Done>>,
+  signal: AbortSignal,
+  times: PollTimes,
+): Promise<Done> {
+  let waitMs = times.firstMs;
+  let failures = 0;
+  for (let polls = 0; polls < times.maxPolls; polls++) {
+    let polled: Polled<Done>;
+    try {
+      polled = await ask();
+      failures = 0;
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (!isPassing(thrown) || ++failures > times.maxFailures) throw afterSubmission(thrown);
+      polled = { kind: 'wait', retryAfterMs: thrown.retryAfterMs };
+    }
+    if (polled.kind === 'done') return polled.value;
+    const askedMs = Math.min(polled.retryAfterMs ?? 0, times.mostAskedMs);
+    await pause(Math.max(waitMs, askedMs), undefined, { signal }).catch(() => signal.throwIfAborted());
+    waitMs = Math.min(waitMs * times.growth, times.mostMs);
+  }
+  throw new UpstreamFailure('timeout', `the job was not done after ${times.maxPolls} questions`);
+}
+
+const PASSING: ReadonlySet<FailureKind> = new Set([
+  'connect',
+  'overloaded',
+  'connection_lost',
+  'timeout',
+  'rate_limited',
+  'server',
+]);
+
+function isPassing(thrown: unknown): thrown is UpstreamFailure {
+  return thrown instanceof UpstreamFailure && PASSING.has(thrown.kind);
+}
+
+/** The backend has the job and will bill it, however our last question failed: nobody may take it for one not sent. */
+function afterSubmission(thrown: unknown): unknown {
+  if (!(thrown instanceof UpstreamFailure) || thrown.kind === 'rejected') return thrown;
+  return new UpstreamFailure('connection_lost', `the job was lost: ${thrown.message}`, { cause: thrown });
 }
