@@ -4,7 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/mistakes.ts';
 import { openCatalog } from '../catalog/source.ts';
 import { checkMailServer } from '../outbox/mail-server-check.ts';
-import { listenFailure } from '../std/listen-failure.ts';
+import { listenFailure } from '../std/startup-error.ts';
 import { silentLog } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import { plural } from '../std/plural.ts';

@@ -1,7 +1,6 @@
-import type { ChatRequest } from '../wire/openai/chat.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
+import type { ChatRequest, ContentPart } from '../wire/openai/chat.ts';
 import type { ReplyPacing } from './answer.ts';
-import { parseCommands, type Commands } from './commands.ts';
 import {
   answerFormatOf,
   attachmentsOf,
@@ -9,11 +8,11 @@ import {
   messageText,
   toolChoiceOf,
   trailingToolResults,
+  dataOf,
 } from './conversation.ts';
 import { hashText } from './paint/random.ts';
 import { textReply, type HouseReply, type ReplyPart } from './reply.ts';
 import { schemaSample } from './sample.ts';
-import { describeAttachments } from './attachments.ts';
 import { tokenCount } from './tokens.ts';
 
 /** What house-echo answers, and how. The same request always gets the same answer. */
@@ -171,3 +170,138 @@ const HELP = `I am house-echo: I repeat what you write. A line that begins with 
 - \`/think\` sends reasoning first
 - \`/see\` describes attached images
 - \`/error CODE\` fails: 400, 401, 429, 500, timeout, connect, stream, cut or stall`;
+
+/** Commands to house-echo: lines of the last user message that begin with a slash. The rest is text to echo. */
+interface Commands {
+  readonly tools: readonly { readonly name: string; readonly arguments: string }[];
+  readonly slowMs: number | undefined;
+  readonly longTokens: number | undefined;
+  readonly error: string | undefined;
+  readonly json: boolean;
+  readonly think: boolean;
+  readonly see: boolean;
+  readonly help: boolean;
+  readonly text: string;
+}
+
+const MAX_SLOW_MS = 10_000;
+const MAX_LONG_TOKENS = 100_000;
+const MAX_TOOL_CALLS = 32;
+
+function parseCommands(message: string): Commands {
+  const lines = message.split('\n').map((line) => ({ line, match: COMMAND.exec(line.trim()) }));
+  const given = lines.flatMap(({ match }) =>
+    match ? [{ name: match[1] ?? '', rest: (match[2] ?? '').trim() }] : [],
+  );
+  const last = (name: string): string | undefined => given.findLast((command) => command.name === name)?.rest;
+  return {
+    tools: given
+      .filter((command) => command.name === 'tool')
+      .slice(0, MAX_TOOL_CALLS)
+      .map((command) => parseTool(command.rest)),
+    slowMs: bounded(last('slow'), MAX_SLOW_MS),
+    longTokens: bounded(last('long'), MAX_LONG_TOKENS),
+    error: last('error')?.toLowerCase(),
+    json: last('json') !== undefined,
+    think: last('think') !== undefined,
+    see: last('see') !== undefined,
+    help: last('help') !== undefined,
+    text: lines
+      .flatMap(({ line, match }) => (match ? trailing(match) : [line]))
+      .join('\n')
+      .trim(),
+  };
+}
+
+const COMMAND = /^\/(tool|slow|long|error|json|think|see|help)(?:\s+(.*))?$/;
+
+/** `/think What is it?` is a command and a text on one line. */
+function trailing(match: RegExpExecArray): string[] {
+  const takesText = match[1] === 'think' || match[1] === 'json' || match[1] === 'see';
+  const afterNumber = match[1] === 'slow' ? (match[2] ?? '').replace(/^\d+\s*/, '') : '';
+  const text = takesText ? (match[2] ?? '') : afterNumber;
+  return text === '' ? [] : [text];
+}
+
+function parseTool(rest: string): { name: string; arguments: string } {
+  const [name = ''] = rest.split(/\s/, 1);
+  return { name, arguments: rest.slice(name.length).trim() };
+}
+
+function bounded(text: string | undefined, most: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number.parseInt(text, 10);
+  return Number.isFinite(value) ? Math.min(most, Math.max(0, value)) : undefined;
+}
+
+/** Describes what was attached to a message: its kind, its size, and for images their dimensions. */
+function describeAttachments(parts: readonly ContentPart[]): string {
+  if (parts.length === 0) return 'I see no pictures, sound or files in your message.';
+  const images = parts.filter((part) => part.type === 'image_url').length;
+  const others = parts.length - images;
+  const counts = [
+    images > 0 ? plural(images, 'image') : '',
+    others > 0 ? plural(others, 'other attachment') : '',
+  ];
+  const lines = parts.map((part, index) => `${index + 1}. ${describePart(part)}`);
+  return [`I see ${counts.filter((text) => text !== '').join(' and ')}:`, ...lines].join('\n');
+}
+
+function describePart(part: ContentPart): string {
+  const data = dataOf(part);
+  if (part.type === 'input_audio')
+    return `sound, ${part.input_audio.format}, ${bytesText(base64Bytes(data))}`;
+  const match = /^data:([^;,]*)((?:;[^;,]*)*),/.exec(data.slice(0, 256));
+  if (!match)
+    return part.type === 'file' ? 'a file by reference' : `a link to ${hostOf(data)} (links are not opened)`;
+  const payload = data.slice(match[0].length);
+  const size = match[2]?.includes('base64') ? base64Bytes(payload) : payload.length;
+  const shape =
+    part.type === 'image_url'
+      ? dimensions(Buffer.from(payload.slice(0, HEAD_CHARACTERS), 'base64'))
+      : undefined;
+  return [match[1] === '' ? 'text/plain' : match[1], shape, bytesText(size)]
+    .filter((text) => text !== undefined)
+    .join(', ');
+}
+
+/** Enough to reach the frame header of a JPEG with a large preview in it. */
+const HEAD_CHARACTERS = 262_144;
+
+function dimensions(bytes: Buffer): string | undefined {
+  if (bytes.length > 24 && bytes.readUInt32BE(0) === 0x89504e47)
+    return `${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`;
+  if (bytes.length > 10 && bytes.toString('latin1', 0, 3) === 'GIF')
+    return `${bytes.readUInt16LE(6)}x${bytes.readUInt16LE(8)}`;
+  if (bytes.length > 4 && bytes.readUInt16BE(0) === 0xffd8) return jpegDimensions(bytes);
+  return undefined;
+}
+
+/** Follows the markers to the frame header, which contains height and width. */
+function jpegDimensions(bytes: Buffer): string | undefined {
+  let at = 2;
+  while (at + 9 < bytes.length && bytes[at] === 0xff) {
+    const marker = bytes[at + 1] ?? 0;
+    const frame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
+    if (frame) return `${bytes.readUInt16BE(at + 7)}x${bytes.readUInt16BE(at + 5)}`;
+    at += 2 + bytes.readUInt16BE(at + 2);
+  }
+  return undefined;
+}
+
+function base64Bytes(data: string): number {
+  const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0;
+  return Math.max(0, Math.floor((data.length * 3) / 4) - padding);
+}
+
+function bytesText(bytes: number): string {
+  return `${bytes} bytes`;
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : 'somewhere';
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -7,8 +7,7 @@ import { makeHouse } from './house.ts';
 import { PaintPool } from './paint-pool.ts';
 import type { PaintOrder } from './paint/order.ts';
 import { paint } from './paint/paint.ts';
-import { encodePng } from './paint/png.ts';
-import { readRgbaPng } from './paint/read-png.ts';
+import { encodePng, readRgbaPng } from './paint/png.ts';
 import { readSources } from './paint/sources.ts';
 
 /** What house-paint makes of pictures, masks, formats and backgrounds. */

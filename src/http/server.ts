@@ -13,7 +13,7 @@ import type { CallerAuth } from './caller-auth.ts';
 import { guardConnections } from './idle-connections.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import { SMALL_BODY_BYTES } from './json-body.ts';
-import { listenFailure } from '../std/listen-failure.ts';
+import { listenFailure } from '../std/startup-error.ts';
 import { baseHeaders, faultResponse } from './response.ts';
 import { pathOf, type HttpRoute, type Router } from './router.ts';
 import { TlsFront } from './tls-front.ts';

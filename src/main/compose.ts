@@ -1,57 +1,54 @@
+import { version } from '../../package.json' with { type: 'json' };
+import { backendCosts } from '../activity/margin.ts';
 import type { Metrics } from '../activity/metrics.ts';
-import type { CatalogSource } from '../catalog/catalog.ts';
-import { composeMetrics, serveMetrics } from './compose-metrics.ts';
-import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
-import { composeOutbox, type MessageServices } from './compose-outbox.ts';
-import { openPayments, paymentRoutes } from './compose-payments.ts';
-import { openCertificate, type Certificate } from './certificate.ts';
-import type { Config } from './config.ts';
-import { CallerAuth } from '../http/caller-auth.ts';
-import { healthRoutes } from '../http/health.ts';
-import { MetricsGuard } from '../http/metrics-guard.ts';
-import { LargeBodies } from '../http/large-bodies.ts';
+import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
 import type { ImageLinks } from '../api/image-links.ts';
 import { openApiDocument } from '../api/openapi.ts';
 import { apiRoutes, OPERATIONS } from '../api/operations.ts';
 import { makePlayground } from '../api/playground.ts';
-import { Idempotency } from '../http/idempotency/idempotency.ts';
-import { Router } from '../http/router.ts';
-import { startServer, type RunningServer } from '../http/server.ts';
-import type { Payments } from '../payments/payments.ts';
+import type { CatalogSource } from '../catalog/catalog.ts';
 import type { OperationHealth } from '../console/parts.ts';
 import { makePublicPages } from '../console/public/public-pages.ts';
 import { makeSite, type WebFile } from '../console/site.ts';
+import { houseBackend } from '../house/backend.ts';
+import { CallerAuth } from '../http/caller-auth.ts';
+import { healthRoutes } from '../http/health.ts';
+import { Idempotency } from '../http/idempotency/idempotency.ts';
+import { LargeBodies } from '../http/large-bodies.ts';
+import { MetricsGuard } from '../http/metrics-guard.ts';
+import { Router } from '../http/router.ts';
+import { startServer, type RunningServer } from '../http/server.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
+import type { Payments } from '../payments/payments.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { DailyCosts } from '../relay/daily-costs.ts';
-import { backendCosts } from '../activity/margin.ts';
-import type { RefusedCalls } from '../activity/refused-calls.ts';
-import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
-import { logFileLimit, startHttpThread } from './files.ts';
-import { openAccessLog } from './access-log.ts';
-import { makeImageJobs, makeImageLinks, takeOverJobs } from './compose-image-jobs.ts';
-import { LongestLife } from './longest-life.ts';
-import { openAnyCatalog } from './open-catalog.ts';
-import { LiveServerSettings } from './server-settings.ts';
-import { openRefusedCalls, startPeriodicTasks } from './start-tasks.ts';
-import { closeServices, openServices, type Services } from './services.ts';
-import type { AccessLog } from '../std/access-log.ts';
+import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
+import { AccessLog } from '../std/access-log.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { EventLoop } from '../std/event-loop.ts';
 import { Fault } from '../std/fault.ts';
 import { systemRandom, type Random } from '../std/ids.ts';
-import { StartupError } from '../std/startup-error.ts';
 import { stderrLog, type Log } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import { Places, placesWithin } from '../std/places.ts';
+import { StartupError } from '../std/startup-error.ts';
 import { Heartbeat } from '../store/heartbeat.ts';
-import { houseBackend } from '../house/backend.ts';
 import { sharedTokenCounter } from '../tokenizer/worker-counter.ts';
 import { Pool } from '../upstream/pool.ts';
-import { version } from '../../package.json' with { type: 'json' };
+import { openCertificate, type Certificate } from './certificate.ts';
+import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
+import { makeImageJobs, makeImageLinks, takeOverJobs } from './compose-image-jobs.ts';
+import { composeMetrics, serveMetrics } from './compose-metrics.ts';
+import { composeOutbox, type MessageServices } from './compose-outbox.ts';
+import { openPayments, paymentRoutes } from './compose-payments.ts';
+import type { Config } from './config.ts';
+import { LongestLife } from './longest-life.ts';
+import { openAnyCatalog, closeServices, openServices, type Services } from './services.ts';
+import { LiveServerSettings } from './server-settings.ts';
+import { openRefusedCalls, startPeriodicTasks } from './start-tasks.ts';
 
 /** A running Tollgate. */
 export interface Tollgate {
@@ -367,3 +364,42 @@ async function drain(
 }
 
 const CUT_TIMEOUT_MS = 5_000;
+
+/** Follows the setting: a change of the file is in force from the next answer on. */
+function openAccessLog(
+  { log, clock }: Services,
+  { catalog, settings }: { catalog: Pick<CatalogSource, 'onChange'>; settings: LiveServerSettings },
+  opened: AsyncDisposableStack,
+): AccessLog {
+  const accessLog = new AccessLog({ log, now: () => clock.now() });
+  opened.defer(() => accessLog.written());
+  accessLog.setShare(settings.accessShare());
+  catalog.onChange(() => accessLog.setShare(settings.accessShare()));
+  return accessLog;
+}
+
+/** Tells how many files this process may open. */
+function logFileLimit({ maxInFlight }: Config, log: Log): void {
+  const limit = openFileLimit();
+  log.info('open_files_limit', {
+    limit: limit ?? 'none',
+    requests_at_once: placesWithin(maxInFlight, limit),
+  });
+}
+
+const START_MS = 2_000;
+
+/**
+ * Starts Bun's thread for outgoing requests. Otherwise it starts with the first call to a backend, when clients may have
+ * taken every file descriptor, and Bun ends the process if that thread finds none left.
+ */
+async function startHttpThread(): Promise<void> {
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('') });
+  try {
+    await fetch(server.url, { keepalive: false, signal: AbortSignal.timeout(START_MS) });
+  } catch {
+    // Sent through a proxy, perhaps. The thread runs all the same.
+  } finally {
+    await server.stop(true);
+  }
+}

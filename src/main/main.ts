@@ -1,20 +1,29 @@
 #!/usr/bin/env bun
 import './reflect-metadata.ts';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { runCli } from '../cli/cli.ts';
-import { StandardInput } from '../cli/terminal.ts';
-import { fileCatalog, storeCatalog, type CommandCatalog } from '../cli/command-catalog.ts';
-import { readConfig, type Config } from './config.ts';
-import { effectiveConfiguration } from './configuration.ts';
-import { readFileValues } from './file-values.ts';
+import { builtinCatalog } from '../catalog/builtin.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { longestRequestMs } from '../catalog/longest-request.ts';
-import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
-import { closeServices, openConfiguredStore, openServices, type Services } from './services.ts';
-import { openAnyCatalog, openStored } from './open-catalog.ts';
-import { systemClock } from '../std/clock.ts';
-import { stderrLog } from '../std/log.ts';
+import { openCatalog } from '../catalog/source.ts';
+import { runCli } from '../cli/cli.ts';
+import { fileCatalog, storeCatalog, type CommandCatalog } from '../cli/command-catalog.ts';
+import { StandardInput } from '../cli/terminal.ts';
 import { houseBackend } from '../house/backend.ts';
+import { systemClock, type Clock } from '../std/clock.ts';
+import { stderrLog, type Log } from '../std/log.ts';
+import { readConfig, type Config } from './config.ts';
+import { effectiveConfiguration, type FileValues } from './configuration.ts';
+import {
+  openAnyCatalog,
+  openStored,
+  closeServices,
+  openConfiguredStore,
+  openServices,
+  type Services,
+} from './services.ts';
+import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
 
 /** `tollgate serve` runs the server; every other command runs and exits. */
 const argv = process.argv.slice(2);
@@ -146,4 +155,28 @@ async function longestMs(services: Services): Promise<number | undefined> {
     // A mistake in the catalog must not keep anybody from checking the books.
     return undefined;
   }
+}
+
+/** What the file says, or the catalog in the store; a store that does not exist yet is not made for this. */
+async function readFileValues(config: Config, log: Log, clock: Clock): Promise<FileValues | undefined> {
+  const { catalogPath, databaseUrl, dataDir, env } = config;
+  if (catalogPath !== undefined) {
+    const shared = { builtin: builtinCatalog, settings: SERVER_SETTINGS, env, log, clock };
+    const source = openCatalog({ path: catalogPath, ...shared });
+    source.close();
+    return valuesOf(source.current(), catalogPath);
+  }
+  if (databaseUrl === undefined && !existsSync(join(dataDir, 'tollgate.db'))) return undefined;
+  const services = await openServices(config, log, clock);
+  try {
+    const catalog = await openAnyCatalog(services);
+    catalog.close();
+    return valuesOf(catalog.current(), 'the catalog in the store');
+  } finally {
+    await closeServices(services);
+  }
+}
+
+function valuesOf({ settings }: Catalog, from: string): FileValues {
+  return { from, values: new Map([...(settings ?? [])].map(([key, { value }]) => [key, value])) };
 }

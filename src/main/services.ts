@@ -1,9 +1,13 @@
 import { hostname } from 'node:os';
-import type { Config } from './config.ts';
 import { ImageStore } from '../activity/image-store.ts';
+import { builtinCatalog } from '../catalog/builtin.ts';
+import type { CatalogSource } from '../catalog/catalog.ts';
+import { openCatalog } from '../catalog/source.ts';
+import { openStoredCatalog, type StoredCatalog } from '../catalog/stored.ts';
 import { Accounts } from '../identity/accounts/accounts.ts';
 import { openSecret, type Secret } from '../identity/accounts/secret.ts';
 import { openLedger, type OpenLedger } from '../ledger/open-ledger.ts';
+import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 import { makeNotices, type Notices } from '../outbox/notices.ts';
 import { makeOutbox, type Outbox } from '../outbox/outbox.ts';
 import type { Clock } from '../std/clock.ts';
@@ -13,7 +17,8 @@ import { ImageFiles } from '../store/image-files.ts';
 import type { ImagePlaces } from '../store/image-objects.ts';
 import { ImageBucket } from '../store/image-s3.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
+import type { Config } from './config.ts';
+import { SERVER_SETTINGS } from './server-settings.ts';
 
 /** What the command line and the server both need: the store, its secret and its ledger. */
 export interface Services {
@@ -100,4 +105,25 @@ export async function openConfiguredStore(config: Config, log: Log, clock: Clock
 export async function closeServices({ ledger, store }: Services): Promise<void> {
   await ledger.close();
   await store.close();
+}
+
+/** The operator's file, if there is one; otherwise the catalog in the store, which the console edits. */
+export async function openAnyCatalog(services: Services): Promise<CatalogSource | StoredCatalog> {
+  const { config, log, clock } = services;
+  if (config.catalogPath === undefined) return await openStored(services);
+  const shared = { builtin: builtinCatalog, env: config.env, settings: SERVER_SETTINGS, log, clock };
+  return openCatalog({ path: config.catalogPath, ...shared });
+}
+
+export async function openStored({ config, store, secret, log, clock }: Services): Promise<StoredCatalog> {
+  return await openStoredCatalog({
+    db: store.db,
+    durable: () => store.durable(),
+    sealingKey: secret.key('provider keys'),
+    builtin: builtinCatalog,
+    env: config.env,
+    settings: SERVER_SETTINGS,
+    log,
+    clock,
+  });
 }

@@ -1,7 +1,6 @@
 import type { Subprocess } from 'bun';
 import type { Log } from '../std/log.ts';
-import { MetricsOfAll } from './metrics-of-all.ts';
-import type { WorkerMessage } from './worker-messages.ts';
+import { MetricsOfAll, type WorkerMessage } from './worker-metrics.ts';
 
 /** The environment variable that tells a process that it is one of several on the same port, and which one. */
 export const WORKER_VARIABLE = 'TOLLGATE_WORKER';

@@ -3,7 +3,7 @@ import { unseal } from '../catalog/seal.ts';
 import { orAborted } from '../std/abort.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
-import { publicTarget, type PublicTarget, type PublicTargetRules } from '../std/public-target.ts';
+import { publicTarget, type PublicTarget, type PublicTargetRules } from '../std/addresses.ts';
 import type { Schema } from '../store/schema.ts';
 import type { WebhookRow } from '../store/schema-services.ts';
 import { OPERATOR } from './events.ts';

@@ -4,7 +4,7 @@ import { orAborted } from '../std/abort.ts';
 import { Fault } from '../std/fault.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Random } from '../std/ids.ts';
-import { publicTarget } from '../std/public-target.ts';
+import { publicTarget } from '../std/addresses.ts';
 import type { Schema } from '../store/schema.ts';
 import type { WebhookRow } from '../store/schema-services.ts';
 import { ACCOUNT_EVENTS, OPERATOR, OPERATOR_EVENTS, type EventType } from './events.ts';

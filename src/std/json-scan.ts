@@ -1,5 +1,3 @@
-import { CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json-text.ts';
-
 /**
  * What JSON text may ask of the parser. A parser works for as long as the text says, and twenty megabytes of `{}` take
  * seconds; these bounds keep it below fifty milliseconds. The largest requests that make sense, three hundred thousand
@@ -105,3 +103,20 @@ function countKey(keys: Uint32Array, depth: number): number {
 }
 
 export type JsonExcess = keyof typeof JSON_LIMITS;
+
+/** For those who find their way in JSON text without parsing it. */
+export const QUOTE = 0x22;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
+
+/** The position of the closing quote, or the end of the text where there is none (the parser will say so). */
+export function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return at;
+  }
+  return text.length;
+}

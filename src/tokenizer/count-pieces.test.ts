@@ -1,10 +1,9 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { countPieces } from './count-pieces.ts';
-import { cutTolerance } from './port.ts';
+import { cutTolerance, fewestTokens } from './port.ts';
 import { cutBefore, SLICE_CHARACTERS, slicesOf } from './slices.ts';
 import { vocabularyTokens } from './testing/in-process-counter.ts';
-import { fewestTokens } from './word-bound.ts';
 
 const UNITS = `a Z e 0 9 . ! - = / ' ’ é ß 世 界 。 🚪 👩‍👩‍👧 ก ا — the don't XMLHttp ZmFzdA`.split(' ');
 const unit = fc.constantFrom(...UNITS, ' ', '  ', '\n', '\t', '\u0301', ' word');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { cutBefore, SLICE_CHARACTERS, slicesOf } from './slices.ts';
-import { fewestTokens } from './word-bound.ts';
+import { fewestTokens } from './port.ts';
 
 /** Long texts are counted in slices: nothing is lost or counted twice, and cuts inside of tokens are known. */
 

@@ -232,7 +232,7 @@ test('a stored catalog gets a new version and a line in the audit log', async ()
   try {
     const { config } = services;
     const stored = { ...services, config: { ...config, catalogPath: undefined } };
-    const { openStored } = await import('../../src/main/open-catalog.ts');
+    const { openStored } = await import('../../src/main/services.ts');
     const catalog = await openStored(stored);
     await catalog.save(FILE, 'test', '', 0);
     catalog.close();

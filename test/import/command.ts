@@ -4,9 +4,8 @@ import type { CliContext } from '../../src/cli/command.ts';
 import { NO_PASSWORD } from '../../src/cli/testing/password-input.ts';
 import { houseBackend } from '../../src/house/backend.ts';
 import { liveCheck } from '../../src/main/live/live-check.ts';
-import { openStored } from '../../src/main/open-catalog.ts';
+import { openStored, type Services } from '../../src/main/services.ts';
 import { SERVER_SETTINGS } from '../../src/main/server-settings.ts';
-import type { Services } from '../../src/main/services.ts';
 import { systemClock } from '../../src/std/clock.ts';
 
 export interface CommandRun {

@@ -2,7 +2,7 @@ import type { Canvas } from './canvas.ts';
 import { toLinear } from './colour.ts';
 import { clamp01, type Noise } from './noise.ts';
 import type { Background } from './order.ts';
-import type { Extent, Raster } from './read-png.ts';
+import type { Extent, Raster } from './png.ts';
 import type { Sources } from './sources.ts';
 
 /** How much of a painted picture is the one that was given, and how far that takes on the painting's colours. */

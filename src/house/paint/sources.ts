@@ -1,7 +1,7 @@
 import type { PaintOrder } from './order.ts';
 import { clamp01 } from './noise.ts';
 import { coveringRaster, isSame, pictureExtent, UnusablePicture } from './raster.ts';
-import type { Extent, Raster } from './read-png.ts';
+import type { Extent, Raster } from './png.ts';
 
 /** The decoded pictures of an edit, in the size of the image. */
 export interface Sources {

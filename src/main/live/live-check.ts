@@ -1,4 +1,3 @@
-import type { LiveCaseName, LiveCheckRequest, LiveResult, LiveUsage } from '../../cli/live-check.ts';
 import {
   costPriceFor,
   priceFor,
@@ -6,15 +5,15 @@ import {
   type Model,
   type PriceSnapshot,
 } from '../../catalog/catalog.ts';
+import type { LiveCaseName, LiveCheckRequest, LiveResult, LiveUsage } from '../../cli/live-check.ts';
 import { costOf, NO_USAGE, worstCase, type Price, type Usage } from '../../ledger/price.ts';
 import { readImageUsage, readUsage, reportedCost } from '../../relay/stream/reported-usage.ts';
 import type { Clock } from '../../std/clock.ts';
-import { ZERO, type NanoUsd } from '../../std/money.ts';
+import { ZERO, addNano, minNano, subtractNano, type NanoUsd } from '../../std/money.ts';
 import { makeUpstream, type BuiltInKinds } from '../../upstream/make-upstream.ts';
 import { UpstreamFailure, type Upstream } from '../../upstream/port.ts';
 import { readLiveAnswer } from './live-answer.ts';
 import { CHAT_CASES, IMAGE_PROMPT, type LiveChatCase } from './live-cases.ts';
-import { SpendingCap, type SpendingHold } from './spending-cap.ts';
 
 const CASE_TIMEOUT_MS = 120_000;
 /** Enough for a few words, and for what a model thinks before them. */
@@ -235,4 +234,43 @@ function notSold(name: LiveResult['name'], what: string): LiveResult {
     cost: ZERO,
     durationMs: 0,
   };
+}
+
+/**
+ * Money that may be spent and no more: the worst case of a call is held before it is made, and what it used is spent
+ * afterwards. What is spent and held together never exceeds the cap.
+ */
+class SpendingCap {
+  readonly #most: NanoUsd;
+  #spent: NanoUsd = ZERO;
+
+  constructor(most: NanoUsd) {
+    this.#most = most;
+  }
+
+  get spent(): NanoUsd {
+    return this.#spent;
+  }
+
+  get left(): NanoUsd {
+    return subtractNano(this.#most, this.#spent);
+  }
+
+  /** `undefined`: it could cost more than is left. One hold at a time: calls are made one after the other. */
+  hold(worst: NanoUsd): SpendingHold | undefined {
+    if (worst > this.left) return undefined;
+    this.#spent = addNano(this.#spent, worst);
+    return {
+      worst,
+      settle: (used) => {
+        this.#spent = addNano(subtractNano(this.#spent, worst), minNano(used, worst));
+      },
+    };
+  }
+}
+
+interface SpendingHold {
+  readonly worst: NanoUsd;
+  /** Without it the whole hold counts as spent. Once. */
+  settle(used: NanoUsd): void;
 }

@@ -1,14 +1,14 @@
 import type { Model } from '../../catalog/catalog.ts';
 import type { Caller } from '../../ledger/port.ts';
-import { fewestTokens } from '../../tokenizer/word-bound.ts';
 import {
+  fewestTokens,
   chargeLimits,
   holdLimits,
   USUAL_ENCODING,
+  cutTolerance,
   type CountedText,
   type CountLimits,
   type TokenCounter,
-  cutTolerance,
 } from '../../tokenizer/port.ts';
 
 /** A tokenizer that is not the model's own may count this much less than the model's. */

@@ -1,7 +1,7 @@
 import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import type { NanoUsd } from '../../std/money.ts';
 import { cutBefore } from '../../tokenizer/slices.ts';
-import { fewestTokens } from '../../tokenizer/word-bound.ts';
+import { fewestTokens } from '../../tokenizer/port.ts';
 import type { ChatChunk, ChatCompletion } from '../../wire/openai/chat.ts';
 import { generatedText } from '../../wire/openai/answer.ts';
 import type { TextMeter } from './chunk-template.ts';

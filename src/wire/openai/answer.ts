@@ -6,7 +6,7 @@ import {
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
-} from '../../std/json-text.ts';
+} from '../../std/json-scan.ts';
 import { formatUsd, type NanoUsd } from '../../std/money.ts';
 import { faultBody } from '../fault-body.ts';
 import type { ChatChunk, ChatCompletion, ChatUsage } from './chat.ts';

@@ -1,8 +1,6 @@
 import { expect, test } from 'bun:test';
 import { counterFamily, gaugeFamily, type MetricFamily } from '../activity/metric-family.ts';
-import { MetricsOfAll } from './metrics-of-all.ts';
-import type { SupervisorMessage } from './worker-messages.ts';
-import { WorkerMetrics } from './worker-metrics.ts';
+import { MetricsOfAll, WorkerMetrics, type SupervisorMessage } from './worker-metrics.ts';
 
 /** Workers and their supervisor, with the messages between them and without the processes. */
 class Scene {
