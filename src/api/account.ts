@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import type { AccountSnapshot } from '../ledger/port.ts';
 import { rateOf } from '../relay/admission.ts';

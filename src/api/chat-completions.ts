@@ -4,8 +4,7 @@ import { paidAnswer } from '../http/response.ts';
 import type { ChatCall, RelayParts } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { openAiEncoder, withCost } from '../wire/openai/answer.ts';
-import { CHAT_FIELDS } from '../wire/openai/chat-fields.ts';
-import { chatRequestSchema, type ChatRequest } from '../wire/openai/chat.ts';
+import { CHAT_FIELDS, chatRequestSchema, type ChatRequest } from '../wire/openai/chat.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import {
   ENDPOINT_FIELDS,

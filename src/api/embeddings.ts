@@ -1,12 +1,15 @@
 import { z } from 'zod';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import { parseBody, readJson, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { Caller } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import { relayEmbeddings } from '../relay/embeddings.ts';
-import { EMBEDDING_FIELDS } from '../wire/openai/embedding-fields.ts';
-import { embeddingRequestSchema, type EmbeddingRequest } from '../wire/openai/embeddings.ts';
+import {
+  EMBEDDING_FIELDS,
+  embeddingRequestSchema,
+  type EmbeddingRequest,
+} from '../wire/openai/embeddings.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { callOf, MAX_COST_FIELD, routeSelector, largeBodyOf, placed } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Catalog } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import { parseBody, readJson } from '../http/json-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import type { Caller } from '../ledger/port.ts';
@@ -9,8 +9,7 @@ import { rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
 import { contentsToChatMessages } from '../wire/gemini/contents.ts';
 import { geminiModel, type GeminiModelEntry } from '../wire/gemini/models-list.ts';
-import { countGeminiTokensSchema } from '../wire/gemini/request.ts';
-import { inReferenceSpelling } from '../wire/gemini/spelling.ts';
+import { countGeminiTokensSchema, inReferenceSpelling } from '../wire/gemini/request.ts';
 import { countableInput, type CountableInput } from '../wire/openai/countable-input.ts';
 import { countForFree } from './count-tokens.ts';
 import { BODY_ERRORS, GOOGLE_ERRORS, TOKEN_ERRORS } from './errors.ts';

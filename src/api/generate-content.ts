@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { findRoute } from '../catalog/find.ts';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import { parseBody, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { ChatCall } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { joinKnobs } from '../wire/field-table.ts';
 import { chatToGemini, type GeminiContext } from '../wire/gemini/answer.ts';
-import { GEMINI_FIELDS, generateContentSchema } from '../wire/gemini/request.ts';
-import { inReferenceSpelling } from '../wire/gemini/spelling.ts';
+import { GEMINI_FIELDS, generateContentSchema, inReferenceSpelling } from '../wire/gemini/request.ts';
 import { geminiEncoder } from '../wire/gemini/stream.ts';
 import { geminiToChat } from '../wire/gemini/to-chat.ts';
 import { GOOGLE_ERRORS, KEYED_INFERENCE_ERRORS } from './errors.ts';

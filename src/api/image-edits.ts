@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import type { Caller } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import type { ImageCall } from '../relay/call.ts';

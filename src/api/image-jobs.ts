@@ -7,9 +7,7 @@ import type { AccountId, RequestId } from '../std/ids.ts';
 import type { RequestNotes } from '../std/request-notes.ts';
 import { faultBody, type FaultBody } from '../wire/fault-body.ts';
 import type { ImageLinks } from './image-links.ts';
-import { keptCallOf } from './kept-call.ts';
-import { PlainImageRecord } from './plain-image-record.ts';
-import { RunningImageJob, storedImagesOf } from './running-image-job.ts';
+import { keptCallOf, PlainImageRecord, RunningImageJob, storedImagesOf } from './image-records.ts';
 
 export interface ImageJobsOptions {
   readonly relay: RelayParts;

@@ -6,9 +6,8 @@ import { encodeEvent, SSE_COMMENT } from '../std/sse.ts';
 import type { GeneratedImage, ImageEvent } from '../upstream/port.ts';
 import { faultBody } from '../wire/fault-body.ts';
 import type { ImageLinks } from './image-links.ts';
-import { storeImages } from './kept-call.ts';
+import { storeImages, type PlainImageRecord } from './image-records.ts';
 import { asEventStream } from './inference.ts';
-import type { PlainImageRecord } from './plain-image-record.ts';
 
 /** What a stream of images needs beside its call. */
 export interface ImageStreamParts {

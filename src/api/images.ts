@@ -1,16 +1,21 @@
 import { z } from 'zod';
-import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, selectFields } from '../http/json-body.ts';
-import { paidAnswer } from '../http/response.ts';
+import { paidAnswer, json, rateHeaders } from '../http/response.ts';
+import type { IncomingRequest } from '../http/router.ts';
+import { rateOf } from '../relay/admission.ts';
 import type { ImageCall, RelayParts } from '../relay/call.ts';
 import { relayImages, type ImageReply } from '../relay/images.ts';
 import { Fault } from '../std/fault.ts';
-import { IMAGE_FIELDS } from '../wire/openai/image-fields.ts';
-import { imageRequestSchema, type ImageRequest, type ImageResponse } from '../wire/openai/images.ts';
-import { COMMON_ERRORS, KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { IMAGE_JOB_BODY } from './image-job-operation.ts';
+import {
+  IMAGE_FIELDS,
+  imageRequestSchema,
+  type ImageRequest,
+  type ImageResponse,
+} from '../wire/openai/images.ts';
+import { COMMON_ERRORS, KEYED_INFERENCE_ERRORS, OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { prefersAsync, type ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
+import type { PlainImageRecord } from './image-records.ts';
 import { answerImageStream } from './image-stream.ts';
 import {
   ENDPOINT_FIELDS,
@@ -21,8 +26,37 @@ import {
   takeEndpointCode,
   type CallBase,
 } from './inference.ts';
-import type { ApiAnswer, ApiOperation, ApiParts } from './operation.ts';
-import type { PlainImageRecord } from './plain-image-record.ts';
+import type { ApiAnswer, ApiOperation, ApiParts, ApiBody } from './operation.ts';
+
+const JOB_ID = 'req_0WPlqUf4abcdefghijklmnop';
+
+const IMAGE_JOB_BODY: ApiBody = {
+  name: 'ImageJob',
+  schema: z.object({
+    id: z.string().describe('Of the request too: GET /api/public/v1/requests/{id} is its receipt'),
+    status: z.enum(['queued', 'running', 'done', 'failed']),
+    created: z.int().describe('Seconds since 1970'),
+    data: z
+      .array(
+        z.object({
+          url: z.string().describe('A signed link that lives an hour from this answer'),
+          revised_prompt: z.string().optional(),
+        }),
+      )
+      .optional()
+      .describe('The images of a job that is done'),
+    error: z
+      .looseObject({
+        code: z.string(),
+        message: z.string(),
+        type: z.string(),
+        param: z.string().nullable(),
+      })
+      .optional()
+      .describe('Why a job failed, as an error of a request that is waited for. Nothing was charged.'),
+  }),
+  examples: { job: { id: JOB_ID, status: 'queued', created: 1_763_170_000 } },
+};
 
 export const IMAGE_ANSWER: ApiAnswer = {
   description: 'The images; what was delivered is what was charged',
@@ -260,4 +294,27 @@ export async function answerImages(
     ...(reply.answer.usage === undefined ? {} : { usage: reply.answer.usage }),
   };
   return paidAnswer(body, reply.summary, reply.settled?.charged);
+}
+
+export const imageJob: ApiOperation = {
+  id: 'getImageJob',
+  method: 'GET',
+  path: '/api/public/v1/images/jobs/{id}',
+  tag: 'Inference',
+  summary: 'Get an image job and its images',
+  description:
+    'Jobs are made by image requests with `Prefer: respond-async`, and can be asked for seven days after they ended.',
+  token: 'required',
+  parameters: [{ name: 'id', description: 'Of the answer that made the job', example: JOB_ID }],
+  answer: { description: 'The job', headers: 'rate', body: IMAGE_JOB_BODY },
+  errors: [...TOKEN_ERRORS, 'not_found'],
+  dialect: OPENAI_ERRORS,
+  handle: (parts) => (incoming) => answerJob(incoming, parts),
+};
+
+async function answerJob(incoming: IncomingRequest, { callerAuth, imageJobs }: ApiParts): Promise<Response> {
+  const snapshot = await callerAuth.account(callerAuth.caller(incoming));
+  const { origin, requestId, parameters } = incoming;
+  const job = await imageJobs.find(parameters[0] ?? '', snapshot.accountId, origin);
+  return json(job, requestId, rateHeaders(rateOf(snapshot, 'images', callerAuth.parts)));
 }

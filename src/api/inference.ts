@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EndpointType } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import { readJson, SMALL_BODY_BYTES, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
 import { admissionHeaders } from '../http/response.ts';
 import type { Caller, RateKind } from '../ledger/port.ts';

@@ -1,21 +1,24 @@
 import { z } from 'zod';
-import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, selectFields } from '../http/json-body.ts';
-import { paidAnswer } from '../http/response.ts';
+import { paidAnswer, json } from '../http/response.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import type { ChatCall } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import type { Fault } from '../std/fault.ts';
 import { estimateTokens } from '../std/token-estimate.ts';
 import { chatToMessages } from '../wire/anthropic/answer.ts';
-import { countableMessages } from '../wire/anthropic/count.ts';
-import { costlyTools, MESSAGES_FIELDS, selectBetas } from '../wire/anthropic/message-fields.ts';
-import { messagesRequestSchema } from '../wire/anthropic/request.ts';
+import { countableMessages } from '../wire/anthropic/messages.ts';
+import {
+  costlyTools,
+  MESSAGES_FIELDS,
+  selectBetas,
+  messagesRequestSchema,
+} from '../wire/anthropic/request.ts';
 import { messagesEncoder } from '../wire/anthropic/stream.ts';
-import { withoutThread } from '../wire/anthropic/thread.ts';
-import { messagesToChat } from '../wire/anthropic/to-chat.ts';
+import { withoutThread, messagesToChat } from '../wire/anthropic/to-chat.ts';
 import { joinKnobs } from '../wire/field-table.ts';
 import type { CountableInput } from '../wire/openai/countable-input.ts';
-import { ANTHROPIC_ERRORS, KEYED_INFERENCE_ERRORS } from './errors.ts';
+import { ANTHROPIC_ERRORS, KEYED_INFERENCE_ERRORS, COMMON_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { inference, MAX_COST_FIELD, routeSelector, streamResponse, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
@@ -194,3 +197,21 @@ async function answer(call: ChatCall, { callerAuth }: ApiParts): Promise<Respons
   const message = chatToMessages(shown.completion, { id: call.requestId, model: call.label });
   return paidAnswer(message, reply.summary, reply.charged);
 }
+
+export const hello: ApiOperation = {
+  id: 'hello',
+  method: 'GET',
+  path: '/api/hello',
+  tag: 'Anthropic-compatible',
+  summary: 'Check that the server answers',
+  description: "Anthropic's own client asks before its first request.",
+  token: 'none',
+  answer: {
+    description: 'Somebody is',
+    headers: 'none',
+    body: { name: 'Hello', schema: z.object({ ok: z.literal(true) }), examples: { example: { ok: true } } },
+  },
+  errors: COMMON_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: () => async (incoming) => json({ ok: true }, incoming.requestId),
+};

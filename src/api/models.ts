@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { abilitiesView } from '../catalog/abilities-view.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import { rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { z } from 'zod';
 import { FAULTS } from '../std/fault.ts';
-import { describeFields } from './describe-fields.ts';
-import { ANSWER_FIELD_TEXTS } from './field-texts-answers.ts';
-import { FIELD_TEXTS } from './field-texts.ts';
-import { openApiDocument } from './openapi.ts';
+import { describeFields, openApiDocument } from './openapi.ts';
+import { ANSWER_FIELD_TEXTS, FIELD_TEXTS } from './field-texts.ts';
 import type { ApiParts } from './operation.ts';
 import { apiRoutes, OPERATIONS } from './operations.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import { readJson } from '../http/json-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import { holdFor } from '../ledger/decide.ts';
@@ -18,7 +18,7 @@ import { publicChatCall } from './chat-completions.ts';
 import { takePictures } from './edit-body.ts';
 import { QUOTE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { publicImageCall } from './images.ts';
-import { callOf, ENDPOINT_FIELDS, largeBodyOf, type CallBase, placed } from './inference.ts';
+import { callOf, ENDPOINT_FIELDS, largeBodyOf, placed, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const usd = z.string().describe('Dollars as a decimal');

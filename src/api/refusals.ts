@@ -1,6 +1,6 @@
 import type { RefusedCall, RefusedCalls } from '../activity/refused-calls.ts';
 import type { PlaygroundCall } from '../console/playground-relay.ts';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import type { Caller } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { redact } from '../std/log.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import { rateOf } from '../relay/admission.ts';

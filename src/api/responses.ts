@@ -6,8 +6,12 @@ import { relayChat } from '../relay/chat.ts';
 import type { Clock } from '../std/clock.ts';
 import type { ResponseContext } from '../wire/responses/answer.ts';
 import { joinKnobs } from '../wire/field-table.ts';
-import { providerTools, RESPONSES_FIELDS } from '../wire/responses/response-fields.ts';
-import { responsesRequestSchema, type ResponsesRequest } from '../wire/responses/request.ts';
+import {
+  providerTools,
+  RESPONSES_FIELDS,
+  responsesRequestSchema,
+  type ResponsesRequest,
+} from '../wire/responses/request.ts';
 import { chatToResponse, responsesEncoder } from '../wire/responses/stream.ts';
 import { responsesToChat } from '../wire/responses/to-chat.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';

@@ -7,12 +7,10 @@ import { withCost } from '../wire/openai/answer.ts';
 import {
   chatToTextCompletion,
   textCompletionEncoder,
-  type TextCompletionContext,
-} from '../wire/openai/text-completion-answer.ts';
-import {
   TEXT_COMPLETION_FIELDS,
   textCompletionRequestSchema,
   textCompletionToChat,
+  type TextCompletionContext,
   type TextCompletionRequest,
 } from '../wire/openai/text-completions.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';

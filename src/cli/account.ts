@@ -1,6 +1,8 @@
+import { writeAudit } from '../activity/audit.ts';
+import { moneyOf, type Account, type AccountLimits } from '../identity/accounts/accounts.ts';
+import { removeAccount } from '../identity/accounts/removal.ts';
 import { checkNewPassword, makePasswords } from '../identity/sign-in/password.ts';
 import { makeUsers } from '../identity/sign-in/users.ts';
-import { moneyOf, type Account, type AccountLimits } from '../identity/accounts/accounts.ts';
 import type { AccountId } from '../std/ids.ts';
 import { formatUsd, nanoUsd, parseUsd, toUsdNumber, type NanoUsd } from '../std/money.ts';
 import {
@@ -14,9 +16,9 @@ import {
   type CliCommand,
   type CommandInput,
 } from './command.ts';
-import { PASSWORD_STDIN_FLAG, readPassword, requirePassword } from './password.ts';
-import { removeAccountCommand } from './remove-account.ts';
 import { resetLinkCommand } from './reset-link.ts';
+
+const PASSWORD_STDIN_FLAG = { 'password-stdin': { type: 'boolean' } } as const;
 
 export const accountCommands: readonly CliCommand[] = [
   {
@@ -126,7 +128,15 @@ export const accountCommands: readonly CliCommand[] = [
     audit: () => onAccount('account.enable'),
     run: (input, context) => setStatus(input, context, 'active'),
   },
-  removeAccountCommand,
+  {
+    name: 'account remove',
+    usage: 'EMAIL --yes [--reason TEXT] [--json]',
+    about:
+      'remove whoever an account belongs to: address, token, sign-in, images. Its books stay under its id; a balance is written off with --reason. Cannot be undone',
+    flags: { ...JSON_FLAG, yes: { type: 'boolean' }, reason: { type: 'string' } },
+    minArguments: 1,
+    run: remove,
+  },
 ];
 
 function onAccount(action: string, detail: AuditedCommand['detail'] = {}): AuditedCommand {
@@ -264,6 +274,26 @@ async function setStatus(
   });
 }
 
+async function remove(input: CommandInput, context: CliContext): Promise<number> {
+  const [email = ''] = input.arguments;
+  return await context.withServices(async ({ accounts, store, ledger, images }) => {
+    const { id } = await accounts.require(email);
+    if (input.flags['yes'] !== true)
+      throw new UsageError(`Nothing was removed. ${email} is ${id}; add --yes to remove it for good.`);
+    const { clock } = context;
+    const removal = { accountId: id, reason: textFlag(input, 'reason'), actor: 'cli' };
+    const { writtenOff } = await removeAccount({ store, ledger, clock, images }, removal);
+    const detail = { reason: removal.reason, written_off: writtenOff };
+    await writeAudit(store, { actor: 'cli', action: 'account.remove', target: id, detail }, clock.now());
+    const amount = nanoUsd(writtenOff);
+    printResult(input, context, { account: id, written_off_usd: toUsdNumber(amount) }, [
+      `${email} was removed. Its books stay under ${id}.`,
+      ...(writtenOff > 0 ? [`$${formatUsd(amount)} were written off.`] : []),
+    ]);
+    return 0;
+  });
+}
+
 function usersOf({ store }: CliServices, { clock }: CliContext) {
   return makeUsers({ store, clock, passwords: makePasswords() });
 }
@@ -308,4 +338,49 @@ function moneyFlag(input: CommandInput, name: string): NanoUsd | null | undefine
   const text = textFlag(input, name);
   if (text === undefined) return undefined;
   return text === 'default' ? null : readAmount(text);
+}
+
+const SEEN_BY_OTHERS =
+  'warning: others on this machine can see a password on the command line; use --password-stdin instead.';
+
+/**
+ * The password from the command line (with a warning), from standard input, or from whoever sits at the terminal;
+ * `undefined` when it is none of these.
+ */
+async function readPassword(
+  given: string | undefined,
+  input: CommandInput,
+  { warn, passwordInput }: CliContext,
+): Promise<string | undefined> {
+  const fromInput = input.flags['password-stdin'] === true;
+  if (given !== undefined) {
+    if (fromInput)
+      throw new UsageError('Give the password on the command line or on standard input, not both.');
+    warn(SEEN_BY_OTHERS);
+    return given;
+  }
+  if (!fromInput) return undefined;
+  if (passwordInput.isTerminal) return await askTwice(passwordInput);
+  const line = await passwordInput.readLine();
+  if (line === '') throw new UsageError('There is no password on standard input.');
+  return line;
+}
+
+/** For a command that cannot do without. */
+async function requirePassword(
+  given: string | undefined,
+  input: CommandInput,
+  context: CliContext,
+): Promise<string> {
+  const { passwordInput } = context;
+  const password = await readPassword(given, input, context);
+  if (password !== undefined) return password;
+  if (passwordInput.isTerminal) return await askTwice(passwordInput);
+  throw new UsageError('A password is missing. Write it to standard input and add --password-stdin.');
+}
+
+async function askTwice(terminal: CliContext['passwordInput']): Promise<string> {
+  const password = await terminal.ask('Password: ');
+  if ((await terminal.ask('Again: ')) !== password) throw new UsageError('The two passwords differ.');
+  return password;
 }

@@ -1,19 +1,29 @@
 import { parseArgs } from 'node:util';
-import { archiveCommand } from './archive.ts';
+import { CatalogError } from '../catalog/mistakes.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { didYouMean } from '../std/closest.ts';
+import { Fault } from '../std/fault.ts';
+import { SettingError, StartupError } from '../std/startup-error.ts';
 import { accountCommands } from './account.ts';
+import { archiveCommand } from './archive.ts';
 import { auditedContext } from './audited.ts';
+import { backupCommands } from './backup.ts';
+import { catalogCommands } from './catalog.ts';
+import {
+  UsageError,
+  CommandRefused,
+  NotFoundError,
+  ServerUnavailable,
+  type CliContext,
+  type CliCommand,
+} from './command.ts';
+import { configCommand } from './config.ts';
+import { doctorCommand } from './doctor.ts';
+import { healthCommand } from './health.ts';
 import { ledgerCommands } from './ledger.ts';
 import { marginCommand } from './margin.ts';
-import { backupCommands } from './backup.ts';
-import { catalogCommands } from './catalog-commands.ts';
-import { configCommand } from './config.ts';
-import { UsageError, type CliContext, type CliCommand } from './command.ts';
 import { reconcileCommand } from './reconcile.ts';
 import { secretCommands } from './secret.ts';
-import { doctorCommand } from './doctor.ts';
-import { EXIT_CODES, commandFailure } from './failure.ts';
-import { healthCommand } from './health.ts';
-import { helpText, helpTopic, unknownCommand } from './help.ts';
 import { version } from '../../package.json' with { type: 'json' };
 
 export const COMMANDS: readonly CliCommand[] = [
@@ -110,3 +120,108 @@ function printHelp(words: readonly string[], context: CliContext): number {
 function usageOf({ name, usage }: CliCommand): string {
   return `usage: tollgate ${name} ${usage}`.trimEnd();
 }
+
+/** What a script can tell apart. 1 is a check that found something, or an error that nobody expected. */
+const EXIT_CODES = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  not_found: 3,
+  refused: 4,
+  unavailable: 5,
+} as const;
+
+interface CommandFailure {
+  /** For programs: `usage`, `not_found`, or the code of whoever refused. */
+  readonly code: string;
+  readonly message: string;
+  readonly exit: number;
+}
+
+/** What an expected error means to whoever ran the command; `undefined` for any other. */
+function commandFailure(thrown: unknown, knownOptions: readonly string[]): CommandFailure | undefined {
+  if (thrown instanceof UsageError || thrown instanceof SettingError || thrown instanceof CatalogError)
+    return failure('usage', thrown.message);
+  if (thrown instanceof NotFoundError) return failure('not_found', thrown.message);
+  if (thrown instanceof CommandRefused) return failure('refused', thrown.message);
+  if (thrown instanceof StartupError || thrown instanceof ServerUnavailable)
+    return failure('unavailable', thrown.message);
+  if (thrown instanceof Fault || thrown instanceof AuthRefusal)
+    return { code: thrown.code, message: thrown.message, exit: EXIT_CODES[meaningOf(thrown.status)] };
+  if (thrown instanceof TypeError && 'code' in thrown)
+    return failure('usage', optionMistake(thrown.message, knownOptions));
+  return undefined;
+}
+
+function failure(code: 'usage' | 'not_found' | 'refused' | 'unavailable', message: string): CommandFailure {
+  return { code, message, exit: EXIT_CODES[code] };
+}
+
+function meaningOf(status: number): 'not_found' | 'refused' | 'unavailable' {
+  if (status === 404) return 'not_found';
+  return status >= 500 ? 'unavailable' : 'refused';
+}
+
+/** The sentence of `parseArgs` about an unknown option has a second half about something else. */
+function optionMistake(message: string, known: readonly string[]): string {
+  const option = /^Unknown option '(--?[^']+)'/.exec(message)?.[1];
+  return option === undefined ? message : `There is no option '${option}'.${didYouMean(option, known)}`;
+}
+
+type Described = Pick<CliCommand, 'name' | 'usage' | 'about'>;
+
+const SERVE: Described = {
+  name: 'serve',
+  usage: '',
+  about: 'run the server; it is configured by its environment and the catalog file',
+};
+const HELP: Described = {
+  name: 'help',
+  usage: '[COMMAND] [--json]',
+  about: 'print this, or the help of a command',
+};
+const VERSION: Described = { name: '--version', usage: '[--json]', about: 'print the version' };
+
+/** All that can be asked for, with the commands that are no {@link CliCommand}. */
+function described(commands: readonly CliCommand[]): readonly Described[] {
+  return [SERVE, ...commands, HELP, VERSION];
+}
+
+/** The command, or all commands, that the words before the first option name; `undefined` when there is none. */
+function helpTopic(
+  words: readonly string[],
+  commands: readonly CliCommand[],
+): readonly Described[] | undefined {
+  const asked = words.filter((word) => !word.startsWith('-')).join(' ');
+  const all = described(commands);
+  if (asked === '') return all;
+  const exact = all.filter(({ name }) => asked === name || asked.startsWith(`${name} `));
+  if (exact.length > 0) return exact;
+  const group = all.filter(({ name }) => name.startsWith(`${asked} `));
+  return group.length > 0 ? group : undefined;
+}
+
+function unknownCommand(words: readonly string[], commands: readonly CliCommand[]): UsageError {
+  const named = words.filter((word) => !word.startsWith('-'));
+  const names = described(commands).map(({ name }) => name);
+  const groups = names.flatMap((name) => name.split(' ').slice(0, -1));
+  const hint =
+    didYouMean(named.slice(0, 2).join(' '), names) || didYouMean(named[0] ?? '', [...names, ...groups]);
+  const shown = (named.length > 0 ? named : words).slice(0, 2).join(' ');
+  return new UsageError(`There is no command '${shown}'.${hint} All of them: tollgate help`);
+}
+
+function helpText(topic: readonly Described[]): string {
+  const lines = topic.map(
+    ({ name, usage, about }) => `  ${`tollgate ${name} ${usage}`.trim()}\n      ${about}`,
+  );
+  return `${INTRODUCTION}\n\n${lines.join('\n')}\n\n${ENDING}`;
+}
+
+const INTRODUCTION =
+  'tollgate: one API in front of many AI backends, that never spends money it does not have';
+const ENDING = `Every command takes --help, and --json: one line of JSON per result, and errors as {"error":{"code","message"}} on
+standard error.
+
+Exit codes: 0 done, 1 a check found something, 2 a mistake on the command line or in the configuration, 3 not found,
+4 refused, 5 the store or a server that is needed is not available.`;

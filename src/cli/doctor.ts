@@ -5,15 +5,16 @@ import { CatalogError } from '../catalog/mistakes.ts';
 import { openCatalog } from '../catalog/source.ts';
 import { checkMailServer } from '../outbox/mail-server-check.ts';
 import { listenFailure } from '../std/startup-error.ts';
+import { randomPart } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import { plural } from '../std/plural.ts';
+import type { ImageObjects } from '../store/image-objects.ts';
 import { DEFAULT_CONNECTIONS } from '../store/postgres-address.ts';
 import type { PostgresBackend } from '../store/store.ts';
 import { discoverLocalServers } from '../upstream/local-servers.ts';
 import { Pool } from '../upstream/pool.ts';
 import { JSON_FLAG, UsageError, type CliContext, type CliCommand } from './command.ts';
-import { checkImagePlace } from './doctor-images.ts';
 import { doctorLive } from './doctor-live.ts';
 import { serverAnswer } from './health.ts';
 
@@ -196,4 +197,29 @@ async function printLocalServers(context: CliContext): Promise<void> {
     );
     for (const line of found.yaml.split('\n')) context.print(`    ${line}`);
   }
+}
+
+/** Writes, reads and deletes a small object where images are kept; says what failed. */
+export async function checkImagePlace(
+  place: ImageObjects,
+): Promise<{ readonly ok: boolean; readonly line: string }> {
+  const key = `doctor/${randomPart(16)}`;
+  const bytes = new TextEncoder().encode('tollgate doctor');
+  const where = place.place === 's3' ? place.address : `files in ${place.address}`;
+  try {
+    await place.put(key, bytes, 'text/plain');
+    const found = await place.get(key);
+    await place.delete(key);
+    if (found && Buffer.from(found).equals(bytes))
+      return { ok: true, line: `images: ${where}: written, read and deleted` };
+    return { ok: false, line: `images: ${where}: what was read is not what was written` };
+  } catch (error) {
+    return { ok: false, line: `images: ${where}: ${reasonOf(error)}` };
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { cause } = error instanceof Error ? error : {};
+  if (cause instanceof Error) return cause.message;
+  return error instanceof Error ? error.message : String(error);
 }

@@ -3,7 +3,6 @@ import { IN_PLACE } from '../activity/reader.ts';
 import { DAY_MS } from '../activity/usage.ts';
 import { dayOf } from '../std/calendar.ts';
 import { plural } from '../std/plural.ts';
-import { signedUsd as usd } from './signed-usd.ts';
 import {
   JSON_FLAG,
   printResult,
@@ -48,19 +47,19 @@ async function margin(input: CommandInput, context: CliContext): Promise<number>
       rows: rows.map((row) => ({
         [group]: shownKey(group, row.key),
         requests: row.requests,
-        charged_usd: usd(row.charged),
-        costed_usd: usd(row.costed),
-        cost_usd: usd(row.cost),
-        possible_cost_usd: usd(row.possibleCost),
-        margin_usd: usd(row.margin),
+        charged_usd: signedUsd(row.charged),
+        costed_usd: signedUsd(row.costed),
+        cost_usd: signedUsd(row.cost),
+        possible_cost_usd: signedUsd(row.possibleCost),
+        margin_usd: signedUsd(row.margin),
       })),
       losses: lost.map((row) => ({
         request: row.id,
         model: row.model,
         backend: row.upstream,
-        charged_usd: usd(row.charged),
-        cost_usd: usd(row.cost ?? 0),
-        possible_cost_usd: usd(row.possible_cost),
+        charged_usd: signedUsd(row.charged),
+        cost_usd: signedUsd(row.cost ?? 0),
+        possible_cost_usd: signedUsd(row.possible_cost),
       })),
     };
     printResult(input, context, value, [
@@ -68,7 +67,7 @@ async function margin(input: CommandInput, context: CliContext): Promise<number>
       ...(rows.length === 0 ? ['No requests in these days.'] : []),
       ...lost.map(
         ({ id, model, charged, cost, possible_cost }) =>
-          `below zero: ${id} ${model}, charged $${usd(charged)}, cost $${usd(cost ?? 0)}, possibly $${usd(possible_cost)} more`,
+          `below zero: ${id} ${model}, charged $${signedUsd(charged)}, cost $${signedUsd(cost ?? 0)}, possibly $${signedUsd(possible_cost)} more`,
       ),
     ]);
     return 0;
@@ -82,5 +81,11 @@ function shownKey(group: string, key: string): string {
 
 function marginLine({ key, requests, charged, costed, cost, possibleCost, margin }: MarginRow): string {
   const name = key === '' ? '(none)' : key;
-  return `${name}: ${plural(requests, 'request')}, charged $${usd(charged)}; of $${usd(costed)} with a known cost: cost $${usd(cost)}, possibly $${usd(possibleCost)} more, margin $${usd(margin)}${margin < 0 ? ' (below zero)' : ''}`;
+  return `${name}: ${plural(requests, 'request')}, charged $${signedUsd(charged)}; of $${signedUsd(costed)} with a known cost: cost $${signedUsd(cost)}, possibly $${signedUsd(possibleCost)} more, margin $${signedUsd(margin)}${margin < 0 ? ' (below zero)' : ''}`;
+}
+
+/** Nano-USD as dollars. Signed, unlike an amount of money. */
+export function signedUsd(nano: number): string {
+  const [whole = '0', fraction = ''] = (Math.abs(nano) / 1_000_000_000).toFixed(9).split('.');
+  return `${nano < 0 ? '-' : ''}${whole}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`;
 }

@@ -14,7 +14,7 @@ import {
   type CliServices,
   type CommandInput,
 } from './command.ts';
-import { signedUsd } from './signed-usd.ts';
+import { signedUsd } from './margin.ts';
 
 const MAX_FILE_BYTES = 64 * 1_048_576;
 const MAX_CAUSE = 200;

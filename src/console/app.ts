@@ -1,9 +1,8 @@
 import { writeAudit } from '../activity/audit.ts';
 import { makeReader } from '../activity/reader.ts';
-import { requireConfirmed } from '../identity/sign-in/confirmation.ts';
+import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { authRoute } from '../identity/sign-in/routes.ts';
-import type { Visitor } from '../identity/sign-in/session.ts';
 import { answer, errorResponse, listAnswer, withApiHeaders } from './answers.ts';
 import { readConsoleBody } from './body.ts';
 import type { ConsoleParts, RouteParts } from './parts.ts';

@@ -4,7 +4,7 @@ import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { dayText } from './amounts.ts';
 import type { OfferFigures } from './contract.ts';
 import { modelItems } from './models.ts';
-import { typicalCost } from './public/typical-cost.ts';
+import { typicalCost } from './public/sold-models.ts';
 import { route } from './route.ts';
 
 /** What the public page of a model shows, for the console's. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import type { AdminCatalog, ModelList } from './contract.ts';
 import type { UpstreamStatus } from '../upstream/pool.ts';
-import { encodingFor } from './compress.ts';
+import { encodingFor } from './answers.ts';
 import type { RouteDeclaration } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { HEALTHY, PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';

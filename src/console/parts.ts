@@ -12,12 +12,13 @@ import type { OutboxSender } from '../outbox/sender.ts';
 import type { Webhooks } from '../outbox/webhooks.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { Clock } from '../std/clock.ts';
+import type { AccountId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
+import type { NanoUsd } from '../std/money.ts';
 import type { Store } from '../store/store.ts';
 import type { ImportTarget } from '../upstream/offered/import-preview.ts';
 import type { UpstreamStatus } from '../upstream/pool.ts';
 import type { UpstreamHealth } from '../upstream/port.ts';
-import type { Codes } from './codes.ts';
 import type { AdminBackendTrial } from './contract.ts';
 import type { PlaygroundRelay } from './playground-relay.ts';
 import type { ReceiptLinks } from './receipt-links.ts';
@@ -80,6 +81,27 @@ export interface BackendTrial {
   readonly catalog: Catalog;
   readonly backend: string;
   readonly model: string;
+}
+
+/** Redeem codes as the console needs them: sold or given away in batches, each worth its amount once. */
+interface Codes {
+  /** `undefined`: there is no such code, or it was redeemed already, or it is too old. */
+  redeem(
+    code: string,
+    accountId: AccountId,
+  ): Promise<{ readonly amount: NanoUsd; readonly balance: NanoUsd } | undefined>;
+  /** The codes themselves are returned here and never again. */
+  make(batch: CodeBatchOrder): Promise<{ readonly batch: string; readonly codes: readonly string[] }>;
+  /** How many codes of the batch were still good; none of them is any more. */
+  cancel(batch: string): Promise<number>;
+}
+
+interface CodeBatchOrder {
+  readonly amount: NanoUsd;
+  readonly count: number;
+  readonly batch: string | undefined;
+  readonly expiresAt: number | undefined;
+  readonly actor: string;
 }
 
 /** What leaves the house. */

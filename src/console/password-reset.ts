@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { writeAudit } from '../activity/audit.ts';
 import { MADE_BY_MAIL } from '../identity/sign-in/account-mails.ts';
 import { wantedLanguage } from '../identity/sign-in/auth.ts';
-import { normalEmail } from '../identity/sign-in/email.ts';
+import { normalEmail } from '../identity/sign-in/users.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { answer } from './answers.ts';
 import type { PasswordResetState } from './contract.ts';

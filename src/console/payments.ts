@@ -4,8 +4,12 @@ import type { TablePage } from '../activity/table-page.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { readSite } from '../identity/sign-in/site.ts';
 import { topUpOf } from '../payments/automatic.ts';
-import { automaticSince, withReversed, type ListedPayment } from '../payments/payment-list.ts';
-import type { PaymentRow } from '../payments/payment-rows.ts';
+import {
+  automaticSince,
+  withReversed,
+  type ListedPayment,
+  type PaymentRow,
+} from '../payments/payment-rows.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { AccountId } from '../std/ids.ts';
 import { ZERO, type NanoUsd } from '../std/money.ts';

@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { textStream } from '../activity/csv.ts';
+import { accountExport } from '../activity/export.ts';
 import { MAX_NAME } from '../identity/sign-in/users.ts';
 import { readUsd, usd } from './amounts.ts';
 import type { Settings } from './contract.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
-import { route } from './route.ts';
+import { route, emptyBody } from './route.ts';
 
 const patchSchema = z.strictObject({
   name: z.string().trim().max(MAX_NAME).optional(),
@@ -75,3 +77,45 @@ async function writeSettings(
     .onConflict((conflict) => conflict.column('account_id').doUpdateSet(changed))
     .execute();
 }
+
+/** Confirming the address of an account, by a link that was sent to it. */
+export const addressRoutes = [
+  /** The token comes after the `#` of the link and travels in bodies only. */
+  route('POST /api/console/verify-email', {
+    who: 'public',
+    body: z.strictObject({ token: z.string().max(200) }),
+    async handle({ auth }, { body, meta }): Promise<{ verified: boolean }> {
+      auth.throttle.act('reset', meta.address);
+      return { verified: await auth.mails.verify(body.token) };
+    },
+  }),
+  route('POST /api/console/verify-email/send', {
+    who: 'user',
+    body: emptyBody,
+    async handle({ auth, store }, { user }) {
+      auth.throttle.act('verification', user.accountId);
+      await auth.mails.sendVerification(store.db, user);
+      return { sent: auth.mails.areSent };
+    },
+  }),
+];
+
+/** All that is kept about the account, as JSON lines, streamed. */
+export const exportRoutes = [
+  route('GET /api/console/export', {
+    who: 'user',
+    async handle(parts, { user }) {
+      // It reads everything; nobody needs it often.
+      parts.auth.throttle.act('export', user.accountId);
+      const account = await requireAccount(parts, user.accountId);
+      const lines = accountExport({ db: parts.store.db, reader: parts.reader }, account);
+      return new Response(textStream(lines), {
+        headers: {
+          'content-type': 'application/x-ndjson; charset=utf-8',
+          'content-disposition': 'attachment; filename="tollgate-export.jsonl"',
+          'cache-control': 'no-store',
+        },
+      });
+    },
+  }),
+];

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';
 import type { KeptReceiptLink, ReceiptDetail, ReceiptLink, SharedReceipt } from './contract.ts';
-import { MAX_RECEIPT_LINKS } from './kept-receipt-links.ts';
+import { MAX_RECEIPT_LINKS } from './receipt-links.ts';
 import { KEY, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const DAY_MS = 86_400_000;

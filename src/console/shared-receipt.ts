@@ -3,7 +3,7 @@ import { requestById } from '../activity/request-log.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { RETRY_OF } from '../ledger/port.ts';
 import type { KeptReceiptLink, ReceiptLink, SharedReceipt } from './contract.ts';
-import { endReceiptLink, keepReceiptLink, receiptLinksOf, receiptLinkState } from './kept-receipt-links.ts';
+import { endReceiptLink, keepReceiptLink, receiptLinksOf, receiptLinkState } from './receipt-links.ts';
 import type { RouteParts } from './parts.ts';
 import { receiptDetail } from './receipt.ts';
 import { route } from './route.ts';

@@ -1,7 +1,7 @@
 import type { PublicPages } from './public/public-pages.ts';
 import { PAGE_HEADERS, STRICT_TRANSPORT } from './security.ts';
 import type { ConsoleMeta } from './route.ts';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { IncomingRequest } from '../http/router.ts';
 
 export interface WebFile {
   readonly bytes: Uint8Array<ArrayBuffer>;

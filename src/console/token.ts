@@ -1,6 +1,6 @@
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import type { AccountRow } from '../store/schema.ts';
-import { requireConfirmed } from '../identity/sign-in/confirmation.ts';
+import { requireConfirmed } from '../identity/sign-in/session.ts';
 import type { TokenInfo } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';

@@ -2,7 +2,7 @@ import type { Caller } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { CallerAuth } from './caller-auth.ts';
-import type { IncomingRequest } from './incoming-request.ts';
+import type { IncomingRequest } from './router.ts';
 
 const MEGABYTE = 1_048_576;
 /** A body is in memory several times: as bytes, as text, parsed, and as what is sent to the backend. */

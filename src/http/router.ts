@@ -1,4 +1,5 @@
-import type { IncomingRequest } from './incoming-request.ts';
+import type { RequestId } from '../std/ids.ts';
+import type { RequestNotes } from '../std/request-notes.ts';
 import type { FaultShape } from './response.ts';
 
 export type Method = 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH' | 'HEAD';
@@ -105,4 +106,26 @@ function decodeSegment(segment: string): string {
     // A malformed escape is left as it is; none of our names contains one.
     return segment;
   }
+}
+
+/** One HTTP request, with what a handler needs to know about its connection. */
+export interface IncomingRequest {
+  readonly request: Request;
+  readonly requestId: RequestId;
+  /** For whatever is logged about it. */
+  readonly notes: RequestNotes;
+  /** Without the query, repeated slashes collapsed. */
+  readonly path: string;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  /** Scheme and host as the client used them, for links. */
+  readonly origin: string;
+  /** The other end of the connection, which may be a proxy. */
+  readonly peer: string;
+  /** The client's own address, as reported by trusted proxies. */
+  readonly address: string;
+  /** Called once when the request has its answer, or a stream has begun; a second callback replaces the first. */
+  onAnswered(callback: () => void): void;
+  /** Path parameters, in order. */
+  readonly parameters: readonly string[];
 }

@@ -11,11 +11,10 @@ import { clientIdOf, traceOf, type TraceContext } from '../std/trace.ts';
 import { TransientMap } from '../std/transient-map.ts';
 import type { CallerAuth } from './caller-auth.ts';
 import { guardConnections } from './idle-connections.ts';
-import type { IncomingRequest } from './incoming-request.ts';
+import { pathOf, type IncomingRequest, type HttpRoute, type Router } from './router.ts';
 import { SMALL_BODY_BYTES } from './json-body.ts';
 import { listenFailure } from '../std/startup-error.ts';
 import { baseHeaders, faultResponse } from './response.ts';
-import { pathOf, type HttpRoute, type Router } from './router.ts';
 import { TlsFront } from './tls-front.ts';
 import type { TlsPair } from './tls.ts';
 

@@ -1,7 +1,7 @@
 import { ImageJobStore, type OnImageJobEnded } from '../activity/image-job-store.ts';
 import { ImageJobs } from '../api/image-jobs.ts';
 import { ImageLinks } from '../api/image-links.ts';
-import { storedImagesOf } from '../api/running-image-job.ts';
+import { storedImagesOf } from '../api/image-records.ts';
 import type { RelayParts } from '../relay/call.ts';
 import type { Log } from '../std/log.ts';
 import { ImageFiles } from '../store/image-files.ts';

@@ -2,9 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { testConsole, type Browser, type TestConsole } from '../console/testing/harness.ts';
 import type { MessageAttempt } from '../console/contract.ts';
-import { makeMailChannel, readMailAddress } from './mail-channel.ts';
+import { makeMailChannel, readMailAddress, renderMail } from './mail-channel.ts';
 import type { MailData, MailTemplate } from './mail-data.ts';
-import { renderMail } from './mail-templates.ts';
 import { readAttempts } from './sender.ts';
 import { MailServer, readMail } from './testing/mail-server.ts';
 

@@ -1,15 +1,14 @@
 import type { Kysely } from 'kysely';
 import { hintOf, seal, unseal } from '../catalog/seal.ts';
 import { orAborted } from '../std/abort.ts';
-import { Fault } from '../std/fault.ts';
 import type { Clock } from '../std/clock.ts';
+import { Fault } from '../std/fault.ts';
 import type { Random } from '../std/ids.ts';
 import { publicTarget } from '../std/addresses.ts';
 import type { Schema } from '../store/schema.ts';
 import type { WebhookRow } from '../store/schema-services.ts';
 import { ACCOUNT_EVENTS, OPERATOR, OPERATOR_EVENTS, type EventType } from './events.ts';
-import { giveUpMessages, type WebhookRules } from './webhook-channel.ts';
-import { newWebhookSecret } from './webhook-signature.ts';
+import { giveUpMessages, newWebhookSecret, type WebhookRules } from './webhook-channel.ts';
 
 /** The addresses that an account, or the operator, wants to be told at. Each call sees only those of its owner. */
 export interface Webhooks {

@@ -1,16 +1,24 @@
+import { sql, type Transaction } from 'kysely';
+import { OVERRUN_ACCOUNT } from '../ledger/decide.ts';
 import type { Ledger } from '../ledger/port.ts';
 import { lossKey, paymentKey, returnedKey, reversalKey } from '../ledger/reclaim.ts';
-import { OVERRUN_ACCOUNT } from '../ledger/decide.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import { nanoUsd } from '../std/money.ts';
+import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
-import { pauseAccount, stopAutomatic } from './pause.ts';
 import type { PaymentNotices } from './payment-mails.ts';
 import { PaymentRows, type PaymentRow, type ReversalRow } from './payment-rows.ts';
-import { CURRENCY, nanoOfCents, REVERSAL_STAGES, type PaymentFact, type ProviderEvent } from './port.ts';
+import {
+  CURRENCY,
+  nanoOfCents,
+  REVERSAL_STAGES,
+  type PaymentFact,
+  type ProviderEvent,
+  type PaymentProvider,
+} from './port.ts';
 
 /** Who acted, in the entries of payments. */
 const ACTOR = 'stripe';
@@ -184,4 +192,114 @@ function mismatch(payment: PaymentRow | undefined, fact: Fact<'paid'>): string |
   if (fact.currency !== CURRENCY) return `other_currency: ${fact.currency.slice(0, 10)}`;
   if (nanoOfCents(fact.cents) !== payment.amount) return `other_amount: ${fact.cents} cents`;
   return undefined;
+}
+
+/** Why an account is paused, as its owner and the operator read it; the pages have words for each. */
+type PauseReason = 'refund' | 'dispute';
+
+/**
+ * Nothing more can be spent, and no saved card is charged any more. Whoever the account belongs to can sign in and read why. An
+ * administrator is never locked out, and what an operator disabled stays disabled.
+ */
+async function pauseAccount(tx: Transaction<Schema>, accountId: string, reason: PauseReason): Promise<void> {
+  await tx
+    .updateTable('account')
+    .set({ status: 'disabled', paused_reason: reason })
+    .where('id', '=', accountId)
+    .where('role', '=', 'user')
+    .where(sql<boolean>`(status = 'active' OR paused_reason IS NOT NULL)`)
+    .execute();
+  await stopAutomatic(tx, accountId, reason);
+}
+
+/** A card whose payment is disputed is not charged again by itself. */
+async function stopAutomatic(tx: Transaction<Schema>, accountId: string, reason: PauseReason): Promise<void> {
+  await tx
+    .updateTable('top_up')
+    .set({ enabled: 0, off_reason: reason })
+    .where('account_id', '=', accountId)
+    .where('enabled', '=', 1)
+    .execute();
+}
+
+const KEY = 'payments.events';
+/** Events may appear in the list later than others that were made after them. */
+const OVERLAP_SECONDS = 3_600;
+/** Before the first start nothing was asked for; the provider keeps events for thirty days. */
+const FIRST_SECONDS = 86_400;
+const MOST_KNOWN = 10_000;
+
+interface MissedEventsOptions {
+  readonly store: Store;
+  readonly provider: Pick<PaymentProvider, 'eventsSince'>;
+  readonly books: Pick<PaymentBooks, 'apply'>;
+  readonly clock: Clock;
+}
+
+/**
+ * Fetches what was not delivered: from where the list was last read to its end, with an overlap, on the provider's clock. The
+ * position moves only when all was booked, so an interruption means to read again, which changes nothing.
+ */
+export class MissedEvents {
+  readonly #options: MissedEventsOptions;
+  /** Booked by this process; it only saves work. */
+  #known = new Set<string>();
+
+  constructor(options: MissedEventsOptions) {
+    this.#options = options;
+  }
+
+  /** Returns how many events were looked at. */
+  async run(stopping?: AbortSignal): Promise<number> {
+    const { provider, books } = this.#options;
+    const position = await this.#position();
+    let latest = position;
+    let seen = 0;
+    for await (const event of provider.eventsSince(position - OVERLAP_SECONDS)) {
+      if (stopping?.aborted) return seen;
+      latest = Math.max(latest, event.createdSeconds);
+      if (this.#known.has(event.id)) continue;
+      await books.apply(event);
+      this.#remember(event.id);
+      seen++;
+    }
+    if (latest > position) await this.#moveTo(latest);
+    return seen;
+  }
+
+  async #position(): Promise<number> {
+    const { store, clock } = this.#options;
+    const row = await store.db
+      .selectFrom('setting')
+      .select('value')
+      .where('key', '=', KEY)
+      .executeTakeFirst();
+    if (row) return Number(row.value);
+    const first = Math.floor(clock.now() / 1000) - FIRST_SECONDS;
+    await store.db
+      .insertInto('setting')
+      .values({ key: KEY, value: String(first), updated_at: clock.now() })
+      .onConflict((conflict) => conflict.column('key').doNothing())
+      .execute();
+    return first;
+  }
+
+  /** Another node may be ahead. */
+  async #moveTo(seconds: number): Promise<void> {
+    const { store, clock } = this.#options;
+    await store.db.transaction().execute(async (tx) => {
+      const row = await tx.selectFrom('setting').select('value').where('key', '=', KEY).executeTakeFirst();
+      if (row && Number(row.value) >= seconds) return;
+      await tx
+        .updateTable('setting')
+        .set({ value: String(seconds), updated_at: clock.now() })
+        .where('key', '=', KEY)
+        .execute();
+    });
+  }
+
+  #remember(id: string): void {
+    if (this.#known.size >= MOST_KNOWN) this.#known = new Set();
+    this.#known.add(id);
+  }
 }

@@ -1,5 +1,5 @@
 import type { EndpointType } from '../catalog/catalog.ts';
-import { rateState } from '../ledger/decide.ts';
+import { rateState, affordableCap, cheapestUseful, holdFor } from '../ledger/decide.ts';
 import type {
   AccountSnapshot,
   Admission,
@@ -15,7 +15,6 @@ import type { RequestNotes } from '../std/request-notes.ts';
 import { withChosenBackends } from './backend-choice.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { checkKnobs } from './knobs.ts';
-import { costsAtMost, withinMaxCost } from './max-cost.ts';
 
 export type Admitted = Extract<Admission, { kind: 'admitted' }>;
 type Refused = Extract<Admission, { kind: 'refused' }>;
@@ -273,4 +272,47 @@ function paymentFault(refused: Refused, message: string): Fault {
     retryAfterMs: refused.reason === 'funds_on_hold' ? refused.retryAfterMs : undefined,
     extra: { reason: refused.reason, available_usd: Number(available), required_usd: Number(required) },
   });
+}
+
+/** The dearest outcome costs no more than this. */
+function costsAtMost(quote: Quote, maxCost: NanoUsd): boolean {
+  return holdFor(quote, askedOutputOf(quote) ?? 0) <= maxCost;
+}
+
+/**
+ * The quote with an output cap that keeps the dearest outcome within what the client allows. The bound on the input may be
+ * too loose for that, so it is counted. Throws a 402 with the cost that would be enough.
+ */
+async function withinMaxCost<Q extends Quote>(quote: Q, maxCost: NanoUsd): Promise<Q> {
+  const { price } = quote;
+  const ceiling = quote.countInput ? await quote.countInput() : quote.ceiling;
+  const output = affordableCap({ price, ceiling }, maxCost);
+  if (output === undefined) throw maxCostTooLow(maxCost, cheapestUseful({ price, ceiling }));
+  return {
+    ...quote,
+    ceiling: ceiling.kind === 'tokens' ? { ...ceiling, output } : ceiling,
+    askedOutput: askedOutputOf(quote),
+    countInput: undefined,
+    mayBeTooLong: undefined,
+  };
+}
+
+function askedOutputOf({ ceiling }: Quote): number | undefined {
+  return ceiling.kind === 'tokens' ? ceiling.output : undefined;
+}
+
+function maxCostTooLow(maxCost: NanoUsd, required: NanoUsd): Fault {
+  const [allowed, needed] = [formatUsd(maxCost), formatUsd(required)];
+  return new Fault(
+    'payment_required',
+    `The request may cost more than max_cost_usd allows (allowed $${allowed}, required $${needed}).`,
+    {
+      param: 'max_cost_usd',
+      extra: {
+        reason: 'max_cost_too_low',
+        max_cost_usd: Number(allowed),
+        required_usd: Number(needed),
+      },
+    },
+  );
 }

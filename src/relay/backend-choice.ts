@@ -1,7 +1,7 @@
 import { placesFor, type Endpoint } from '../catalog/catalog.ts';
 import { Fault } from '../std/fault.ts';
 import type { CostlyField } from '../wire/field-table.ts';
-import { providerChoiceOf, type ProviderChoice } from '../wire/openai/provider-choice.ts';
+import { providerChoiceOf, type ProviderChoice } from '../wire/openai/chat.ts';
 import type { Call, Quote } from './call.ts';
 
 /**

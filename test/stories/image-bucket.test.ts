@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { checkImagePlace } from '../../src/cli/doctor-images.ts';
+import { checkImagePlace } from '../../src/cli/doctor.ts';
 import { effectiveConfiguration } from '../../src/main/configuration.ts';
 import { readConfig } from '../../src/main/config.ts';
 import { ImageStore } from '../../src/activity/image-store.ts';

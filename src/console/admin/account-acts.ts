@@ -8,7 +8,7 @@ import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
 import { revokeToken } from '../token.ts';
 import { emptyBody, route } from '../route.ts';
-import { adminAccount } from './account-view.ts';
+import { adminAccount } from './accounts.ts';
 
 /** What an admin can do to an account besides money. A user whose role changes has to sign in again. */
 export const accountActRoutes = [

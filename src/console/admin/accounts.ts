@@ -1,22 +1,22 @@
 import { z } from 'zod';
+import { accountFilter, accountTable, namesOf, monthSpent } from '../../activity/accounts.ts';
 import { writeAudit } from '../../activity/audit.ts';
-import { accountFilter, accountTable, namesOf } from '../../activity/accounts.ts';
-import { statementPage } from '../../activity/statement.ts';
 import { requestPage } from '../../activity/request-log.ts';
-import { DAY_MS, spendOf } from '../../activity/usage.ts';
+import { statementPage } from '../../activity/statement.ts';
 import { usageDays } from '../../activity/usage-sums.ts';
+import { DAY_MS, spendOf } from '../../activity/usage.ts';
+import { removedEmail } from '../../identity/accounts/removal.ts';
 import { dayOf } from '../../std/calendar.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
 import type { AccountRow } from '../../store/schema.ts';
 import { readUsd, usd } from '../amounts.ts';
 import { entryOf } from '../billing.ts';
-import type { AdminAccountDetail, AdminListedAccount, SearchedPage } from '../contract.ts';
+import type { AdminAccountDetail, AdminListedAccount, SearchedPage, AdminAccount } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
 import { requestItem } from '../request-row.ts';
 import { route } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
-import { adminAccount } from './account-view.ts';
 
 const querySchema = z.strictObject({
   ...tableFields,
@@ -156,5 +156,31 @@ async function signInOf({ store, clock }: RouteParts, id: string) {
     hasSignIn: user !== undefined,
     twoFactor: Boolean(user?.twoFactorEnabled),
     sessions,
+  };
+}
+
+/** An account as an admin sees it. */
+export function adminAccount(row: AccountRow, now: number): AdminAccount {
+  return {
+    id: row.id,
+    email: row.email,
+    role: row.role === 'admin' ? 'admin' : 'user',
+    status: row.status,
+    pausedBy: row.paused_reason,
+    isRemoved: row.email === removedEmail(row.id),
+    balanceUsd: usd(row.balance),
+    heldUsd: usd(row.held),
+    openHolds: row.open_holds,
+    monthSpentUsd: usd(monthSpent(row, now)),
+    limits: {
+      chatPerMinute: row.chat_per_minute,
+      imagesPerMinute: row.images_per_minute,
+      concurrent: row.concurrent,
+      monthlyUsd: row.monthly_limit === null ? null : usd(row.monthly_limit),
+    },
+    tokenHint: row.token_hint,
+    tokenUsedAt: row.token_used_at,
+    tokenExposedAt: row.token_exposed_at,
+    createdAt: row.created_at,
   };
 }

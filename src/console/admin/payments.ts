@@ -7,8 +7,7 @@ import {
   REVERSAL_TABLE,
   reversalFilter,
 } from '../../activity/payment-tables.ts';
-import { lostByPayments } from '../../payments/payment-list.ts';
-import type { ReversalRow } from '../../payments/payment-rows.ts';
+import { lostByPayments, type ReversalRow } from '../../payments/payment-rows.ts';
 import type { PaymentProblemTable } from '../../store/schema-services.ts';
 import type { Schema } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';

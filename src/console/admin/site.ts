@@ -2,8 +2,15 @@ import { z } from 'zod';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
 import { AUDIT_TABLE, auditFilter, type AuditRow } from '../../activity/audit.ts';
 import { longestRequestMs } from '../../catalog/longest-request.ts';
-import { publicPagesSchema, readPublicPages, writePublicPages } from '../../identity/sign-in/public-pages.ts';
-import { readSite, siteSettingsSchema, writeSite, type SiteSettings } from '../../identity/sign-in/site.ts';
+import {
+  publicPagesSchema,
+  readPublicPages,
+  writePublicPages,
+  readSite,
+  siteSettingsSchema,
+  writeSite,
+  type SiteSettings,
+} from '../../identity/sign-in/site.ts';
 import {
   readWelcomeCredit,
   welcomeCreditSchema,

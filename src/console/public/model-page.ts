@@ -1,10 +1,13 @@
 import { LEAST_MEASURED, type Quantiles } from '../../activity/model-figures.ts';
 import type { ModelItem, Usd } from '../contract.ts';
 import { html, type Markup } from './html.ts';
-import { modelSnippets } from './model-snippets.ts';
 import { pageHref, type PageContent, type PageContext } from './page-frame.ts';
-import { countText, priceText, secondsText, shareText, speedText } from './page-numbers.ts';
 import {
+  countText,
+  priceText,
+  secondsText,
+  shareText,
+  speedText,
   CARD,
   cardTitle,
   featureBadges,
@@ -15,9 +18,7 @@ import {
   stateDot,
   uptimeStrip,
 } from './page-parts.ts';
-import type { ShownOffer } from './shown-offer.ts';
-import type { SoldModel } from './sold-models.ts';
-import { productData } from './structured-data.ts';
+import type { ShownOffer, SoldModel } from './sold-models.ts';
 
 export function modelPage(
   context: PageContext,
@@ -231,4 +232,149 @@ function snippetCard({ t, origin }: PageContext, best: ModelItem): Markup {
     <p class="text-sm text-ink-3">${t.snippetsLead}</p>
     <div class="mt-3">${blocks}</div>
   </section>`;
+}
+
+interface ModelSnippet {
+  readonly name: string;
+  readonly code: string;
+}
+
+/** How to call a model in three languages. Names come from the catalog, so each is written as a literal of its language. */
+function modelSnippets(offer: ModelItem, origin: string): readonly ModelSnippet[] {
+  const call = CALLS[offer.type];
+  const model = JSON.stringify(`${offer.endpoint}/${offer.model}`);
+  const base = JSON.stringify(`${origin}/v1`);
+  const body = call.body.map((line) => line.replace('MODEL', () => model));
+  return [
+    {
+      name: 'curl',
+      code: `curl ${shellWord(`${origin}/v1/${call.path}`)} \\
+  -H "Authorization: Bearer $TOLLGATE_TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d ${shellWord(`{\n    ${body.join(',\n    ')}\n  }`)}`,
+    },
+    {
+      name: 'JavaScript',
+      code: `import OpenAI from 'openai';
+
+const client = new OpenAI({
+  baseURL: ${base},
+  apiKey: process.env.TOLLGATE_TOKEN,
+});
+
+const answer = await client.${call.method}({
+  ${body.map((line) => line.replace(/^"(\w+)"/, '$1')).join(',\n  ')},
+});
+console.log(${call.javascript});`,
+    },
+    {
+      name: 'Python',
+      code: `import os
+from openai import OpenAI
+
+client = OpenAI(base_url=${base}, api_key=os.environ["TOLLGATE_TOKEN"])
+
+answer = client.${call.method}(
+    ${body.map((line) => line.replace(/^"(\w+)": /, '$1=')).join(',\n    ')},
+)
+print(${call.python})`,
+    },
+  ];
+}
+
+interface SnippetCall {
+  readonly path: string;
+  readonly method: string;
+  readonly body: readonly string[];
+  readonly javascript: string;
+  readonly python: string;
+}
+
+const CALLS: Record<ModelItem['type'], SnippetCall> = {
+  chat_completion: {
+    path: 'chat/completions',
+    method: 'chat.completions.create',
+    body: ['"model": MODEL', '"messages": [{ "role": "user", "content": "Hello!" }]'],
+    javascript: 'answer.choices[0].message.content',
+    python: 'answer.choices[0].message.content',
+  },
+  image_generation: {
+    path: 'images/generations',
+    method: 'images.generate',
+    body: ['"model": MODEL', '"prompt": "a toll gate at dawn"'],
+    javascript: 'answer.data[0].url',
+    python: 'answer.data[0].url',
+  },
+  embedding: {
+    path: 'embeddings',
+    method: 'embeddings.create',
+    body: ['"model": MODEL', '"input": "Hello!"'],
+    javascript: 'answer.data[0].embedding.length',
+    python: 'len(answer.data[0].embedding)',
+  },
+};
+
+/** One word of a shell, whatever is in it. */
+function shellWord(text: string): string {
+  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A model for search engines, in the words of schema.org: a product with its offers and every price. */
+function productData(
+  { id, path, best }: Pick<SoldModel, 'id' | 'path' | 'best'>,
+  offers: readonly ShownOffer[],
+  { origin, siteName }: { readonly origin: string; readonly siteName: string },
+) {
+  return {
+    '@context': 'https://schema.org',
+    '@type': 'Product',
+    name: best.displayName,
+    sku: id,
+    category: CATEGORIES[best.type],
+    url: `${origin}${path}`,
+    brand: { '@type': 'Brand', name: siteName },
+    offers: offers.map(({ item }) => ({
+      '@type': 'Offer',
+      name: item.endpointName,
+      sku: `${item.endpoint}/${item.model}`,
+      url: `${origin}${path}`,
+      availability: `https://schema.org/${item.unavailable === null ? 'InStock' : 'OutOfStock'}`,
+      seller: { '@type': 'Organization', name: siteName },
+      priceSpecification: unitPrices(item),
+    })),
+  };
+}
+
+const CATEGORIES: Record<ModelItem['type'], string> = {
+  chat_completion: 'Chat model',
+  image_generation: 'Image model',
+  embedding: 'Embedding model',
+};
+
+const MILLION = 1_000_000;
+
+function unitPrices({ price, free }: ModelItem) {
+  if (free) return [unitPrice('free', '0', 'request', 1)];
+  const others = price.others.map(({ item, usd, per, quality }) =>
+    unitPrice(quality === null ? item : `${item} ${quality}`, usd, per === 1 ? 'unit' : 'tokens', per),
+  );
+  if (price.kind === 'images')
+    return [...price.bySize.map(({ size, imageUsd }) => unitPrice(size, imageUsd, 'image', 1)), ...others];
+  return [
+    unitPrice('input', price.inputUsd, 'tokens', MILLION),
+    unitPrice('cached_input', price.cachedInputUsd, 'tokens', MILLION),
+    unitPrice('output', price.outputUsd, 'tokens', MILLION),
+    ...others,
+  ];
+}
+
+// oxlint-disable-next-line max-params -- what, how much, and for how many
+function unitPrice(name: string, price: string, unitText: string, value: number) {
+  return {
+    '@type': 'UnitPriceSpecification',
+    name,
+    price,
+    priceCurrency: 'USD',
+    referenceQuantity: { '@type': 'QuantitativeValue', value, unitText },
+  };
 }

@@ -1,24 +1,20 @@
 import { ALL_MODELS } from '../../activity/model-days.ts';
+import { modelFigures, type ModelFigures } from '../../activity/model-figures.ts';
 import type { Catalog, CatalogSource } from '../../catalog/catalog.ts';
-import type { IncomingRequest } from '../../http/incoming-request.ts';
-import { readPublicPages } from '../../identity/sign-in/public-pages.ts';
-import { readSite } from '../../identity/sign-in/site.ts';
+import type { IncomingRequest } from '../../http/router.ts';
+import { readPublicPages, readSite } from '../../identity/sign-in/site.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
-import { compressedJson, encodingFor } from '../compress.ts';
+import { compressedJson, encodingFor } from '../answers.ts';
 import { endpointItems } from '../models.ts';
 import type { BackendHealth } from '../parts.ts';
 import { PAGE_HEADERS, STRICT_TRANSPORT } from '../security.ts';
 import { llmsText, robotsText, sitemapXml } from './machine-files.ts';
-import { modelListPage } from './model-list.ts';
+import { modelListPage, modelQuery } from './model-list.ts';
 import { modelMissing, modelPage } from './model-page.ts';
-import { modelQuery } from './model-query.ts';
 import { framed, PAGE_LANGUAGES, pageTexts, type PageAssets, type PageContext } from './page-frame.ts';
-import { RecentFigures } from './recent-figures.ts';
-import type { ShownOffer } from './shown-offer.ts';
-import { modelIdAt, soldModels, type SoldModel } from './sold-models.ts';
+import { modelIdAt, soldModels, typicalCost, type ShownOffer, type SoldModel } from './sold-models.ts';
 import { statusJson, statusPage, type ServiceStatus } from './status-page.ts';
-import { typicalCost } from './typical-cost.ts';
 
 export interface PublicPageParts {
   readonly catalog: Pick<CatalogSource, 'current'>;
@@ -244,4 +240,39 @@ async function respond(
   const bytes = encoding && (await compressedJson(body, encoding));
   if (bytes && encoding) headers.set('content-encoding', encoding);
   return new Response(bytes ?? body, { status, headers });
+}
+
+const FRESH_MS = 60_000;
+const MOST_KEPT = 2_000;
+
+/** Figures of models, at most a minute old. A few rows are read for each; visitors share what was read. */
+class RecentFigures {
+  readonly #parts: { readonly store: Store; readonly clock: Clock };
+  readonly #kept = new Map<string, { readonly until: number; readonly figures: Promise<ModelFigures> }>();
+
+  constructor(parts: { readonly store: Store; readonly clock: Clock }) {
+    this.#parts = parts;
+  }
+
+  /** `undefined`: the store cannot be read now. */
+  async of(endpoint: string, model: string): Promise<ModelFigures | undefined> {
+    const { store, clock } = this.#parts;
+    const now = clock.now();
+    const key = `${endpoint} ${model}`;
+    const known = this.#kept.get(key);
+    if (known && known.until > now) return await known.figures.catch(() => undefined);
+    const figures = modelFigures(store.db, { endpoint, model }, now);
+    this.#kept.delete(key);
+    this.#kept.set(key, { until: now + FRESH_MS, figures });
+    this.#forgetOldest();
+    return await figures.catch(() => {
+      this.#kept.delete(key);
+      return undefined;
+    });
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > MOST_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+  }
 }

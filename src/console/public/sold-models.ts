@@ -1,5 +1,9 @@
-import type { Catalog } from '../../catalog/catalog.ts';
-import type { ModelItem } from '../contract.ts';
+import type { ModelFigures } from '../../activity/model-figures.ts';
+import { modelsById, type Catalog } from '../../catalog/catalog.ts';
+import { costOf, NO_USAGE } from '../../ledger/price.ts';
+import { nanoUsd, parseUsd } from '../../std/money.ts';
+import { usd } from '../amounts.ts';
+import type { ModelItem, EndpointItem, Usd } from '../contract.ts';
 import { modelItems } from '../models.ts';
 
 /** One model, and the endpoints that offer it. */
@@ -61,4 +65,30 @@ export function modelIdAt(path: string): string | undefined {
     // A malformed escape names no model.
     return '';
   }
+}
+
+/** One endpoint's offer of a model, with what is known about it. */
+export interface ShownOffer {
+  readonly item: ModelItem;
+  readonly state: EndpointItem['status'];
+  readonly typicalUsd: Usd | undefined;
+  /** `undefined`: the store cannot be read now. */
+  readonly figures: ModelFigures | undefined;
+}
+
+/** What the texts call typical. */
+const TYPICAL = { input: 500, output: 300, times: 1_000, images: 100 };
+
+/** What many typical requests cost, each rounded as the ledger does; `undefined`: the price does not say. */
+export function typicalCost(catalog: Catalog, offer: ModelItem): Usd | undefined {
+  const { type, price } = offer;
+  if (price.kind === 'images') {
+    const each = parseUsd(price.bySize[0]?.imageUsd ?? '');
+    return each === undefined ? undefined : usd(nanoUsd(each * TYPICAL.images));
+  }
+  const endpoint = catalog.endpoints.get(offer.endpoint);
+  const sold = endpoint && modelsById(endpoint).get(offer.model)?.price;
+  if (sold?.kind !== 'tokens' || type === 'image_generation') return undefined;
+  const output = type === 'embedding' ? 0 : TYPICAL.output;
+  return usd(costOf(sold, { ...NO_USAGE, input: TYPICAL.input, output }) * TYPICAL.times);
 }

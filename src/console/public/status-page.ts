@@ -1,11 +1,9 @@
-import type { FigureDay, ModelFigures } from '../../activity/model-figures.ts';
-import { uptimeOf } from '../../activity/model-figures.ts';
+import { uptimeOf, type FigureDay, type ModelFigures } from '../../activity/model-figures.ts';
 import { dayText } from '../amounts.ts';
 import type { EndpointItem } from '../contract.ts';
 import { html, type Markup } from './html.ts';
 import type { PageContent, PageContext } from './page-frame.ts';
-import { failedText, shareText, shownDay } from './page-numbers.ts';
-import { CARD, cardTitle, stateDot, uptimeStrip } from './page-parts.ts';
+import { failedText, shareText, shownDay, CARD, cardTitle, stateDot, uptimeStrip } from './page-parts.ts';
 
 /** How everything is doing. It says shares and no numbers of requests: how much is sold is the operator's business. */
 export interface ServiceStatus {

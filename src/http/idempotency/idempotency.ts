@@ -6,7 +6,7 @@ import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { inSteps, LONG_TEXT } from '../../std/long-text.ts';
 import type { CallerAuth } from '../caller-auth.ts';
-import type { IncomingRequest } from '../incoming-request.ts';
+import type { IncomingRequest } from '../router.ts';
 
 export interface KeyedRequest {
   readonly caller: Caller;

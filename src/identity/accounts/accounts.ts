@@ -7,7 +7,7 @@ import { newAccountId, type AccountId, type Random, type TokenHash } from '../..
 import { nanoUsd, type NanoUsd } from '../../std/money.ts';
 import type { AccountStatus, AccountTable, Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
-import { normalEmail } from '../sign-in/email.ts';
+import { normalEmail } from '../sign-in/users.ts';
 import { newToken } from './token.ts';
 
 export type Account = Selectable<AccountTable>;

@@ -4,7 +4,7 @@ import type { Notices } from '../../outbox/notices.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
-import { normalEmail } from './email.ts';
+import { normalEmail } from './users.ts';
 import { resetPath, type ResetLinks } from './reset.ts';
 import { giveWelcomeCredit } from './welcome-credit.ts';
 

@@ -8,9 +8,8 @@ import { testPostgres } from '../../../test/support/postgres.ts';
 import { systemClock } from '../../std/clock.ts';
 import { silentLog } from '../../std/log.ts';
 import { openStore, type Store } from '../../store/store.ts';
-import { isEasyToGuess } from './password-strength.ts';
+import { isEasyToGuess, makePasswords, type Passwords } from './password.ts';
 import { libraryOptions } from './library.ts';
-import { makePasswords, type Passwords } from './password.ts';
 import type { AuthRefusal } from './refusal.ts';
 import { AUTH_ROUTES } from './routes.ts';
 import { makeThrottle } from './throttle.ts';
@@ -204,7 +203,7 @@ describe('a common password', () => {
     const script = `
       const loaded = () => Object.keys(require.cache).some((path) => path.includes('zxcvbn'));
       await import('./src/main/main.ts');
-      const { isEasyToGuess } = await import('./src/identity/sign-in/password-strength.ts');
+      const { isEasyToGuess } = await import('./src/identity/sign-in/password.ts');
       const before = loaded();
       await isEasyToGuess('abcdefgh1', '');
       console.log(JSON.stringify([before, loaded()]));`;

@@ -4,20 +4,26 @@ import type { AccountId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
 import type { Store } from '../../store/store.ts';
 import { makeAccountMails, type AccountMails } from './account-mails.ts';
-import { requireConfirmed } from './confirmation.ts';
-import { normalEmail } from './email.ts';
 import { useInvite } from './invites.ts';
-import { makeKnownDevices, type KnownDevices } from './known-devices.ts';
 import { ADDRESS_HEADER, makeLibrary, type AuthLibrary, type SocialConfig } from './library.ts';
 import { checkNewPassword, makePasswords, type Passwords } from './password.ts';
-import { makeUsers, type Users } from './users.ts';
-import { makeResetLinks, type ResetLinks } from './reset.ts';
 import { AuthRefusal, type RefusalCode } from './refusal.ts';
+import { makeResetLinks, type ResetLinks } from './reset.ts';
 import { authRoute, signUpSchema, type AuthRoute } from './routes.ts';
-import { cookiePrefix, makeSessions, type AuthMeta, type Sessions, type Visitor } from './session.ts';
-import { signUpMode } from './site.ts';
+import {
+  requireConfirmed,
+  cookiePrefix,
+  makeSessions,
+  makeKnownDevices,
+  type AuthMeta,
+  type Sessions,
+  type Visitor,
+  type KnownDevices,
+} from './session.ts';
 import { makeSignInLimiter, type SignInGuess, type SignInLimiter } from './sign-in-limiter.ts';
+import { signUpMode } from './site.ts';
 import { makeThrottle, type Throttle } from './throttle.ts';
+import { normalEmail, makeUsers, type Users } from './users.ts';
 
 /** Signing in to the console. The caller has already checked that a request comes from our own pages. */
 export interface Auth {

@@ -7,7 +7,7 @@ import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
 import { systemClock } from '../../std/clock.ts';
 import { silentLog } from '../../std/log.ts';
 import { openStore, type Store } from '../../store/store.ts';
-import { networkOf } from './network.ts';
+import { networkOf } from './throttle.ts';
 import type { AuthRefusal } from './refusal.ts';
 import { makeSignInLimiter, type SignInAttempt, type SignInLimiter } from './sign-in-limiter.ts';
 

@@ -92,3 +92,32 @@ export async function writeSetting(store: Store, key: string, settings: object, 
     .execute();
   await store.durable();
 }
+
+/** Whether anybody may see models, prices and status without an account. */
+interface PublicPageSettings {
+  readonly open: boolean;
+}
+
+export const publicPagesSchema = z.strictObject({ open: z.boolean() });
+
+const OPEN_PAGES: PublicPageSettings = { open: true };
+/** A setting of its own: a node of the version before refuses fields that it does not know in the others. */
+const PUBLIC_PAGES_KEY = 'public_pages';
+
+export async function readPublicPages({ db }: Pick<Store, 'db'>): Promise<PublicPageSettings> {
+  const row = await db
+    .selectFrom('setting')
+    .select('value')
+    .where('key', '=', PUBLIC_PAGES_KEY)
+    .executeTakeFirst();
+  return row ? publicPagesSchema.parse(JSON.parse(row.value)) : OPEN_PAGES;
+}
+
+export async function writePublicPages(
+  store: Store,
+  settings: PublicPageSettings,
+  now: number,
+): Promise<PublicPageSettings> {
+  await writeSetting(store, PUBLIC_PAGES_KEY, settings, now);
+  return settings;
+}

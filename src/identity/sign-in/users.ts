@@ -1,9 +1,9 @@
 import type { Transaction } from 'kysely';
+import { z } from 'zod';
 import type { Clock } from '../../std/clock.ts';
 import { newAccountId, randomPart, type AccountId } from '../../std/ids.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
-import { normalEmail } from './email.ts';
 import { checkNewPassword, type Passwords } from './password.ts';
 import { AuthRefusal } from './refusal.ts';
 
@@ -175,4 +175,19 @@ async function insertSignIn(tx: Transaction<Schema>, user: SignIn): Promise<void
 
 function nameOf(user: NewUser): string {
   return (user.name ?? '').normalize('NFKC').trim().slice(0, MAX_NAME);
+}
+
+const MAX_LENGTH = 254;
+const emailSchema = z.email().max(MAX_LENGTH);
+
+/**
+ * The canonical spelling of an address, made before anything is checked or looked up: a full-width "＠" or "ｅ" becomes the
+ * plain one first, so that it can neither bypass the check nor create a second account that looks the same.
+ */
+export function normalEmail(text: string): string {
+  const email = text.normalize('NFKC').trim().toLowerCase();
+  if (text.length > 2 * MAX_LENGTH || !emailSchema.safeParse(email).success) {
+    throw new AuthRefusal('invalid_field', 'This is not an e-mail address.', { param: 'email' });
+  }
+  return email;
 }

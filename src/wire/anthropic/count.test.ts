@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { countableMessages } from './count.ts';
+import { countableMessages } from './messages.ts';
 import { countTokensRequestSchema } from './request.ts';
 
 const words = (text: string) => text.split(' ').filter((word) => word !== '').length;

@@ -1,4 +1,8 @@
 import { Fault } from '../../std/fault.ts';
+import type { ChatMessage, ContentPart } from '../openai/chat.ts';
+import { countableInput, type CountableInput } from '../openai/countable-input.ts';
+import type { UnknownVariant } from '../tagged-union.ts';
+import { isAbsent } from '../without-absent.ts';
 import {
   isInnerBlock,
   isKnownBlock,
@@ -7,10 +11,8 @@ import {
   type MessagesRequest,
   type ToolResultBlock,
   type ToolUseBlock,
+  type CountTokensRequest,
 } from './request.ts';
-import type { ChatMessage, ContentPart } from '../openai/chat.ts';
-import { isAbsent } from '../without-absent.ts';
-import type { UnknownVariant } from '../tagged-union.ts';
 
 /** The system prompt and the turns of a conversation as canonical messages. */
 export function messagesToChatMessages(
@@ -217,4 +219,8 @@ function notStored(where: string): Fault {
     'Tollgate stores no files; send the content itself instead of a file_id.',
     { param: where },
   );
+}
+
+export function countableMessages(request: CountTokensRequest): CountableInput {
+  return countableInput(messagesToChatMessages(request), request.tools ?? []);
 }

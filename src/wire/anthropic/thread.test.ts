@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { Fault } from '../../std/fault.ts';
 import { messagesErrorBody } from './answer.ts';
-import { withoutThread } from './thread.ts';
+import { withoutThread } from './to-chat.ts';
 
 test('a request that starts a thread is a whole request, and the field is not sent on', () => {
   expect(withoutThread({ model: 'm', thread: { type: 'create' } })).toEqual({ model: 'm' });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fieldRules, type FieldRules } from '../field-table.ts';
 
 export const embeddingRequestSchema = z.looseObject({
   model: z.string().min(1).max(256),
@@ -20,3 +21,16 @@ type Parsed = z.infer<typeof embeddingRequestSchema>;
 
 /** After parsing, a field that was null is absent. */
 export type EmbeddingRequest = { [K in keyof Parsed]: Exclude<Parsed[K], null> };
+
+/**
+ * Embeddings of OpenAI (https://platform.openai.com/docs/api-reference/embeddings/create) and of servers like it. All
+ * that is embedded is in `input`: `messages`, which vLLM also takes, would not be counted.
+ */
+export const EMBEDDING_FIELDS: FieldRules = fieldRules({
+  harmless: [
+    'model input encoding_format dimensions user',
+    // Of vLLM, Voyage, Jina, Cohere, Mistral and NVIDIA.
+    'input_type truncate truncation truncate_prompt_tokens task normalize normalized',
+    'output_dimension output_dtype embedding_type',
+  ],
+});

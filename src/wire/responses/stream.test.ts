@@ -4,7 +4,7 @@ import { answers, anyChunks, chunkOf, chunksOf, completionOf } from '../../../te
 import { Fault } from '../../std/fault.ts';
 import type { ChatChunk } from '../openai/chat.ts';
 import type { OutputItem, ResponseContext, ResponseObject } from './answer.ts';
-import type { ResponsesEvent } from './events.ts';
+import type { ResponsesEvent } from './items.ts';
 import { responsesRequestSchema } from './request.ts';
 import {
   chatToResponse,

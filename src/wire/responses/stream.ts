@@ -1,6 +1,8 @@
 import { Fault } from '../../std/fault.ts';
-import type { ChatChunk, ChatCompletion, FinishReason } from '../openai/chat.ts';
+import { encodeEvent } from '../../std/sse.ts';
+import { faultBody } from '../fault-body.ts';
 import type { ChatEncoder } from '../openai/answer.ts';
+import type { ChatChunk, ChatCompletion, FinishReason } from '../openai/chat.ts';
 import {
   ChunkReader,
   isWholeObject,
@@ -8,9 +10,7 @@ import {
   type ChunkPart,
   type TokenCounts,
 } from '../openai/chunk-parts.ts';
-import { faultBody } from '../fault-body.ts';
 import { bareId, responseObject, statusOf, type ResponseContext, type ResponseObject } from './answer.ts';
-import type { NewEvent, ResponsesEvent } from './events.ts';
 import {
   addToCall,
   addToMessage,
@@ -21,6 +21,8 @@ import {
   newMessage,
   newReasoning,
   openItem,
+  type NewEvent,
+  type ResponsesEvent,
   type Emit,
   type OpenCall,
   type OpenItem,
@@ -28,7 +30,6 @@ import {
   type OpenReasoning,
 } from './items.ts';
 import { toolOrigins, type ToolOrigins } from './tools.ts';
-import { encodeEvent } from '../../std/sse.ts';
 
 /** The stream of the Responses API: numbered events, ended by `response.completed`, `.incomplete` or `.failed`. */
 export function responsesEncoder(context: ResponseContext): ChatEncoder {

@@ -1,9 +1,15 @@
 import { Fault } from '../../std/fault.ts';
-import type { ChatRequest } from '../openai/chat.ts';
+import type { ChatRequest, ChatMessage, ContentPart } from '../openai/chat.ts';
 import { isAbsent, withoutAbsent } from '../without-absent.ts';
-import { inputToChatMessages } from './input.ts';
-import type { ResponsesRequest } from './request.ts';
-import { toolFields } from './tools.ts';
+import {
+  isKnownItem,
+  isKnownPart,
+  type ResponsesRequest,
+  type ResponsesContent,
+  type ResponsesItem,
+  type ResponsesPart,
+} from './request.ts';
+import { toolFields, chatName, customArguments } from './tools.ts';
 
 /**
  * A Responses request in the canonical form. What needs stored state is refused with a hint what to do instead; what
@@ -67,4 +73,185 @@ function formatOf(request: ResponsesRequest): Record<string, unknown> | undefine
     type: 'json_schema',
     json_schema: { name: name ?? 'answer', ...withoutAbsent({ description, schema, strict }) },
   };
+}
+
+/** Instructions and input items as canonical messages. */
+function inputToChatMessages(request: Pick<ResponsesRequest, 'instructions' | 'input'>): ChatMessage[] {
+  const conversation = new Conversation();
+  if (request.instructions) conversation.system(request.instructions);
+  if (typeof request.input === 'string') conversation.user([{ type: 'text', text: request.input }]);
+  else request.input.forEach((item, index) => takeItem(conversation, item, `input.${index}`));
+  return conversation.end();
+}
+
+/**
+ * Items are single actions, canonical messages are turns: calls join the assistant's turn, results follow directly, and
+ * the content of a result that is not text waits for the next user message.
+ */
+class Conversation {
+  readonly #messages: ChatMessage[] = [];
+  #attachments: ContentPart[] = [];
+
+  /** Adjacent ones are merged: many chat templates allow only one system message. */
+  system(text: string): void {
+    this.#deliver();
+    const last = this.#messages.at(-1);
+    if (last?.role === 'system' && typeof last.content === 'string') last.content += `\n\n${text}`;
+    else this.#messages.push({ role: 'system', content: text });
+  }
+
+  user(parts: readonly ContentPart[]): void {
+    const all = [...this.#attachments, ...parts];
+    this.#attachments = [];
+    const [first] = all;
+    if (first)
+      this.#messages.push({
+        role: 'user',
+        content: all.length === 1 && first.type === 'text' ? first.text : all,
+      });
+  }
+
+  /** Text between a call and its result belongs to the turn of the call; otherwise it is a turn of its own. */
+  assistant(text: string): void {
+    this.#deliver();
+    const last = this.#messages.at(-1);
+    if (last?.role !== 'assistant' || !last.tool_calls)
+      this.#messages.push({ role: 'assistant', content: text });
+    else last.content = typeof last.content === 'string' ? `${last.content}\n\n${text}` : text;
+  }
+
+  call(id: string, name: string, text: string): void {
+    this.#deliver();
+    const call = { id, type: 'function' as const, function: { name, arguments: text } };
+    const last = this.#messages.at(-1);
+    if (last?.role === 'assistant') last.tool_calls = [...(last.tool_calls ?? []), call];
+    else this.#messages.push({ role: 'assistant', content: null, tool_calls: [call] });
+  }
+
+  result(id: string, parts: readonly ContentPart[]): void {
+    const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+    const others = parts.filter((part) => part.type !== 'text');
+    const hint = others.length > 0 && texts.length === 0 ? 'The result is attached to the next message.' : '';
+    this.#messages.push({ role: 'tool', tool_call_id: id, content: texts.join('\n') || hint });
+    if (others.length > 0)
+      this.#attachments.push({ type: 'text', text: `Attached to the result of ${id}:` }, ...others);
+  }
+
+  end(): ChatMessage[] {
+    this.#deliver();
+    return this.#messages;
+  }
+
+  #deliver(): void {
+    if (this.#attachments.length > 0) this.user([]);
+  }
+}
+
+function takeItem(conversation: Conversation, item: { readonly type: string }, where: string): void {
+  if (!isKnownItem(item)) {
+    if (HOSTED_RECORDS.has(item.type)) return;
+    throw new Fault('invalid_field', `An item of type '${item.type}' cannot be forwarded.`, { param: where });
+  }
+  switch (item.type) {
+    case 'message':
+      return takeMessage(conversation, item, where);
+    case 'function_call':
+      return conversation.call(item.call_id, chatName(item.name, item.namespace), item.arguments);
+    case 'custom_tool_call':
+      return conversation.call(
+        item.call_id,
+        chatName(item.name, item.namespace),
+        customArguments(item.input),
+      );
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return conversation.result(item.call_id, partsOf(item.output, `${where}.output`));
+    case 'reasoning':
+      // Thoughts are not replayed: their encrypted content means nothing to another provider.
+      return;
+    case 'item_reference':
+      return takeReference(item.id, where);
+  }
+}
+
+/** Records of OpenAI's own tools from an earlier turn, for a client that switches. The answers they led to remain. */
+const HOSTED_RECORDS: ReadonlySet<string> = new Set([
+  'web_search_call',
+  'file_search_call',
+  'code_interpreter_call',
+  'image_generation_call',
+  'mcp_list_tools',
+  'mcp_call',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'tool_search_call',
+  'tool_search_output',
+]);
+
+function takeMessage(
+  conversation: Conversation,
+  item: ResponsesItem & { type: 'message' },
+  where: string,
+): void {
+  const parts = partsOf(item.content, `${where}.content`);
+  switch (item.role) {
+    case 'user':
+      return conversation.user(parts);
+    case 'system':
+    case 'developer':
+      return conversation.system(textOf(parts));
+    case 'assistant':
+      return conversation.assistant(textOf(parts));
+  }
+}
+
+/** Thoughts are left out anyway, so a reference to them can be ignored; any other would be missing. */
+function takeReference(id: string, where: string): void {
+  if (id.startsWith('rs_')) return;
+  throw new Fault(
+    'invalid_field',
+    'Tollgate keeps no responses, so items cannot be referenced. Send store: false and the items themselves.',
+    { param: where },
+  );
+}
+
+function textOf(parts: readonly ContentPart[]): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
+function partsOf(content: ResponsesContent, where: string): ContentPart[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content.map((part, index) => {
+    if (isKnownPart(part)) return partToChat(part, `${where}.${index}`);
+    throw new Fault('invalid_field', `A part of type '${part.type}' cannot be forwarded.`, {
+      param: `${where}.${index}`,
+    });
+  });
+}
+
+function partToChat(part: ResponsesPart, where: string): ContentPart {
+  switch (part.type) {
+    case 'input_text':
+    case 'output_text':
+    case 'text':
+      return { type: 'text', text: part.text };
+    case 'refusal':
+      return { type: 'text', text: part.refusal };
+    case 'input_image': {
+      if (!part.image_url) throw notStored(where);
+      // `original` is newer than the canonical form.
+      const detail = part.detail === 'original' ? 'high' : part.detail;
+      return { type: 'image_url', image_url: { url: part.image_url, ...withoutAbsent({ detail }) } };
+    }
+    case 'input_file': {
+      if (!part.file_data) throw notStored(where);
+      return { type: 'file', file: { filename: part.filename ?? 'document.pdf', file_data: part.file_data } };
+    }
+  }
+}
+
+function notStored(where: string): Fault {
+  return new Fault('invalid_field', 'Tollgate stores and fetches no files; send the content itself.', {
+    param: where,
+  });
 }

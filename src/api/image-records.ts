@@ -1,0 +1,238 @@
+import type { ImageJobStore } from '../activity/image-job-store.ts';
+import type { Admitted } from '../relay/admission.ts';
+import type { ImageCall, RelayParts } from '../relay/call.ts';
+import type { ActiveHold } from '../relay/hold/active-hold.ts';
+import type { ImageRecord } from '../relay/images.ts';
+import { Fault } from '../std/fault.ts';
+import type { RequestId } from '../std/ids.ts';
+import type { GeneratedImage } from '../upstream/port.ts';
+import type { ImageLinks } from './image-links.ts';
+
+export interface RunningImageJobParts {
+  readonly store: ImageJobStore;
+  readonly links: ImageLinks;
+  readonly relay: RelayParts;
+  readonly longestMs: () => number;
+  /** Its backend has taken it as a job of its own. */
+  readonly onAccepted: () => void;
+}
+
+/** One image job of this process. What is known of it is written to its row. */
+export class RunningImageJob implements ImageRecord {
+  readonly endsWithProcess = false;
+  readonly #call: ImageCall;
+  readonly #parts: RunningImageJobParts;
+  #hold: ActiveHold | undefined;
+  #isAtBackend = false;
+  /** It was left for another process. */
+  isLeft = false;
+
+  constructor(call: ImageCall, parts: RunningImageJobParts) {
+    this.#call = call;
+    this.#parts = parts;
+  }
+
+  get requestId(): RequestId {
+    return this.#call.requestId;
+  }
+
+  async held({ accountId }: Admitted, hold: ActiveHold): Promise<void> {
+    const { store, relay, longestMs } = this.#parts;
+    this.#hold = hold;
+    const request = keptCallText(this.#call);
+    await store.add({
+      id: this.requestId,
+      accountId,
+      request,
+      deadline: relay.clock.now() + longestMs(),
+    });
+  }
+
+  /** In another process than the one that admitted it. */
+  resumed(hold: ActiveHold): void {
+    this.#hold = hold;
+    this.#isAtBackend = true;
+  }
+
+  async started(upstream: string): Promise<void> {
+    this.#isAtBackend = false;
+    await this.#quietly(() => this.#parts.store.started(this.requestId, upstream));
+  }
+
+  async accepted(backendJob: string, lifeMs: number): Promise<void> {
+    const { store, relay, onAccepted } = this.#parts;
+    await this.#quietly(async () => {
+      await store.accepted(this.requestId, backendJob, relay.clock.now() + lifeMs);
+      this.#isAtBackend = true;
+      onAccepted();
+    });
+  }
+
+  async delivered(images: readonly GeneratedImage[]): Promise<void> {
+    this.#isAtBackend = false;
+    const { store, links } = this.#parts;
+    const stored = await storeImages(images, { call: this.#call, links, once: true });
+    await store.delivered(this.requestId, JSON.stringify(stored));
+  }
+
+  /** False: it is not at a backend that another process could ask for it. */
+  leave(): boolean {
+    if (!this.#isAtBackend || !this.#hold) return false;
+    this.#isAtBackend = false;
+    this.isLeft = true;
+    this.#hold.leave(new Fault('service_unavailable', 'This node is shutting down. Retry.'));
+    return true;
+  }
+
+  /** The job goes on: if it is interrupted now, it ends as one of a backend without jobs. */
+  async #quietly(write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      this.#parts.relay.log.warn('image_job_not_noted', { request: this.requestId, error });
+    }
+  }
+}
+
+/** The result of a row of jobs; `RunningImageJob` alone writes it. */
+export function storedImagesOf(result: string | null): readonly StoredImage[] {
+  return result === null ? [] : (JSON.parse(result) as StoredImage[]);
+}
+
+interface PlainImageRecordParts {
+  readonly store: ImageJobStore;
+  readonly links: ImageLinks;
+  readonly relay: RelayParts;
+}
+
+/**
+ * An image request whose client waits. It has a row among the jobs while a backend works on it by a job of its own, or may
+ * send a bill: if this process dies, another one asks for that job, and the images are in the gallery; or it books the cost.
+ */
+export class PlainImageRecord implements ImageRecord {
+  readonly endsWithProcess = true;
+  /** What its client gets links to. */
+  stored: readonly StoredImage[] = [];
+  readonly #call: ImageCall;
+  readonly #parts: PlainImageRecordParts;
+  #accountId = '';
+  #upstream = '';
+  #hasRow = false;
+
+  constructor(call: ImageCall, parts: PlainImageRecordParts) {
+    this.#call = call;
+    this.#parts = parts;
+  }
+
+  /** Whoever has left finds the images in the gallery. */
+  get isInline(): boolean {
+    return this.#call.request.response_format === 'b64_json' && !this.#call.signal.aborted;
+  }
+
+  held({ accountId }: Admitted): Promise<void> {
+    this.#accountId = accountId;
+    return Promise.resolve();
+  }
+
+  async started(upstream: string, mayCost: boolean): Promise<void> {
+    this.#upstream = upstream;
+    if (this.#hasRow) await this.#quietly(({ store }) => store.started(this.#call.requestId, upstream));
+    else if (mayCost)
+      await this.#quietly(({ relay }) =>
+        this.#add(relay.clock.now() + relay.upstreams.timeouts(upstream).totalMs),
+      );
+  }
+
+  async accepted(backendJob: string, lifeMs: number): Promise<void> {
+    await this.#quietly(async ({ store, relay }) => {
+      const deadline = relay.clock.now() + lifeMs;
+      if (this.#hasRow) await store.accepted(this.#call.requestId, backendJob, deadline);
+      else await this.#add(deadline, backendJob);
+    });
+  }
+
+  async #add(deadline: number, backendJob?: string): Promise<void> {
+    const id = this.#call.requestId;
+    const job = { id, accountId: this.#accountId, request: keptCallText(this.#call, true), deadline };
+    await this.#parts.store.add({ ...job, backend: this.#upstream, backendJob });
+    this.#hasRow = true;
+  }
+
+  async delivered(images: readonly GeneratedImage[]): Promise<void> {
+    if (this.isInline) return;
+    const { links } = this.#parts;
+    this.stored = await storeImages(images, { call: this.#call, links, once: this.#hasRow });
+  }
+
+  /** It was answered. */
+  async end(): Promise<void> {
+    if (this.#hasRow) await this.#quietly(({ store }) => store.forget(this.#call.requestId));
+  }
+
+  /** The request goes on: if it is interrupted now, it ends as one of a backend without jobs. */
+  async #quietly(write: (parts: PlainImageRecordParts) => Promise<void>): Promise<void> {
+    try {
+      await write(this.#parts);
+    } catch (error) {
+      this.#parts.relay.log.warn('image_job_not_noted', { request: this.#call.requestId, error });
+    }
+  }
+}
+
+/** What is kept of a call, for a process that goes on with it; uploads have reached the backend by then. */
+interface KeptCall extends Pick<ImageCall, 'selector' | 'label' | 'client' | 'request'> {
+  /** Somebody waited for its answer, who did not ask for a job. */
+  readonly isPlain?: boolean | undefined;
+}
+
+function keptCallText(call: ImageCall, isPlain?: true): string {
+  const { selector, label, client, request } = call;
+  const kept: KeptCall = { selector, label, client, request, isPlain };
+  return JSON.stringify(kept, (_, value: unknown) => (value instanceof Uint8Array ? undefined : value));
+}
+
+/** Written by `keptCallText` alone. */
+export function keptCallOf(text: string | null): KeptCall {
+  return JSON.parse(text ?? '{}') as KeptCall;
+}
+
+interface StoredImage {
+  readonly id: string;
+  readonly revisedPrompt?: string | undefined;
+}
+
+/** Of a job nobody waits for the answer. */
+const SAVE_TRIES = { job: 5, plain: 3 };
+const SAVE_PAUSE_MS = 100;
+/** After so long no further try begins. */
+const SAVE_PATIENCE_MS = 10_000;
+
+/**
+ * Stores the images of a call. A store that is unavailable for a moment must not cost images that are there. With `once`,
+ * another process that goes on with the call stores none of them a second time.
+ */
+export async function storeImages(
+  images: readonly GeneratedImage[],
+  { call, links, once }: { readonly call: ImageCall; readonly links: ImageLinks; readonly once: boolean },
+): Promise<StoredImage[]> {
+  const stored: StoredImage[] = [];
+  const until = performance.now() + SAVE_PATIENCE_MS;
+  const most = once ? SAVE_TRIES.job : SAVE_TRIES.plain;
+  for (const [index, image] of images.entries()) {
+    const id = once ? imageIdOf(call.requestId, index) : undefined;
+    for (let tries = 1; ; tries++) {
+      try {
+        stored.push({ id: await links.store(image, call, id), revisedPrompt: image.revisedPrompt });
+        break;
+      } catch (thrown) {
+        if (tries === most || performance.now() > until) throw thrown;
+        await Bun.sleep(SAVE_PAUSE_MS * 2 ** tries);
+      }
+    }
+  }
+  return stored;
+}
+
+function imageIdOf(requestId: RequestId, index: number): string {
+  return `img_${requestId.slice('req_'.length)}${index}`;
+}
