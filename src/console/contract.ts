@@ -6,7 +6,6 @@ export type * from './contract/shared.ts';
 export type * from './contract/session.ts';
 export type * from './contract/account.ts';
 export type * from './contract/images.ts';
-export type * from './contract/figures.ts';
 export type * from './contract/messages.ts';
 export type * from './contract/playground.ts';
 export type * from './contract/admin.ts';

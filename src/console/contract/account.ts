@@ -19,7 +19,8 @@ export interface Overview {
   openHolds: number;
   /** The balance at the end of each of the last days, and now. */
   balanceDays: { day: Day; balanceUsd: Usd }[];
-  forecast: BalanceOutlook;
+  /** When the balance is used up at the pace of the last week, or why that cannot be said. */
+  forecast: { kind: 'until'; at: Millis } | { kind: 'long' | 'no_spending' | 'too_early' | 'empty' };
   /** A saved card is charged before the balance runs out. */
   automaticTopUp: boolean;
   token: TokenInfo | null;
@@ -27,11 +28,6 @@ export interface Overview {
   chart: UsageChartRow[];
   latest: RequestItem[];
 }
-
-/** When the balance is used up at the pace of the last week, or why that cannot be said. */
-export type BalanceOutlook =
-  | { kind: 'until'; at: Millis }
-  | { kind: 'long' | 'no_spending' | 'too_early' | 'empty' };
 
 /** Where the account has none of its own, the catalog's default is shown. */
 export interface ShownLimits {
@@ -120,7 +116,8 @@ export type ListedPrice =
       cachedInputUsd: Usd;
       outputUsd: Usd;
       others: OtherPrice[];
-      tiers: TierFactor[];
+      /** The factor of the token prices in each service tier. */
+      tiers: { tier: string; factor: number }[];
     }
   | { kind: 'images'; bySize: { size: string; imageUsd: Usd }[]; others: OtherPrice[] };
 
@@ -136,12 +133,6 @@ export interface OtherPrice {
   quality: string | null;
 }
 
-/** The factor of the token prices in a service tier. */
-export interface TierFactor {
-  tier: string;
-  factor: number;
-}
-
 export interface EndpointItem {
   endpoint: string;
   name: string;
@@ -153,6 +144,20 @@ export interface EndpointItem {
 export interface ModelList {
   endpoints: EndpointItem[];
   models: ModelItem[];
+}
+
+/** How an offer of a model did lately, of all accounts together: shares and speeds, no numbers of requests. */
+export interface OfferFigures {
+  /** The share of requests of 90 days that did not fail; null: there were none. */
+  uptime: number | null;
+  /** The oldest first, today last. */
+  days: { day: Day; uptime: number | null }[];
+  /** Milliseconds until the first token, or until an image is there; null: too few requests. */
+  wait: { p50: number; p95: number } | null;
+  /** Output tokens per second. */
+  speed: { p50: number; p95: number } | null;
+  /** What 1,000 chats of 500 tokens in and 300 out cost, or 1,000 texts, or 100 images; null where the price does not say. */
+  typicalUsd: Usd | null;
 }
 
 export interface UsageReport {

@@ -30,7 +30,12 @@ export interface AdminAccount {
   openHolds: number;
   monthSpentUsd: Usd;
   /** The account's own limits; null: the catalog's default, or none. */
-  limits: AdminLimits;
+  limits: {
+    chatPerMinute: number | null;
+    imagesPerMinute: number | null;
+    concurrent: number | null;
+    monthlyUsd: Usd | null;
+  };
   tokenHint: string | null;
   tokenUsedAt: Millis | null;
   tokenExposedAt: Millis | null;
@@ -40,13 +45,6 @@ export interface AdminAccount {
 export interface AdminListedAccount extends AdminAccount {
   /** Of whoever signs in to it. */
   name: string | null;
-}
-
-export interface AdminLimits {
-  chatPerMinute: number | null;
-  imagesPerMinute: number | null;
-  concurrent: number | null;
-  monthlyUsd: Usd | null;
 }
 
 export interface AdminAccountDetail extends AdminAccount {
@@ -252,10 +250,20 @@ export interface AdminCatalogImport {
   list: string;
   /** `1.2`; null: none, so that new models are sold at cost and the prices of others stay. */
   markup: string | null;
-  new: AdminImportedModel[];
-  changed: AdminImportChange[];
+  new: {
+    model: string;
+    name: string;
+    type: string;
+    price: AdminImportPrice;
+    /** Null: nobody knows. */
+    cost: AdminImportPrice | null;
+    context: number | null;
+    max_output: number | null;
+    abilities: string[];
+  }[];
+  changed: ImportChange[];
   /** Another price than the list's, which stays: no markup says what it should be. */
-  differing: AdminImportChange[];
+  differing: ImportChange[];
   gone: string[];
   skipped: { model: string; reason: string }[];
   same: number;
@@ -266,19 +274,7 @@ export interface AdminCatalogImport {
   paste: string;
 }
 
-export interface AdminImportedModel {
-  model: string;
-  name: string;
-  type: string;
-  price: AdminImportPrice;
-  /** Null: nobody knows. */
-  cost: AdminImportPrice | null;
-  context: number | null;
-  max_output: number | null;
-  abilities: string[];
-}
-
-export interface AdminImportChange {
+interface ImportChange {
   model: string;
   list: string;
   /** The backend's name of it. */

@@ -32,7 +32,14 @@ export interface AdminBackend {
   /** The latest test call failed, and nothing has succeeded since. */
   testFailed: boolean;
   /** Models that are not asked for now, and when they will be again. */
-  resting: AdminRestingModel[];
+  resting: {
+    model: string;
+    /** Which of several keys rests, from 1; null: the only one. */
+    key: number | null;
+    /** The only account for which it rests; null: for all. */
+    account: string | null;
+    until: Millis;
+  }[];
   /** Fields of Tollgate's own that it refused, and what it gets instead since then; null: nothing. */
   learned: { model: string; field: string; instead: string | null }[];
   /** On this node since it started. */
@@ -47,15 +54,6 @@ export interface AdminBackend {
   /** Requests that it serves now, on this node. */
   running: number;
   recent: AdminBackendRecent;
-}
-
-export interface AdminRestingModel {
-  model: string;
-  /** Which of several keys rests, from 1; null: the only one. */
-  key: number | null;
-  /** The only account for which it rests; null: for all. */
-  account: string | null;
-  until: Millis;
 }
 
 export interface AdminBackendTest {
@@ -153,7 +151,14 @@ export interface AdminBackendDetail {
   /** Others that it could serve too. */
   otherEndpoints: AdminBackendEndpoint[];
   models: AdminBackendModel[];
-  references: AdminBackendReferences;
+  /** What would go, or change, with it. */
+  references: {
+    sharedEndpoints: string[];
+    ownEndpoints: string[];
+    ownLists: string[];
+    aliases: string[];
+    details: string[];
+  };
 }
 
 export interface AdminBackendKey {
@@ -183,13 +188,4 @@ export interface AdminBackendModel {
   isFree: boolean;
   /** What this backend takes for it; null: nobody knows. */
   cost: { input: Usd; output: Usd } | null;
-}
-
-/** What would go, or change, with a backend. */
-export interface AdminBackendReferences {
-  sharedEndpoints: string[];
-  ownEndpoints: string[];
-  ownLists: string[];
-  aliases: string[];
-  details: string[];
 }

@@ -31,15 +31,9 @@ export interface PlaygroundMessage {
   role: 'system' | 'developer' | 'user' | 'assistant' | 'tool';
   /** Null: an answer that only calls tools. */
   content: string | PlaygroundPart[] | null;
-  tool_calls?: PlaygroundToolCall[];
+  tool_calls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[];
   /** Of the result of a tool: which call it answers. */
   tool_call_id?: string;
-}
-
-export interface PlaygroundToolCall {
-  id: string;
-  type: 'function';
-  function: { name: string; arguments: string };
 }
 
 export type PlaygroundPart =

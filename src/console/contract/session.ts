@@ -15,25 +15,23 @@ export interface SessionState {
   /** Whether this server sends mail: then a forgotten password can be reset without the operator. */
   sendsMail: boolean;
   socialProviders: SocialProvider[];
-  site: Site;
+  site: {
+    name: string;
+    version: string;
+    /** Where customers reach this server; `null`: where the page came from. */
+    publicUrl: string | null;
+    /** How to top up an account; plain text, may be empty. */
+    topUpHint: string;
+    /** How to reach the operator: an e-mail address, an https address or plain text; may be empty. */
+    contact: string;
+    currency: DisplayCurrency;
+    /** Whether there are /models, /status, /llms.txt and what belongs to them. */
+    publicPages: boolean;
+  };
   user: SignedInUser | null;
 }
 
 export type SocialProvider = 'github' | 'google';
-
-export interface Site {
-  name: string;
-  version: string;
-  /** Where customers reach this server; `null`: where the page came from. */
-  publicUrl: string | null;
-  /** How to top up an account; plain text, may be empty. */
-  topUpHint: string;
-  /** How to reach the operator: an e-mail address, an https address or plain text; may be empty. */
-  contact: string;
-  currency: DisplayCurrency;
-  /** Whether there are /models, /status, /llms.txt and what belongs to them. */
-  publicPages: boolean;
-}
 
 /** Amounts are kept in dollars; a page may show them in another currency at the operator's rate. */
 export interface DisplayCurrency {

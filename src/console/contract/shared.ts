@@ -62,13 +62,15 @@ export type ErrorCode =
   | 'confirmation_required'
   /** 404 */
   | 'not_found'
+  /** 405 */
   | 'method_not_allowed'
   /** 409 */
   | 'conflict'
-  | 'link_ended'
   | 'email_taken'
   | 'last_admin'
   | 'read_only'
+  /** 410 */
+  | 'link_ended'
   /** 415: anything but application/json */
   | 'unsupported_media_type'
   /** 429 */
