@@ -1,7 +1,5 @@
 import type { ChatMessage, ChatRequest, ContentPart } from '../wire/openai/chat.ts';
 
-/** What the house models read from a request. */
-
 /** The text of a message, whatever form its content has. */
 export function messageText(message: ChatMessage): string {
   if (typeof message.content === 'string') return message.content;

@@ -18,7 +18,10 @@ export function guide(request: ChatRequest): HouseReply {
 /** Of longer questions only the end is read, where the actual question usually is. */
 const MAX_QUESTION = 2_000;
 const MAX_EARLIER = 4;
-/** Below this share of the question's terms a section is not an answer, below the other not even a hint. */
+/**
+ * With a smaller share of the question's terms than this a section is not an answer; below the second share it is not
+ * even a hint.
+ */
 const SURE = 0.5;
 const UNSURE = 0.35;
 

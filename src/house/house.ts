@@ -120,7 +120,7 @@ function fileOf({ output_format, output_compression: compression, background }: 
   return { format, compression, background: behind };
 }
 
-/** What `auto` stands for. */
+/** The quality that `auto` stands for. */
 function qualityOf({ quality }: ImageRequest): PaintQuality {
   return quality === 'auto' ? 'high' : (oneOf('quality', QUALITIES, quality) ?? 'high');
 }

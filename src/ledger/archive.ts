@@ -4,9 +4,10 @@ import { nanoUsd } from '../std/money.ts';
 import type { AccountDay, ArchivableDay, ArchivableRequest, Archived } from './port.ts';
 
 /**
- * How the receipts of an account's day leave, the same on both stores. They leave in batches, each in one transaction that
- * adds them to the day's row of `archived_day`; the transaction that finds all of them gone books the charge that stands for
- * them. A day of few receipts is one transaction. Whoever is killed in between leaves an open row, and the next one goes on.
+ * How the receipts of an account's day are archived, the same on both stores. They leave in batches, each in one
+ * transaction that adds them to the day's row of `archived_day`; the transaction that finds all of them gone books the
+ * charge that stands for them. A day with few receipts is one transaction. A process that is killed in between leaves
+ * an open row, and the next run continues with it.
  */
 export async function archiveDay(
   books: ArchivingBooks,
@@ -28,7 +29,7 @@ export async function archiveDay(
     if (left.kind === 'archived')
       return { kind: 'archived', requests: left.requests, charged: nanoUsd(left.charged) };
     const last = ids.at(-1);
-    // All that were found are gone, and the sums say that there were more.
+    // All receipts that were found are gone, but the sums say that there were more.
     if (last === undefined) return { kind: 'refused', reason: 'sums_differ' };
     after = last;
   }
@@ -36,7 +37,7 @@ export async function archiveDay(
 
 /** What archiving needs from a store. */
 export interface ArchivingBooks {
-  /** On the side: requests are served meanwhile. */
+  /** Runs beside requests, without blocking them. */
   read<Row>(sql: string, values: readonly (string | number)[]): Promise<Row[]>;
   /** One batch in one transaction. */
   leave(batch: ArchiveBatch): Promise<LeftBatch>;
@@ -72,14 +73,17 @@ type DayReceipts =
   | { readonly kind: 'found'; readonly fromId: string; readonly toId: string }
   | Extract<Archived, { kind: 'refused' }>;
 
-/** A request gets its id on arrival and its day on admission, by another clock; one that is more wrong costs some time. */
+/**
+ * A request gets its id on arrival and its day on admission, by another clock. Where the two differ by more than this,
+ * finding its receipt only takes longer.
+ */
 const SLACK_MS = 3_600_000;
 const FIRST_ID = '';
 const AFTER_ALL_IDS = 'req_~';
 
 /**
- * A day leaves only as a whole: its receipts must be as many, and cost as much, as its sums say. Nearly all have ids of
- * their day; where some are missing, all receipts of the account are looked at.
+ * A day leaves only as a whole: the number and the charges of its receipts must match its sums. Nearly all have ids of
+ * their day; where some are missing, all receipts of the account are searched.
  */
 async function receiptsOf(books: ArchivingBooks, accountId: string, span: DaySpan): Promise<DayReceipts> {
   const [sums] = await books.read<DaySums>(SUMS, [accountId, span.day, accountId, span.day]);
@@ -127,8 +131,8 @@ export function archiveEntry(accountId: string, { day, fromMs, toMs }: DaySpan) 
 }
 
 /**
- * The first day that stays, for so many days of retention: the month that runs and the one before it stay whole, because
- * that is what people ask about.
+ * The first day that stays with this many days of retention: the current month and the one before it stay whole,
+ * because that is what people ask about.
  */
 export function firstKeptDay(nowMs: number, keepDays: number): number {
   const month = monthOf(nowMs);
@@ -153,7 +157,7 @@ export async function archivableDays(
     [firstKeptDay(nowMs, keepDays), afterDay, afterDay, afterAccount, limit],
   );
   return rows.map(({ account_id, day, requests, charged }) => ({
-    // The owner of a sum is an account.
+    // The owner of a sum is always an account.
     accountId: account_id as AccountDay['accountId'],
     day,
     requests,

@@ -14,7 +14,7 @@ export function cacheSaving(price: Price, usage: Usage): number {
 
 const USED = { input: 'r.input_tokens', output: 'r.output_tokens', images: 'r.images' };
 
-/** The same of a receipt `r` with the price `p`; 0 where SQL cannot compute it: see {@link CACHED_WITH_EXTRA}. */
+/** The same for a receipt `r` with the price `p`; 0 where SQL cannot compute it: see {@link CACHED_WITH_EXTRA}. */
 export const CACHE_SAVING = `(CASE WHEN r.cached_tokens = 0 OR ${HAS_EXTRA} THEN 0
   ELSE ${costSql({ ...USED, cached: '0' })} - ${costSql({ ...USED, cached: 'r.cached_tokens' })} END)`;
 

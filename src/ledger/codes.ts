@@ -54,7 +54,7 @@ export class RedeemCodes {
     return { batch: name, codes };
   }
 
-  /** Credits the code's worth, once. `undefined`: there is no such code, it is too old, or somebody was faster. */
+  /** Credits the code's worth, once. `undefined`: the code does not exist, has expired, or was already redeemed. */
   async redeem(code: string, accountId: AccountId): Promise<Redeemed | undefined> {
     const { ledger, clock } = this.#options;
     try {
@@ -65,7 +65,10 @@ export class RedeemCodes {
     }
   }
 
-  /** From now on no code of the batch can be redeemed; what was redeemed stays. Returns how many were still good. */
+  /**
+   * From now on no code of the batch can be redeemed; what was redeemed stays. Returns how many could still be
+   * redeemed.
+   */
   async cancel(batch: string): Promise<number> {
     const { store, clock } = this.#options;
     const now = clock.now();
@@ -89,7 +92,7 @@ export class RedeemCodes {
 export interface RedeemCodesOptions {
   readonly store: Store;
   readonly ledger: Pick<Ledger, 'redeem'>;
-  /** Of the installation's secret: a stolen copy of the store redeems nothing. */
+  /** Keyed with the installation's secret: a stolen copy of the store redeems nothing. */
   readonly key: Uint8Array;
   readonly clock: Clock;
 }
@@ -105,7 +108,7 @@ export interface NewBatch {
 const MAX_COUNT = 1_000;
 export const MAX_BATCH_NAME = 60;
 
-/** Postgres stores no NUL, and half a character is stored as another one. */
+/** Postgres cannot store NUL, and replaces half of a surrogate pair. */
 function isBatchName(name: string): boolean {
   return name !== '' && name.length <= MAX_BATCH_NAME && name.isWellFormed() && !/\p{Cc}/u.test(name);
 }

@@ -50,9 +50,9 @@ export type Decision =
       readonly rate: RateState;
     };
 
-/** A cap the balance cannot afford is lowered, but never below this: a shorter answer would be of no use. */
+/** A cap that the balance cannot afford is lowered, but never below this: a shorter answer would be useless. */
 export const OUTPUT_FLOOR = 256;
-/** Holds of running requests come back within seconds; there is no better guess. */
+/** Running requests release their holds within seconds; there is no better guess. */
 export const HOLD_RETRY_MS = 1_000;
 
 /**
@@ -130,7 +130,7 @@ function spendable(account: Money): { now: NanoUsd; withoutHolds: NanoUsd; bound
   };
 }
 
-/** An account with nothing at all is told to top up; one with something is told to ask for less. */
+/** An account without any balance is told to top up; one with some is told to ask for less. */
 function shortReason(balance: NanoUsd): RefusalReason {
   return balance === 0 ? 'insufficient_balance' : 'request_exceeds_balance';
 }
@@ -138,7 +138,7 @@ function shortReason(balance: NanoUsd): RefusalReason {
 /** What a request may use, and at what price. */
 type Priced = Pick<AdmissionRequest, 'price' | 'ceiling'>;
 
-/** The output cap that fits into `available`, or `undefined` when even the least useful one does not. */
+/** The output cap that fits into `available`, or `undefined` when even the smallest useful one does not. */
 export function affordableCap(request: Priced, available: NanoUsd): number | undefined {
   const { ceiling } = request;
   if (holdFor(request, outputOf(ceiling)) <= available) return outputOf(ceiling);
@@ -150,7 +150,9 @@ export function affordableCap(request: Priced, available: NanoUsd): number | und
     : undefined;
 }
 
-/** The amounts of a request that do not depend on the account: the hold for its full cap, and the least of any use. */
+/**
+ * The amounts of a request that do not depend on the account: the hold for its full cap, and the smallest useful hold.
+ */
 export function holdRange(request: AdmissionRequest): HoldRange {
   const full = holdFor(request, outputOf(request.ceiling));
   return { full, required: cheapestUseful(request), uncounted: neededUncounted(request, full) };
@@ -159,11 +161,14 @@ export function holdRange(request: AdmissionRequest): HoldRange {
 export interface HoldRange {
   readonly full: NanoUsd;
   readonly required: NanoUsd;
-  /** What must be free so that the input need not be counted; 0 if it was, or cannot be. */
+  /** What must be free so that the input need not be counted; 0 if it was counted, or cannot be. */
   readonly uncounted: number;
 }
 
-/** A loose bound on the input may hold this part of what is free: less would be lost to honest requests beside it. */
+/**
+ * The share of what is free that a loose bound on the input may hold: a larger hold would refuse honest requests
+ * beside it.
+ */
 const LOOSE_PARTS = 20;
 
 function neededUncounted(request: AdmissionRequest, full: NanoUsd): number {
@@ -203,7 +208,10 @@ export function chargeFor(price: Price, held: NanoUsd, usage: Usage): Charge {
 
 /** The account under which the sums of all accounts together are kept. */
 export const EVERYBODY = '';
-/** The books of the operator's losses. Rounded down to what is left below its ceiling, so that no sum leaves 2^53. */
+/**
+ * The account of the operator's losses. What is booked is rounded down to what is left below its ceiling, so that no
+ * sum exceeds 2^53.
+ */
 export const OVERRUN_ACCOUNT = 'acc_overrun';
 export const OVERRUN_CEILING = 8_000_000_000_000_000;
 
@@ -218,12 +226,14 @@ export function isFailure(outcome: Outcome): boolean {
 
 const MAX_STORED_MS = 2_147_483_647;
 
-/** Times are whole milliseconds in the books, however they were measured. */
+/** The ledger stores whole milliseconds, however times were measured. */
 export function storedMs(ms: number): number {
   return Math.min(Math.max(0, Math.round(ms)), MAX_STORED_MS);
 }
 
-/** What a receipt says besides its columns: rarely asked for, so it is one short JSON text. Absent when there is nothing. */
+/**
+ * What a receipt says besides its columns: rarely needed, so it is one short JSON text. Absent when there is nothing.
+ */
 interface StoredDetail {
   readonly error?: string | undefined;
   readonly finish?: string | undefined;
@@ -268,9 +278,9 @@ function stored(attempt: Attempt, receiptUpstream: string | undefined): StoredAt
 
 /** What the attempts of a request cost the operator. */
 export interface RequestCost {
-  /** Of the one that served; `undefined`: not known. */
+  /** Of the attempt that served; `undefined`: not known. */
   readonly spent: NanoUsd | undefined;
-  /** Of those that failed and may be billed all the same, and of all of them together. */
+  /** Of each failed attempt that may be billed all the same, and of all of them together. */
   readonly lost: readonly { readonly upstream: string; readonly amount: NanoUsd }[];
   readonly possible: NanoUsd;
 }
@@ -313,7 +323,7 @@ export function balanceAfter(
   return nanoUsd(account.balance + amount);
 }
 
-/** The names in the entry of a redeemed code; `once` is why no code is worth anything twice. */
+/** The texts in the entry of a redeemed code; `once` prevents that a code is credited twice. */
 export function redeemedEntry(codeHash: string, batch: string): Pick<NewEntry, 'once' | 'cause' | 'actor'> {
   return { once: `code:${codeHash}`, cause: `code of ${batch}`, actor: `code:${codeHash.slice(0, 12)}` };
 }

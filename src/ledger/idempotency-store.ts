@@ -2,7 +2,7 @@ import type { Clock } from '../std/clock.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
 import type { Store } from '../store/store.ts';
 
-/** Whose turn it is with an Idempotency-Key. */
+/** What a request with an Idempotency-Key is to do. */
 export type KeyState =
   /** `retryOf`: an earlier request with this key, whose answer broke off. */
   | { readonly kind: 'started'; readonly retryOf?: string | undefined }
@@ -28,7 +28,7 @@ const KEPT_MS = 24 * 3_600_000;
 /** A key whose owner is silent for this long may be taken over, unless it was charged. Renewed while the owner works. */
 const LEASE_MS = 60_000;
 const MOST_PER_ACCOUNT = 1_000;
-/** What is larger is not kept; its key is free again. */
+/** A larger answer is not kept, and its key becomes free again. */
 const MOST_BYTES = 8 * 1_048_576;
 const SWEEP_BATCH = 500;
 /** The status of an answer that broke off. */
@@ -86,7 +86,7 @@ export class IdempotencyStore {
       .set({ state: 'done', status, headers: JSON.stringify(headers), body: Buffer.from(body) })
       .execute();
     await this.#trim(accountId);
-    // Who has seen the answer may ask for it again after a power cut.
+    // A client that has seen the answer may ask for it again after a power cut.
     await this.#store.durable();
   }
 
@@ -128,7 +128,7 @@ export class IdempotencyStore {
       .where('account_id', '=', accountId)
       .where('idempotency_key', '=', key)
       .executeTakeFirst();
-    // Dropped between the two statements: the caller comes again and may start.
+    // The row was deleted between the two statements: the caller tries again and may start.
     if (!row) return { kind: 'running' };
     if (row.created_at < now - KEPT_MS) {
       await this.#remove(accountId, key);
@@ -150,8 +150,8 @@ export class IdempotencyStore {
   }
 
   /**
-   * What the ledger says about a request whose owner is gone: a hold that is open will be closed by its lease, and only
-   * then it is known whether doing the work again would charge for it again.
+   * What the ledger says about a request whose owner is gone. An open hold will be closed when its lease ends, and
+   * only then is it known whether doing the work again would charge twice.
    */
   async #endOf(requestId: string): Promise<'open' | 'charged' | 'free'> {
     const request = await this.#store.db

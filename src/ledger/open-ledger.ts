@@ -9,28 +9,28 @@ import { SqliteLedger } from './sqlite/ledger.ts';
 
 export interface OpenLedger {
   readonly ledger: Ledger;
-  /** At the start of a server: closes what a process before it left behind. */
+  /** At the start of a server: closes what an earlier process left behind. */
   recover(): Promise<number>;
-  /** Takes the way that requests take, and writes; throws when a request would fail. */
+  /** Does what a request does, with a write; throws when a request would fail. */
   probe(): Promise<void>;
-  /** For whoever watches over it. */
+  /** For metrics. */
   load(): LedgerLoad;
   close(): Promise<void>;
 }
 
 export interface LedgerOptions {
-  /** Who holds the leases: one name per process. */
+  /** The name in the leases: one per process. */
   readonly node: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly leaseMs?: number | undefined;
   /** How long an operation may wait for a database on the network. */
   readonly deadlineMs?: number | undefined;
-  /** In tests: how far ahead of its own clock a database on the network reckons. */
+  /** For tests: how far a database on the network is to reckon ahead of its own clock. */
   readonly clockOffsetMs?: (() => number) | undefined;
 }
 
-/** The books of a store, whichever database it is. */
+/** The ledger of a store, whichever database it is. */
 export function openLedger(store: Store, options: LedgerOptions): OpenLedger {
   const { backend } = store;
   if (backend.kind === 'sqlite') {
@@ -45,7 +45,7 @@ export function openLedger(store: Store, options: LedgerOptions): OpenLedger {
   }
   const { deadlineMs = LEDGER_DEADLINE_MS, ...rest } = options;
   const ledger = openPostgresLedger(backend, { ...rest, deadlineFactor: deadlineMs / LEDGER_DEADLINE_MS });
-  // Other nodes may be alive: only leases tell which holds are orphans, and the sweeper looks at those all the time.
+  // Other nodes may be running: only leases tell which holds are orphans, and the sweeper checks those all the time.
   return {
     ledger,
     recover: () => Promise.resolve(0),

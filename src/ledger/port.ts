@@ -36,8 +36,9 @@ export interface Ledger {
   /** Changes a balance from outside a request. Throws `invalid_field` when it would leave 0 ≤ held ≤ balance ≤ maximum. */
   post(entry: NewEntry): Promise<{ readonly entryId: number; readonly balance: NanoUsd }>;
   /**
-   * Credits a redeem code's worth as `post` does, in one transaction with marking the code as used. `undefined`: there is
-   * no such code, it is too old, or somebody was faster. Throws `invalid_field` like `post`, and the code stays good.
+   * Credits a redeem code's worth as `post` does, in one transaction with marking the code as used. `undefined`: the
+   * code does not exist, has expired, or was already redeemed. Throws `invalid_field` like `post`, and then the code
+   * stays valid.
    */
   redeem(redemption: Redemption): Promise<Redeemed | undefined>;
   /**
@@ -46,11 +47,12 @@ export interface Ledger {
    */
   reclaim(reclaim: Reclaim): Promise<Reclaimed>;
   /**
-   * Lets the receipts of one day of an account leave: one charge of their sum is booked in their place, and the sums of the
-   * day stay. No balance changes. `together` receipts leave in one transaction; what was begun and not finished is finished.
+   * Archives the receipts of one day of an account: one charge of their sum is booked in their place, and the sums of
+   * the day stay. No balance changes. `together` receipts leave in one transaction; an archive that was begun and not
+   * finished is finished.
    */
   archive(day: AccountDay, together?: number): Promise<Archived>;
-  /** Days that retention lets go, by the store's clock, the oldest first; changes nothing. */
+  /** Days that are older than the retention, by the store's clock, the oldest first; changes nothing. */
   archivable(request: ArchivableRequest): Promise<readonly ArchivableDay[]>;
   /**
    * Every invariant of the books, checked in the store; returns breaches, none when all is well. The latest days are checked
@@ -59,14 +61,14 @@ export interface Ledger {
   verify(options?: VerifyOptions): Promise<Verification>;
 }
 
-/** A public request shows a token; a request from the console's playground comes with a session's account. */
+/** A public request has a token; a request from the console's playground has a session's account. */
 export type Caller =
   | { readonly kind: 'token'; readonly hash: TokenHash }
   | { readonly kind: 'account'; readonly id: AccountId };
 
 export type RateKind = 'chat' | 'images';
 
-/** Whoever calls chooses the text, so it is bounded. */
+/** The client chooses the text, so it is bounded. */
 export const MAX_CLIENT = 200;
 
 export interface AdmissionRequest {
@@ -121,7 +123,7 @@ export type Admission =
     };
 
 export type RefusalReason =
-  /** Not for clients: the request is to be asked again once its input was counted. */
+  /** Not for clients: the request is to be admitted again once its input was counted. */
   | 'count_first'
   | 'invalid_token'
   | 'rate_limit_exceeded'
@@ -135,7 +137,7 @@ export type RefusalReason =
 export interface RateState {
   readonly limit: number;
   readonly remaining: number;
-  /** Until the limit is whole again. */
+  /** Time until the whole limit is available again. */
   readonly resetMs: number;
 }
 
@@ -228,7 +230,7 @@ export interface NewEntry {
 export interface Redemption {
   readonly codeHash: string;
   readonly accountId: AccountId;
-  /** When the code was entered, which decides whether it is too old. */
+  /** When the code was entered, which decides whether it has expired. */
   readonly at: number;
 }
 
@@ -247,7 +249,7 @@ export interface Reclaim {
 
 export interface Reclaimed {
   readonly taken: NanoUsd;
-  /** What the account could not give back. */
+  /** What the account had no balance for. */
   readonly lost: NanoUsd;
 }
 
@@ -270,7 +272,7 @@ export type Archived =
 
 export interface ArchivableRequest {
   readonly keepDays: number;
-  /** Where an earlier answer ended. */
+  /** The position at which an earlier answer ended. */
   readonly after?: AccountDay | undefined;
   readonly limit: number;
 }

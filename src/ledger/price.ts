@@ -27,7 +27,10 @@ export type Usage = CountedUsage;
 
 export const NO_USAGE: Usage = { input: 0, cached: 0, output: 0, reasoning: 0, images: 0 };
 
-/** No count that meets a price may exceed this; larger ones from a client are refused, from a backend ignored. */
+/**
+ * No count that is multiplied by a price may exceed this; larger ones from a client are refused, from a backend
+ * ignored.
+ */
 export const MAX_COUNT = 100_000_000;
 /** Ten images of the largest size that a catalog can name. */
 export const MAX_PIXELS = 1_000_000_000;
@@ -90,7 +93,7 @@ export function holdPrices(
 
 const NOTHING = nanoUsd(0);
 
-/** The worst case of a request with so many output tokens for each choice. */
+/** The worst case of a request with this many output tokens for each choice. */
 export function worstCase(price: Price, ceiling: AnyCeiling, output: number): NanoUsd {
   if (price.kind === 'images') return imagesWorstCase(price, ceiling);
   const prices = holdPrices(price, ceiling);
@@ -134,7 +137,10 @@ export function affordableOutput(price: Price, ceiling: AnyCeiling, available: N
   return tokens > BigInt(MAX_COUNT) ? MAX_COUNT : Number(tokens);
 }
 
-/** The last gate before a number meets a price. Callers clean up what backends say; here it can only be a mistake of ours. */
+/**
+ * The last check before a number is multiplied by a price. Callers clean up what backends report; a bad number here is
+ * a bug of ours.
+ */
 export function checkedUsage(usage: Usage): Usage {
   if (!isUsage(usage)) {
     throw new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
@@ -172,7 +178,7 @@ function isExtraUsage({ input, cached, output }: Usage, extra: ExtraUsage): bool
   );
 }
 
-/** Nothing was used: all else that an extra usage counts is part of these, or comes with them. */
+/** Nothing was used: everything else in an extra usage is part of these, or comes with them. */
 export function isEmpty({ input, cached, output, reasoning, images, extra }: Usage): boolean {
   return input + cached + output + reasoning + images + (extra?.partialImages ?? 0) === 0;
 }

@@ -36,8 +36,8 @@ export interface CountedUsage {
 }
 
 /**
- * What few requests use; absent means none. `input` includes the cache writes and the audio and image input, of which none
- * is also `cached`; `output` includes the audio and image output.
+ * Usage that few requests have; absent means none. `input` includes the cache writes and the audio and image input,
+ * none of which is also `cached`; `output` includes the audio and image output.
  */
 export interface ExtraUsage {
   readonly cacheWrite?: number | undefined;
@@ -84,7 +84,7 @@ export interface PricedPart {
   readonly factor: number;
 }
 
-/** Every part of the bill that is not nothing; `input` and `output`, or `image`, are always there. */
+/** Every part of the bill that is not zero; `input` and `output`, or `image`, are always there. */
 export function pricedParts(price: TokenPrice | ImagePrice, usage: CountedUsage): PricedPart[] {
   return price.kind === 'images' ? imageParts(price, usage) : tokenParts(price, usage);
 }
@@ -157,7 +157,7 @@ export interface AllTokenPrices extends Record<TokenKind, number> {
 
 type TokenKind = Exclude<keyof LongInputPrices, 'above' | 'reasoning'>;
 
-/** The prices of a request with so many input tokens. */
+/** The prices of a request with this many input tokens. */
 export function pricesAt(price: TokenPrice, inputTokens: number): AllTokenPrices {
   const tiers = (price.extra?.above ?? []).filter(({ above }) => inputTokens > above).toReversed();
   const named = (kind: keyof RareTokenPrices): number | undefined =>
@@ -170,7 +170,7 @@ export function pricesAt(price: TokenPrice, inputTokens: number): AllTokenPrices
     cachedInput: always('cachedInput'),
     output,
     reasoning: named('reasoning'),
-    // A quarter more than fresh input, and twice as much: what Anthropic, which has such prices, asks for.
+    // A quarter more than fresh input, and twice as much: Anthropic's own ratios.
     cacheWrite: named('cacheWrite') ?? input + Math.ceil(input / 4),
     cacheWrite1h: named('cacheWrite1h') ?? 2 * input,
     audioInput: named('audioInput') ?? input,
@@ -188,7 +188,7 @@ export function serviceFactor(price: TokenPrice, tier: string | undefined): numb
     : FACTOR_ONE;
 }
 
-/** What was used and has no price of its own, by its name in the catalog: the operator should give it one. */
+/** What was used without a price of its own, by its name in the catalog: the operator should give it one. */
 export function unpricedKinds(price: TokenPrice | ImagePrice, { extra }: CountedUsage): string[] {
   if (!extra || price.kind === 'images') return [];
   const priced: Record<string, unknown> = { ...price.extra };
@@ -217,7 +217,7 @@ export function partsCost(parts: readonly PricedPart[]): NanoUsd {
   return capped((exact + MILLIONTHS - 1n) / MILLIONTHS);
 }
 
-/** What is held per million tokens of either side, and whatever the tokens are. */
+/** What is held per million tokens of input and of output, whatever kind they are. */
 export interface HoldPrices {
   readonly input: number;
   readonly output: number;

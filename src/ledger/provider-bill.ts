@@ -24,9 +24,9 @@ export interface BilledAttempts {
 }
 
 /**
- * Makes known what was possible: of what a provider billed, that which is beyond the costs that our books know was for
- * attempts that failed, as far as these can have cost it. It is booked once, however often the bill is, and another bill
- * for the same day takes its place. Receipts stay as they are: a bill does not say which request it is for.
+ * Turns possible costs into known ones: what a provider billed beyond the costs in our books was for attempts that
+ * failed, up to what these can have cost. It is booked once, however often the same bill is, and another bill for the
+ * same day replaces it. Receipts stay as they are: a bill does not say which request it is for.
  */
 export async function bookBill(
   { db, backend }: Pick<Store, 'db' | 'backend'>,
@@ -69,10 +69,10 @@ interface BilledRoute {
   readonly name: string;
   readonly backend: string;
   readonly model: string;
-  /** What the books know, with what was booked from bills before. */
+  /** The known cost, including what was booked from earlier bills. */
   readonly cost: number;
   readonly billed: number;
-  /** What may still come, and what all failed attempts could have cost. */
+  /** The cost that is still only possible, and what all failed attempts could have cost. */
   readonly open: number;
   readonly atMost: number;
 }
@@ -162,7 +162,7 @@ async function book(
   for (const [endpoint, part] of byEndpoint(usage, change)) {
     const account_id = EVERYBODY;
     await add(tx, 'usage_day', { account_id, day, endpoint, model }, part);
-    // Where the day is added up already; otherwise it will be, from the above.
+    // Only where the day is added up already; otherwise it will be, from the rows above.
     await add(tx, 'usage_total', { account_id, day, endpoint }, part);
     await add(tx, 'usage_total', { account_id, day, endpoint: EVERY_ENDPOINT }, part);
   }

@@ -3,8 +3,8 @@ import { addNano, minNano, nanoUsd, subtractNano, type NanoUsd } from '../std/mo
 import { OVERRUN_CEILING } from './decide.ts';
 
 /**
- * The keys of what card payments change: one for each object at the provider, so that however many events tell of it, it
- * counts once. `tollgate verify` finds the entries of a payment by them.
+ * The keys of entries that card payments cause: one for each object at the provider, so that it counts once however
+ * many events report it. `tollgate verify` finds the entries of a payment by them.
  */
 export function paymentKey(intentId: string): string {
   return `stripe:${intentId}`;
@@ -14,17 +14,20 @@ export function reversalKey(reversalId: string): string {
   return `stripe:${reversalId}`;
 }
 
-/** Of the operator's part of what was taken back. */
+/** The key of the operator's share of what was taken back. */
 export function lossKey(once: string): string {
   return `${once}:loss`;
 }
 
-/** Of the entry that undoes the one with this key. */
+/** The key of the entry that undoes the one with this key. */
 export function returnedKey(once: string): string {
   return `${once}:returned`;
 }
 
-/** How an amount that goes back to its payer is shared: what running requests hold stays, the rest is the operator's loss. */
+/**
+ * How an amount that goes back to its payer is shared: what running requests hold stays, and what the account cannot
+ * give is the operator's loss.
+ */
 export function reclaimShares(
   account: { readonly balance: NanoUsd; readonly held: NanoUsd },
   amount: NanoUsd,
@@ -40,7 +43,7 @@ export function tooManyLosses(): Fault {
   return new Fault('invalid_field', 'The books cannot take a loss of this size.', { param: 'amount' });
 }
 
-/** What two entries say that were booked before. */
+/** The result of an earlier call, from the two entries that it booked. */
 export function reclaimedBefore(taken: number | undefined, lost: number | undefined) {
   if (taken === undefined && lost === undefined) return undefined;
   return { taken: nanoUsd(0 - (taken ?? 0)), lost: nanoUsd(lost ?? 0) };

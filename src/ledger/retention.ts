@@ -11,8 +11,8 @@ export interface RetentionRun {
 const DAYS_AT_ONCE = 100;
 
 /**
- * Lets every day leave that is older than the retention, one after the other. A run ends after `maxDays`, or when `isOver`
- * says so; the next one goes on.
+ * Archives every day that is older than the retention, one after the other. A run ends after `maxDays`, or when
+ * `isOver` says so; the next one continues.
  */
 export async function applyRetention(
   ledger: Pick<Ledger, 'archivable' | 'archive'>,
@@ -34,7 +34,7 @@ export async function applyRetention(
   return { days, requests, refused };
 }
 
-/** Every day that retention lets go, the oldest first. */
+/** Every day that is older than the retention, the oldest first. */
 export async function* daysToArchive(
   ledger: Pick<Ledger, 'archivable'>,
   keepDays: number,

@@ -13,7 +13,7 @@ import { extraChargeBreaches, HAS_EXTRA } from './verify-extra.ts';
  * `:fromDay` are where it begins to look at single receipts: at the first one, or, in a quick check, some days ago.
  */
 export interface InvariantCheck {
-  /** Where it is missing, each row names its own. */
+  /** Where this is missing, each row names its invariant. */
   readonly invariant?: Breach['invariant'];
   readonly sql: string;
 }
@@ -58,7 +58,10 @@ const BALANCE_BY_DAY_SUMS: InvariantCheck = {
     WHERE a.balance <> COALESCE(e.total, 0) - COALESCE(u.total, 0) LIMIT ${MOST}`,
 };
 
-/** Sums over all receipts are taken once for both: to group them is most of the work. Costs of an archived day are gone. */
+/**
+ * Sums over all receipts are computed once for both: grouping them is most of the work. An archived day has no costs
+ * any more.
+ */
 const SUMS_OF_RECEIPTS: InvariantCheck = {
   sql: `WITH receipt_sums AS MATERIALIZED (SELECT account_id || '' AS owner, SUM(charged) AS charged, SUM(COALESCE(cost, 0)) AS cost,
       SUM(possible_cost) AS possible FROM receipt GROUP BY account_id || '')
@@ -74,8 +77,8 @@ const SUMS_OF_RECEIPTS: InvariantCheck = {
 };
 
 /**
- * A receipt is recent by its admission, and found by its id. The id has the time of the node that made it: where that clock
- * is behind, the receipt was booked late by its id, and is found among those that were.
+ * A receipt is recent by its admission, but found by its id, which has the time of the node that made it. Where that
+ * clock is behind, the receipt counts as booked late, and is found among those.
  */
 const RECENT_DAY_SUMS: InvariantCheck = {
   invariant: 'I1',
@@ -92,7 +95,10 @@ const RECENT_DAY_SUMS: InvariantCheck = {
     WHERE COALESCE(r.total, 0) + COALESCE(l.total, 0) <> COALESCE(u.total, 0) LIMIT ${MOST}`,
 };
 
-/** What has left is what the sums of its day say and what was booked for it. A day that is leaving has no entry yet. */
+/**
+ * What was archived must match the sums of its day and the charge that was booked for it. A day that is being archived
+ * has no entry yet.
+ */
 const ARCHIVED_DAYS: InvariantCheck = {
   invariant: 'I1',
   sql: `SELECT account_id || ' ' || day AS subject, 'archived ' || charged || ' of ' || requests || ' requests, entry '
@@ -173,8 +179,8 @@ function reversalOf(once: string): string {
 }
 
 /**
- * I9, as single statements like all checks. A row says `paid`, `booked` or `returned` only after its entries were written, so none of these is broken in passing.
- * What is not in these rows yet comes with the next event.
+ * I9. A row says `paid`, `booked` or `returned` only after its entries were written, so a running payment breaks none
+ * of these. What is not in these rows yet comes with the next event.
  */
 function paymentChecks(most: number): readonly string[] {
   return [
@@ -201,8 +207,8 @@ function paymentChecks(most: number): readonly string[] {
 }
 
 /**
- * I10, as single statements like all checks. A month that a statement is of is over, so nothing is booked into it any more.
- * The charges of archived days are in the sums of their day, and not taken twice.
+ * I10. A statement is about a month that is over, so nothing is booked into it any more. The charges of archived days
+ * are in the sums of their day, and not counted twice.
  */
 export function statementNumberCheck(): string {
   return `SELECT 'statements' AS subject, 'the highest number is ' || highest || ' of ' || number || ' statements' AS detail
@@ -280,7 +286,7 @@ const COMMON: readonly InvariantCheck[] = [
       WHERE lease_until < :now - ${GRACE_MS} LIMIT ${MOST}`,
   },
   {
-    // Renewed again and again, by a node that never ends it.
+    // A hold that is renewed again and again by a node that never ends it.
     invariant: 'I7',
     sql: `SELECT id AS subject, 'held since ' || created_at || ', longer than its request may live' AS detail FROM hold
       WHERE created_at < :now - :oldest LIMIT ${MOST}`,
@@ -326,10 +332,16 @@ export const FROM_THE_FIRST: CheckedFrom = { fromId: '', fromMs: 0, fromDay: 0 }
 
 const DAY_MS = 86_400_000;
 const RECENT_DAYS = 2;
-/** A request gets its id on arrival and its day on admission, by another clock; one that is more wrong costs some time. */
+/**
+ * A request gets its id on arrival and its day on admission, by another clock. Where the two differ by more than this,
+ * finding its receipt only takes longer.
+ */
 const SLACK_MS = 3_600_000;
 
-/** The last whole days before the newest receipt; one with a time to come, from a node whose clock is wrong, does not count. */
+/**
+ * The last whole days before the newest receipt. A receipt dated in the future, from a node whose clock is wrong, does
+ * not count.
+ */
 export function recentDays(newestId: string | null, nowMs: number): CheckedFrom {
   const newest = newestId === null ? nowMs : Math.min(nowMs, requestTime(newestId));
   const fromMs = Math.max(0, (Math.floor(newest / DAY_MS) - RECENT_DAYS + 1) * DAY_MS);

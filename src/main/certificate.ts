@@ -19,7 +19,7 @@ export class Certificate {
   readonly #options: CertificateOptions;
   #pair: TlsPair;
   #onRenewed: (pair: TlsPair) => void = () => undefined;
-  /** The last complaint, which is not repeated every few seconds. */
+  /** The last problem that was logged; it is not logged again every few seconds. */
   #refused: string | undefined;
   #timer: Timer | undefined;
 
@@ -28,7 +28,7 @@ export class Certificate {
     this.#options = options;
   }
 
-  /** Absent without TLS. Throws a sentence about what is wrong with the files. */
+  /** Absent without TLS. Throws an error that says what is wrong with the files. */
   static async open(options: CertificateOptions): Promise<Certificate | undefined> {
     const pair = await readTls(options.config(), options.dataDir);
     return pair && new Certificate(pair, options);
@@ -56,7 +56,7 @@ export class Certificate {
     try {
       const pair = await readTls(config(), dataDir);
       this.#refused = undefined;
-      // That TLS is turned off takes a restart, as the settings say.
+      // Turning TLS off takes a restart, as the settings say.
       if (!pair || (pair.cert === this.#pair.cert && pair.key === this.#pair.key)) return;
       this.#onRenewed(pair);
       this.#pair = pair;
@@ -77,7 +77,7 @@ export class Certificate {
   }
 }
 
-/** That of a server, as its settings say. */
+/** The certificate of a server, as its settings say. */
 export async function openCertificate(
   { config: { dataDir }, log }: Services,
   settings: Pick<LiveServerSettings, 'tls'>,

@@ -41,12 +41,12 @@ function jobStore({ store, clock, images, notices }: Services): ImageJobStore {
   return new ImageJobStore({ store, clock, images, onEnded });
 }
 
-/** At the start, at once: what a process before this one left behind. It is tried again every few seconds. */
+/** Runs at once at startup, for what an earlier process left behind, and again every few seconds. */
 export async function takeOverJobs(jobs: ImageJobs, log: Log): Promise<void> {
   await jobs.takeOver().catch((error: unknown) => log.warn('image_jobs_not_taken_over', { error }));
 }
 
-/** What is done about images and jobs beside requests. */
+/** Periodic work on images and jobs. */
 export function imageTasks(services: Services, imageJobs: ImageJobs): PeriodicTask[] {
   const { clock, images, imagePlaces } = services;
   const jobs = jobStore(services);

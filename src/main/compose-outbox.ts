@@ -10,7 +10,7 @@ import type { Certificate } from './certificate.ts';
 import type { PeriodicTask } from './periodic-tasks.ts';
 import type { Services } from './services.ts';
 
-/** What leaves the house, and what raises it. */
+/** The outbox: what is sent by mail and webhook, and what raises a notice. */
 export interface MessageServices {
   readonly sender: OutboxSender;
   readonly webhooks: Webhooks;
@@ -47,7 +47,7 @@ export interface NoticedParts {
   readonly certificate: Certificate | undefined;
 }
 
-/** What one worker sees is noticed by each; what the store says, by the first. */
+/** Every worker raises notices about what only it can see; notices about the store are raised by the first worker. */
 export function messageTasks(
   { config, store: { db }, outbox, notices, clock }: Services,
   { messages: { sender, reachedLimits }, pool, certificate }: NoticedParts,

@@ -17,10 +17,13 @@ export async function openPayments(services: Services): Promise<Payments | undef
 
 /** Stripe's events have a few kilobytes. */
 const MAX_BYTES = 262_144;
-/** Anybody can send to this address. */
+/** Anybody can post to this address. */
 const MOST_AT_ONCE = 100;
 
-/** Where Stripe sends its events. It shows no session and no token: its signature is all that counts. */
+/**
+ * The address that Stripe sends its events to. They come without a session or a token: the signature is what
+ * authenticates them.
+ */
 export function paymentRoutes(payments: Payments | undefined): HttpRoute[] {
   if (!payments) return [];
   let running = 0;

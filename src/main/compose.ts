@@ -57,9 +57,9 @@ export interface Tollgate {
   readonly setupLink: string | undefined;
   /** Reads the catalog and the certificate again and logs the result. */
   reload(): Promise<void>;
-  /** Says that it is not ready and serves on, so that load balancers leave before anything is refused. */
+  /** Reports that it is not ready but keeps serving, so that load balancers leave before anything is refused. */
   announceStop(): void;
-  /** From now on answers ask for their connection to be closed. */
+  /** From now on answers ask clients to close their connection. */
   closeAfterAnswers(): void;
   /** Refuses new connections, lets requests finish within the grace period and closes everything, last opened first. */
   stop(graceMs?: number): Promise<void>;
@@ -115,7 +115,7 @@ export async function startTollgate(
     const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
     opened.defer(() => server.stop());
     certificate?.follow((pair) => server.useCertificate(pair));
-    // A server that cannot start says why in one line, so this comes after.
+    // After everything that can fail: a server that cannot start prints one line and nothing else.
     logFileLimit(config, log);
     await takeOverJobs(imageJobs, log);
     // One worker issues the link: each new link invalidates the earlier ones.
@@ -176,7 +176,7 @@ function stopping({
   };
 }
 
-/** A server that is being replaced may take its whole grace; one that stays is a mistake. */
+/** A server that is being replaced may take its whole grace period; one that stays longer is a mistake. */
 async function claimDataFolder({ config, store: { backend }, log }: Services): Promise<void> {
   if (backend.kind !== 'sqlite' || backend.claim()) return;
   const waitMs = config.drainMs + config.graceMs + CUT_TIMEOUT_MS;
@@ -364,7 +364,7 @@ async function drain(
 
 const CUT_TIMEOUT_MS = 5_000;
 
-/** Follows the setting: a change of the file is in force from the next answer on. */
+/** Follows the setting: a change in the file applies from the next answer on. */
 function openAccessLog(
   { log, clock }: Services,
   { catalog, settings }: { catalog: Pick<CatalogSource, 'onChange'>; settings: LiveServerSettings },
@@ -377,7 +377,7 @@ function openAccessLog(
   return accessLog;
 }
 
-/** Tells how many files this process may open. */
+/** Logs how many files this process may open. */
 function logFileLimit({ maxInFlight }: Config, log: Log): void {
   const limit = openFileLimit();
   log.info('open_files_limit', {
@@ -397,7 +397,7 @@ async function startHttpThread(): Promise<void> {
   try {
     await fetch(server.url, { keepalive: false, signal: AbortSignal.timeout(START_MS) });
   } catch {
-    // Sent through a proxy, perhaps. The thread runs all the same.
+    // The request may have gone through a proxy. The thread runs all the same.
   } finally {
     await server.stop(true);
   }

@@ -46,11 +46,11 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** The share of requests that leave a line in the access log, unless the catalog file says so. */
   readonly accessShare: number;
-  /** Lets others than this machine read `/metrics`. */
+  /** The token that lets other machines read `/metrics`. */
   readonly metricsToken: string | undefined;
   /** Where the metrics are served to everybody who can reach it. */
   readonly metricsAddress: ListenAddress | undefined;
-  /** How mail leaves; absent: none does. */
+  /** How mail is sent; absent: no mail is sent. */
   readonly mail: MailConfig | undefined;
   /** Whether the operator's own webhooks may go to private addresses. */
   readonly operatorWebhooksMayBePrivate: boolean;
@@ -161,7 +161,7 @@ function readMail(env: Env): MailConfig | undefined {
     throw new SettingError(
       'TOLLGATE_SMTP_URL needs TOLLGATE_MAIL_FROM, such as name@example.com or Name <name@example.com>.',
     );
-  // The address that a request was sent to is the sender's choice, so no link in a mail may be made of it.
+  // A client chooses the address that it sends a request to, so no link in a mail may be made from it.
   if (readAddress(env, 'TOLLGATE_PUBLIC_URL') === undefined)
     throw new SettingError('TOLLGATE_SMTP_URL needs TOLLGATE_PUBLIC_URL, for the links in mails.');
   return { smtpUrl, from };
@@ -173,7 +173,7 @@ function readYesNo(env: Env, name: 'TOLLGATE_WEBHOOKS_PRIVATE'): boolean {
   throw new SettingError(`${name} must be yes or no, not '${text}'.`);
 }
 
-/** One without the other would take money that is never credited. */
+/** One key without the other would take money that is never credited. */
 function readStripe(env: Env): StripeKeys | undefined {
   const secretKey = readText(env, 'TOLLGATE_STRIPE_SECRET_KEY');
   const webhookSecret = readText(env, 'TOLLGATE_STRIPE_WEBHOOK_SECRET');
@@ -193,7 +193,7 @@ function readStripe(env: Env): StripeKeys | undefined {
   return { secretKey, webhookSecret, address: readAddress(env, 'TOLLGATE_STRIPE_ADDRESS') };
 }
 
-/** Without all of it images would go elsewhere than the operator thinks. */
+/** With a part of these missing, images would go elsewhere than the operator thinks. */
 function readImageBucket(env: Env): S3Settings | undefined {
   const bucket = readText(env, 'TOLLGATE_S3_BUCKET');
   const accessKeyId = readText(env, 'TOLLGATE_S3_ACCESS_KEY_ID');

@@ -23,7 +23,7 @@ export interface EnvironmentSetting {
   readonly fallback: string | number | undefined;
   /** For a whole number: the least and the most. */
   readonly range?: readonly [number, number];
-  /** `whole`: never shown. `password`: an address that may hold one. */
+  /** `whole`: never shown. `password`: an address that may contain one. */
   readonly secret?: 'whole' | 'password';
 }
 
@@ -288,7 +288,7 @@ type WholeNumberName = {
   [Name in SettingName]: (typeof ENVIRONMENT)[Name] extends { readonly range: unknown } ? Name : never;
 }[SettingName];
 
-/** An empty text is not set, as in a Compose file with an empty default. */
+/** An empty text counts as not set, as in a Compose file with an empty default. */
 export function readText(env: Env, name: SettingName): string | undefined {
   const value = env[name];
   return value === undefined || value.trim() === '' ? undefined : value;
@@ -325,7 +325,7 @@ export function unknownVariables(env: Env): { readonly name: string; readonly me
 
 const PREFIX = 'TOLLGATE_';
 
-/** By what follows the prefix: that all have in common. */
+/** Compared by what follows the prefix, which all have in common. */
 function meantVariable(name: string): string | undefined {
   const endings = Object.keys(ENVIRONMENT).flatMap((known) =>
     known.startsWith(PREFIX) ? [known.slice(PREFIX.length)] : [],

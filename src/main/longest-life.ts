@@ -2,8 +2,8 @@ import type { CatalogSource } from '../catalog/catalog.ts';
 import { longestRequestMs } from '../catalog/longest-request.ts';
 
 /**
- * The longest that a request may live by any catalog since the start: one that runs keeps the deadlines it began with, also
- * when a newer catalog has shorter ones.
+ * The longest that a request may live by any catalog since the start: a running request keeps the deadlines that it
+ * began with, even when a newer catalog has shorter ones.
  */
 export class LongestLife {
   #longestMs: number;

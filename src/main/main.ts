@@ -27,14 +27,14 @@ import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './ser
 
 /** `tollgate serve` runs the server; every other command runs and exits. */
 const argv = process.argv.slice(2);
-/** Somebody waits for the answer of a command; a server may wait longer for its database. */
+/** A person waits for a command; a server may wait longer for its database. */
 const COMMAND_WAIT_MS = 4_000;
 const printError = (line: string): void => console.error(line);
 
-// With anything behind it, it is a question about the command, or a mistake.
+// `serve` with further arguments is a request for help, or a mistake.
 process.exitCode = argv.length === 1 && argv[0] === 'serve' ? await runServer() : await runCommand();
 
-/** Loaded here alone: the server is most of the program, and a command would wait for it in vain. */
+/** Loaded only here: the server is most of the program, and no other command needs it. */
 async function runServer(): Promise<number> {
   const { serve } = await import('./serve.ts');
   return await serve(process.env, printError);
@@ -135,7 +135,7 @@ function commandConfig(): Config {
   return { ...readConfig(process.env), databaseWaitMs: COMMAND_WAIT_MS };
 }
 
-/** The one that a server would use now. */
+/** The catalog that a server would use now. */
 async function currentCatalog(services: Services): Promise<Catalog> {
   const catalog = await openAnyCatalog(services);
   catalog.close();
@@ -147,17 +147,17 @@ async function receiptsDays(services: Services): Promise<number | undefined> {
   return serverSettings(catalog, settingsFolder(services.config.catalogPath)).receiptsDays;
 }
 
-/** By the catalog that is in force; `undefined` where there is none that can be read. */
+/** By the catalog in force; `undefined` where none can be read. */
 async function longestMs(services: Services): Promise<number | undefined> {
   try {
     return longestRequestMs(await currentCatalog(services));
   } catch {
-    // A mistake in the catalog must not keep anybody from checking the books.
+    // A mistake in the catalog must not prevent a check of the books.
     return undefined;
   }
 }
 
-/** What the file says, or the catalog in the store; a store that does not exist yet is not made for this. */
+/** The settings in the file, or in the stored catalog; a store that does not exist yet is not created for this. */
 async function readFileValues(config: Config, log: Log, clock: Clock): Promise<FileValues | undefined> {
   const { catalogPath, databaseUrl, dataDir, env } = config;
   if (catalogPath !== undefined) {

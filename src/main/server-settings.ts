@@ -9,13 +9,15 @@ import { LOG_LEVELS, setLogLevel, type Log, type LogLevel } from '../std/log.ts'
 import { StartupError } from '../std/startup-error.ts';
 import type { Config } from './config.ts';
 
-/** How the server listens and whom it believes: in the same file as the catalog, and no part of what is sold. */
+/**
+ * How the server listens and which proxies it trusts: in the same file as the catalog, but not part of what is sold.
+ */
 export interface ServerSettings {
   /** Absent: plain HTTP, and a proxy in front may serve HTTPS. */
   readonly tls: TlsConfig | undefined;
-  /** Addresses and CIDR ranges whose `x-forwarded-*` headers are believed. */
+  /** Addresses and CIDR ranges whose `x-forwarded-*` headers are trusted. */
   readonly trustedProxies: readonly string[];
-  /** For so many days each receipt is kept. Absent: for ever. */
+  /** For how many days each receipt is kept. Absent: for ever. */
   readonly receiptsDays: number | undefined;
   /** The least important lines that are logged. Absent: as the environment says. */
   readonly logLevel: LogLevel | undefined;
@@ -104,7 +106,7 @@ function tlsConfig(tls: NonNullable<z.output<typeof tlsSchema>>, folder: string)
 
 type LogConfig = Pick<Config, 'catalogPath' | 'logLevel' | 'accessShare'>;
 
-/** The settings in force are those of the newest file, but for whether there is TLS, which is as at the start. */
+/** The settings of the newest file, except that TLS stays on or off as it was at the start. */
 export class LiveServerSettings {
   readonly atStart: ServerSettings;
   readonly #newest: () => ServerSettings;
@@ -139,7 +141,7 @@ export class LiveServerSettings {
     return this.#newest().accessShare ?? this.#config.accessShare;
   }
 
-  /** Keys of the file whose new value is not in force before the next start. */
+  /** Keys of the file whose new value applies only after a restart. */
   restartNeeded(): readonly string[] {
     return (this.#newest().tls === undefined) === (this.atStart.tls === undefined) ? [] : ['tls'];
   }

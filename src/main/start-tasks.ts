@@ -34,7 +34,7 @@ export interface TaskParts {
   readonly payments: Payments | undefined;
 }
 
-/** What is done again and again beside requests. */
+/** Everything that runs periodically beside requests. */
 export function startPeriodicTasks(services: Services, parts: TaskParts): PeriodicTasks {
   const { auth, settings, refusedCalls, imageJobs, noticed } = parts;
   const { dailyCosts, metrics, lifetime } = parts.relay;
@@ -111,7 +111,7 @@ async function checkLedger(
 const MAX_LOGGED_BREACHES = 20;
 const RETENTION_RUN_MS = 30_000;
 
-/** What does not leave in this run leaves in the next one. */
+/** Days that are not archived in this run are archived in the next one. */
 async function archiveReceipts(
   ledger: Ledger,
   keepDays: number,
@@ -132,7 +132,7 @@ export function openRefusedCalls(services: Services, opened: AsyncDisposableStac
   return refusedCalls;
 }
 
-/** The store may be gone by now; what was refused last is then not listed. */
+/** The store may be closed by now; then the last refused calls are not listed. */
 async function lastFlush(refusedCalls: RefusedCalls, log: Log): Promise<void> {
   try {
     await refusedCalls.flush();

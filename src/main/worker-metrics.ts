@@ -11,8 +11,8 @@ const SUPERVISOR_TIMEOUT_MS = 4_000;
 const MAX_WAITING = 100;
 
 /**
- * A worker's side of metrics that are the same whichever worker is asked: it tells its own when the supervisor asks, and
- * asks the supervisor for those of all.
+ * A worker's side of metrics that are the same whichever worker is asked: it sends its own when the supervisor asks,
+ * and asks the supervisor for those of all workers.
  */
 export class WorkerMetrics {
   readonly #channel: SupervisorChannel;
@@ -74,7 +74,7 @@ const WORKER_TIMEOUT_MS = 1_000;
 
 /**
  * The metrics of all workers as those of one process. What a worker has counted is kept when it exits, so that no
- * counter falls: it is lost only as far as nobody has asked since.
+ * counter falls; only what it counted since it was last asked is lost.
  */
 export class MetricsOfAll<Worker extends MeteredWorker> {
   readonly #latest = new Map<Worker, readonly MetricFamily[]>();
@@ -92,7 +92,7 @@ export class MetricsOfAll<Worker extends MeteredWorker> {
       pending.done();
       return;
     }
-    // Those who ask while an answer is on its way share it.
+    // Requests that come while an answer is on its way share it.
     this.#reading ??= this.#read([...workers()]).finally(() => (this.#reading = undefined));
     const text = await this.#reading;
     send(from, { kind: 'all_metrics', id: message.id, text });
@@ -124,7 +124,7 @@ export class MetricsOfAll<Worker extends MeteredWorker> {
   }
 }
 
-/** False if it exits right now. */
+/** False if the worker is just exiting. */
 function send(worker: MeteredWorker, message: SupervisorMessage): boolean {
   try {
     worker.send(message);
@@ -143,7 +143,7 @@ type MetricsMessage =
   /** The metrics of this worker alone. */
   | { readonly kind: 'metrics_read'; readonly id: number; readonly families: readonly MetricFamily[] };
 
-/** What it is told. */
+/** What the supervisor sends to a worker. */
 export type SupervisorMessage =
   | { readonly kind: 'read_metrics'; readonly id: number }
   /** Those of all workers, as Prometheus reads them. */

@@ -1,4 +1,7 @@
-/** What the work resolves to, or a rejection with the signal's reason; work that cannot be interrupted is left behind. */
+/**
+ * Resolves or rejects as the work does, or rejects with the signal's reason; work that cannot be interrupted goes on
+ * without being waited for.
+ */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const stopped = Promise.withResolvers<never>();
   const stop = (): void => stopped.reject(signal.reason);

@@ -3,7 +3,7 @@ import { formatUsd, nanoUsd } from './money.ts';
 import { requestTime } from './ids.ts';
 import { requestLogFields, type RequestNotes } from './request-notes.ts';
 
-/** What the server knows of an answer. */
+/** What the server knows about an answer. */
 export interface AnsweredRequest {
   readonly method: string;
   /** The path of the operation; what varies in it is not logged, because it may be a secret. */
@@ -26,8 +26,8 @@ const WRITE_AFTER_MS = 50;
 
 /**
  * One line for each answered request, or for a share of them. A request only leaves its fields here; the text is made
- * and written later, one write at a time, so that neither costs a client anything and a reader of the log who is slow
- * fills no memory.
+ * and written later, one write at a time, so that logging delays no client and a slow reader of the log fills no
+ * memory.
  */
 export class AccessLog {
   readonly #log: Log;

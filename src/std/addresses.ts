@@ -79,7 +79,10 @@ function listOf(ranges: readonly (readonly [string, number])[]): BlockList {
   return list;
 }
 
-/** How an address that others gave is checked. Tests replace name resolution and trust a certificate of their own. */
+/**
+ * How an address from an account or a backend is checked. Tests replace name resolution and trust a certificate of
+ * their own.
+ */
 export interface PublicTargetRules {
   readonly lookup?: ((host: string) => Promise<readonly string[]>) | undefined;
   readonly isPrivate?: ((address: string) => boolean) | undefined;
@@ -92,8 +95,9 @@ export interface PublicTarget {
 }
 
 /**
- * Where to connect for an address that others gave, or a sentence about why not. The name is resolved here, once, and the
- * result is an address of digits: a second resolution could give another. A name with one private address is private.
+ * Where to connect for an address from an account, or a sentence that says why not. The name is resolved here, once,
+ * and the result is a numeric address: a second resolution could give another. A name with one private address is
+ * private.
  */
 export async function publicTarget(url: URL, rules: PublicTargetRules): Promise<PublicTarget | string> {
   if (url.protocol !== 'https:') return 'the address is not https';
@@ -109,7 +113,7 @@ export async function publicTarget(url: URL, rules: PublicTargetRules): Promise<
   return {
     url: checked.href,
     options: {
-      // A connection that is kept is found again by its address, which several names may share.
+      // A kept-alive connection is found again by its address, which several names may share.
       keepalive: false,
       headers: { host: url.host },
       tls: { ...(isName ? { serverName: host } : {}), ...(ca === undefined ? {} : { ca }) },

@@ -1,8 +1,8 @@
-/** What has no series of its own counts under this name. */
+/** The name under which everything without a series of its own is counted. */
 export const OTHER = 'other';
 const MAX_SERIES = 200;
 
-/** The first names that come keep their own; later ones are one. */
+/** The first names get a series each; later ones share one. */
 export class BoundedNames {
   readonly #max: number;
   readonly #names = new Set<string>();
@@ -23,7 +23,7 @@ export class BoundedNames {
 export class BoundedCounter {
   readonly labels: readonly string[];
   readonly #series: Series[] = [];
-  /** By one label after the other: putting a key together takes longer than looking up three. */
+  /** Nested by label: building a joint key takes longer than three lookups. */
   readonly #found: Level<Level<Level<Series>>> = new Map();
 
   constructor(labels: readonly string[]) {

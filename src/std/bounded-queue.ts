@@ -5,7 +5,7 @@ export interface QueueLimits {
   readonly waiting: number;
 }
 
-/** Gives a few their turn at a time, in order of arrival; the others wait, up to a limit. Whoever is aborted leaves. */
+/** Lets a few work at a time, in order of arrival; the others wait, up to a limit. An aborted one leaves the queue. */
 export class BoundedQueue {
   readonly #limits: QueueLimits;
   readonly #waiting: Place[] = [];
@@ -25,7 +25,7 @@ export class BoundedQueue {
     return this.#waiting.length < this.#limits.waiting ? this.#wait(signal) : undefined;
   }
 
-  /** Those who wait are rejected; whoever has a turn keeps it. */
+  /** Everything that waits is rejected; what has its turn keeps it. */
   rejectWaiting(reason: unknown): void {
     for (const place of this.#waiting.splice(0)) place.reject(reason);
   }
@@ -43,7 +43,7 @@ export class BoundedQueue {
     const place: Place = { start: resolve, reject };
     const abandon = (): void => {
       const index = this.#waiting.indexOf(place);
-      // Whoever was called already has the turn, and gives it back itself.
+      // One that was called already has the turn, and gives it back itself.
       if (index !== -1) this.#waiting.splice(index, 1);
       reject(signal?.reason);
     };

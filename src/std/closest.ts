@@ -17,7 +17,7 @@ export function didYouMean(word: string, known: readonly string[]): string {
   return meant === undefined ? '' : ` Did you mean '${meant}'?`;
 }
 
-/** A longer word was no slip of the fingers; comparing it would only take time. */
+/** A longer word is no typing mistake, and comparing it would only take time. */
 const MAX_LETTERS = 64;
 const LEAST_BEGINNING = 3;
 

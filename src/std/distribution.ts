@@ -27,5 +27,5 @@ export class Distribution implements DistributionSample {
   }
 }
 
-/** For what goes to a database together. */
+/** For the sizes of batches that go to a database. */
 export const BATCH_BOUNDS: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500];

@@ -3,7 +3,7 @@ import type { Log } from './log.ts';
 
 export interface EventLoopOptions {
   readonly log: Log;
-  /** Later than this is late. */
+  /** From this delay on, the event loop counts as late. */
   readonly maxDelayMs: number;
   /** For tests. */
   readonly nowMs?: () => number;
@@ -15,7 +15,7 @@ export const BLOCKED_MS = 200;
 /** A process that is blocked again and again says so this often. */
 const REPORT_EVERY_MS = 5_000;
 const BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5];
-/** So many late steps in a row are an overload; one long step is not. */
+/** This many late steps in a row are an overload; one long step is not. */
 const LATE_STEPS = 5;
 const MAX_REMEMBERED = 8;
 
@@ -75,7 +75,7 @@ export class EventLoop {
     return this.#delays;
   }
 
-  /** What the timer does. */
+  /** Called by the timer. */
   sample(): void {
     const now = this.#now();
     const delayMs = Math.max(0, now - this.#sampledAt - SAMPLE_MS);

@@ -1,7 +1,7 @@
 /**
- * What JSON text may ask of the parser. A parser works for as long as the text says, and twenty megabytes of `{}` take
- * seconds; these bounds keep it below fifty milliseconds. The largest requests that make sense, three hundred thousand
- * token numbers to embed or some hundred tools with their schemas, are within them.
+ * Limits of what JSON text may make the parser do. Parsing takes as long as the text demands, and twenty megabytes of
+ * `{}` take seconds; these limits keep it below fifty milliseconds. The largest requests that make sense, three
+ * hundred thousand token numbers to embed or some hundred tools with their schemas, are within them.
  */
 export const JSON_LIMITS = {
   depth: 64,
@@ -104,14 +104,14 @@ function countKey(keys: Uint32Array, depth: number): number {
 
 export type JsonExcess = keyof typeof JSON_LIMITS;
 
-/** For those who find their way in JSON text without parsing it. */
+/** Character codes for code that walks through JSON text without parsing it. */
 export const QUOTE = 0x22;
 export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 
-/** The position of the closing quote, or the end of the text where there is none (the parser will say so). */
+/** The position of the closing quote, or the end of the text where there is none (the parser will report that). */
 export function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;

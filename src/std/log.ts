@@ -6,7 +6,7 @@ export interface Log {
   info(event: string, fields?: LogFields): void;
   warn(event: string, fields?: LogFields): void;
   error(event: string, fields?: LogFields): void;
-  /** Writes finished lines, whatever their level. Resolves when they have been handed on. */
+  /** Writes finished lines, whatever their level. Resolves when they were handed on. */
   lines(text: string): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export const stderrLog: Log = {
 export const silentLog: Log = makeLog(() => undefined);
 
 const known = new Set<string>();
-/** As many provider keys as several catalogs have; beyond them the oldest are forgotten. */
+/** More provider keys than several catalogs have; beyond this many the oldest are forgotten. */
 const MAX_KNOWN = 1_000;
 /** Shorter values are words, and removing them would damage ordinary text. */
 const LEAST_KNOWN = 8;

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { devNull } from 'node:os';
 
-/** A thread needs fewer; the rest is for connections that are accepted while it starts. */
+/** A thread needs fewer file descriptors; the rest is for connections that are accepted while it starts. */
 const SPARE_FILES = 32;
 
 /**
@@ -32,13 +32,13 @@ export function openFileLimit(): number | undefined {
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
-/** How many it has open now; `undefined` where the system does not tell. */
+/** How many it has open now; `undefined` where the system does not say. */
 export function openFileCount(): number | undefined {
   for (const folder of ['/proc/self/fd', '/dev/fd']) {
     try {
       return readdirSync(folder).length;
     } catch {
-      // Another system has the other one, or none.
+      // Other systems have only the other folder, or neither.
     }
   }
   return undefined;

@@ -2,7 +2,10 @@ import type { RequestId } from './ids.ts';
 import type { LogFields } from './log.ts';
 import type { TraceContext } from './trace.ts';
 
-/** What is known of a request so far. Whoever learns more of it writes it here, and every line about it has it. */
+/**
+ * What is known about a request so far. Each stage adds what it learns, and every log line about the request contains
+ * it.
+ */
 export interface RequestNotes {
   readonly requestId: RequestId;
   /** The client's own `x-request-id`. */
@@ -11,7 +14,7 @@ export interface RequestNotes {
   account: string | undefined;
   endpoint: string | undefined;
   model: string | undefined;
-  /** What the body named, of whatever type that is; the two above are what was found for it. */
+  /** What the body named, whatever its type; the two above are what was found for it. */
   askedEndpoint?: unknown;
   askedModel?: unknown;
   /** The backend that was called last. */
@@ -23,7 +26,7 @@ export interface RequestNotes {
   onEnd: (() => void) | undefined;
 }
 
-/** How a request ended that was admitted. */
+/** How an admitted request ended. */
 export interface RequestEnd {
   readonly endpoint: string;
   readonly model: string;
@@ -58,7 +61,7 @@ interface EndedAttempt {
   readonly cost?: { readonly amount: number } | undefined;
 }
 
-/** Tells whoever waits for the end of a request. */
+/** Notifies those who wait for the end of a request. */
 export function noteEnd(notes: RequestNotes, end: RequestEnd): void {
   notes.isHeld = false;
   notes.end = end;

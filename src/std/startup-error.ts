@@ -6,7 +6,7 @@ export class StartupError extends Error {
   }
 }
 
-/** A setting has a value that it cannot have. */
+/** A setting has an invalid value. */
 export class SettingError extends StartupError {
   constructor(message: string) {
     super(message);

@@ -3,13 +3,13 @@ export const QUARTER_MS = 900_000;
 export const DAY_QUARTERS = 96;
 const MINUTE_MS = 60_000;
 
-/** From this quarter on, local time is so many quarters ahead of UTC. */
+/** From this quarter on, local time is this many quarters ahead of UTC. */
 export interface ZoneOffset {
   readonly from: number;
   readonly offset: number;
 }
 
-/** Whether it is the name of a time zone, such as `Europe/Berlin`. */
+/** Whether this is the name of a time zone, such as `Europe/Berlin`. */
 export function isTimeZone(zone: string): boolean {
   try {
     return offsetFormat(zone) !== undefined;

@@ -1,6 +1,6 @@
 /**
- * Estimates tokens where nothing is charged by it and no vocabulary is worth its memory: within about ten per cent of a
- * common one on prose and code.
+ * Estimates a number of tokens where nothing is charged by it and loading a vocabulary is not worth its memory: within
+ * about ten per cent of a common vocabulary on prose and code.
  */
 export function estimateTokens(text: string): number {
   let tokens = 0;

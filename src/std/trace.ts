@@ -15,7 +15,7 @@ const MAX_TRACEPARENT = 256;
 /** That document's least that everybody must be able to pass on. */
 const MAX_TRACESTATE = 512;
 
-/** `undefined` if there is none, or none that is valid: a broken one would break the trace at the next participant. */
+/** `undefined` if there is no valid one: a broken one would break the trace at the next participant. */
 export function traceOf(headers: Headers): TraceContext | undefined {
   const traceparent = headers.get('traceparent');
   if (traceparent === null || !isTraceparent(traceparent)) return undefined;
@@ -40,7 +40,7 @@ export function withTrace(headers: Headers, { traceparent, tracestate }: TraceCo
 
 const MAX_CLIENT_ID = 128;
 
-/** The client's own `x-request-id`, cut and with everything replaced that a log or a header could stumble over. */
+/** The client's own `x-request-id`, shortened, with every character replaced that could harm a log or a header. */
 export function clientIdOf(headers: Headers): string | undefined {
   const given = headers.get('x-request-id');
   if (given === null || given === '') return undefined;

@@ -1,7 +1,7 @@
 /**
- * A map of what comes and goes all the time, such as requests. JavaScriptCore's own map makes room by moving to a new
- * table, and the old tables keep whatever was in them until a full garbage collection: nearly every request, with all that
- * hangs on it. Here they keep an empty box.
+ * A map for entries that come and go all the time, such as requests. JavaScriptCore's own map grows by moving to a new
+ * table, and the old tables keep their entries alive until a full garbage collection: nearly every request, with all
+ * that it refers to. Here they keep an empty box.
  */
 export class TransientMap<Key, Value extends object> {
   readonly #boxes = new Map<Key, { value: Value | undefined }>();

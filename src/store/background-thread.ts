@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { hasSpareFiles } from '../std/open-files.ts';
 
 /**
- * A second thread with a connection of its own, for what takes SQLite long: copying the WAL into the database, and
+ * A second thread with a connection of its own, for slow work of SQLite: copying the WAL into the database, and
  * queries that read everything. It starts with its first task, so that small installations never pay for it.
  */
 export class BackgroundThread {
@@ -15,7 +15,7 @@ export class BackgroundThread {
     this.#path = path;
   }
 
-  /** Runs one statement and returns its rows. The caller names the row's type, which its SQL must keep. */
+  /** Runs one statement and returns its rows. The caller names the type of the rows, which its SQL must match. */
   query<R>(sql: string, parameters: readonly (string | number)[] = []): Promise<R[]> {
     if (this.#waiting.size >= MAX_WAITING)
       return Promise.reject(new Error('the side thread has too much to do'));
@@ -83,7 +83,7 @@ function open(path) {
   database = new Database(path, { readwrite: true, create: false });
   database.run('PRAGMA busy_timeout = 5000');
   database.run('PRAGMA synchronous = NORMAL');
-  // Reading everything meets each inner page of an index again and again; SQLite's own 2 MB would not keep them.
+  // A scan of everything reads each inner page of an index again and again; SQLite's own 2 MB would not keep them.
   database.run('PRAGMA cache_size = -32000');
 }
 parentPort.on('message', ({ id, path, sql, parameters }) => {

@@ -19,20 +19,23 @@ export interface Dialect {
   readonly int16: string;
   /** Ends the definition of a table whose rows are kept in the order of the primary key, where that saves a second copy of it. */
   readonly clusteredByKey: string;
-  /** Ends a query for rows to delete: those that another transaction is changing are left out, where that would mean to wait. */
+  /**
+   * Ends a query for rows to delete: it skips rows that another transaction is changing, where deleting them would
+   * have to wait.
+   */
   readonly skipLocked: string;
   /** The text of a member of the JSON object in a text column. */
   jsonText(column: string, member: string): string;
   /** The same for a plain value in JSON with texts of customers in it: Postgres refuses to read one with \u0000 as JSON. */
   plainJsonText(column: string, member: string): string;
-  /** For a small table whose rows come and go with every request: room to update, and dead rows cleared away soon. */
+  /** For a small table whose rows come and go with every request: room for updates, and early removal of dead rows. */
   shortLivedRows(table: string): readonly string[];
   /** Leaves free space on each page for rows that every batch updates, so that an update stays on its page and touches no index. */
   roomToUpdate(table: string): readonly string[];
   /** Triggers that refuse UPDATE and DELETE on a table. */
   appendOnly(table: string): readonly string[];
   /**
-   * Lets receipts leave while their row of `archived_day` is open, adds up there what leaves, and keeps closed rows of it as
+   * Lets receipts be deleted while their row of `archived_day` is open, adds them up there, and keeps closed rows as
    * they are.
    */
   readonly archivedByDay: readonly string[];

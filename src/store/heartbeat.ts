@@ -6,8 +6,9 @@ const VALID_MS = 500;
 const KEY = 'heartbeat';
 
 /**
- * Whether a request could be served now. `probe` takes the way of a request and writes: a store that is locked, full or
- * a replica can still be read. Health checks need no token, so one probe is shared by all checks within a short time.
+ * Whether a request could be served now. `probe` does what a request does, including a write: a store that is locked,
+ * full or a replica can still be read. Health checks need no token, so one probe is shared by all checks within a
+ * short time.
  */
 export class Heartbeat {
   readonly #probe: () => Promise<void>;

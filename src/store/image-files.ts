@@ -6,11 +6,11 @@ import { imagesUnavailable, type ImageObjects } from './image-objects.ts';
 export const IMAGE_FOLDER = 'images';
 /** No account has this name. */
 const PARTIAL_FOLDER = 'partial';
-/** What is still being written after so long belongs to a process that is gone. */
+/** A file that is still being written after this time belongs to a process that is gone. */
 const PARTIAL_MS = 600_000;
 const MOST_PARTIALS = 100;
 
-/** Images as files of the data folder, for a server that has it alone. */
+/** Images as files in the data folder, for a server that has the folder to itself. */
 export class ImageFiles implements ImageObjects {
   readonly place = 'files';
   readonly address: string;
@@ -19,7 +19,7 @@ export class ImageFiles implements ImageObjects {
     this.address = join(dataDir, IMAGE_FOLDER);
   }
 
-  /** A file has its name only when it is whole and on the disk: what a crash leaves has another one. */
+  /** A file gets its name only when it is whole and on the disk: what a crash leaves behind has another name. */
   async put(key: string, bytes: Uint8Array): Promise<void> {
     const path = this.#pathOf(key);
     const partial = join(this.address, PARTIAL_FOLDER, randomPart(16));
@@ -52,7 +52,7 @@ export class ImageFiles implements ImageObjects {
     }
   }
 
-  /** Deletes what processes left that were killed while they wrote; a bounded number. */
+  /** Deletes a bounded number of files that killed processes left unfinished. */
   async sweepPartials(nowMs: number): Promise<number> {
     const folder = join(this.address, PARTIAL_FOLDER);
     const names = await readdir(folder).catch(() => []);

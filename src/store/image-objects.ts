@@ -3,22 +3,22 @@ import { Fault } from '../std/fault.ts';
 export type ImagePlace = 'files' | 's3';
 
 /**
- * Keeps the bytes of images outside of the database. A key is written once and never changed. Whatever cannot be done is
- * a `service_unavailable`.
+ * Keeps the bytes of images outside of the database. A key is written once and never changed. Every failure is a
+ * `service_unavailable`.
  */
 export interface ImageObjects {
   readonly place: ImagePlace;
-  /** For the operator: where that is. */
+  /** Where the images are, for the operator. */
   readonly address: string;
   /** When it resolves the object is whole and survives a power cut. */
   put(key: string, bytes: Uint8Array, mime: string): Promise<void>;
   /** `undefined`: there is no such object. */
   get(key: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /** One that is not there is deleted already. */
+  /** A missing object counts as deleted. */
   delete(key: string): Promise<void>;
 }
 
-/** Where images are: new ones in the first place, or in the rows of the database if there is none. */
+/** Where images are stored: new ones in the first of these, or in the rows of the database if there is none. */
 export type ImagePlaces = readonly ImageObjects[];
 
 const RETRY_MS = 2_000;

@@ -2,7 +2,7 @@ import { imagesUnavailable, type ImageObjects } from './image-objects.ts';
 
 export interface S3Settings {
   readonly bucket: string;
-  /** Of a server that is not Amazon's. */
+  /** The address of a server that is not Amazon's. */
   readonly endpoint: string | undefined;
   readonly region: string;
   readonly accessKeyId: string;
@@ -13,7 +13,7 @@ export interface S3Settings {
 
 const FOLDER = 'tollgate/images';
 
-/** Images in storage that speaks S3, for any number of servers. */
+/** Images in storage that speaks S3, shared by any number of servers. */
 export class ImageBucket implements ImageObjects {
   readonly place = 's3';
   readonly address: string;
@@ -44,7 +44,7 @@ export class ImageBucket implements ImageObjects {
     await this.#inTime(this.#client.delete(`${FOLDER}/${key}`));
   }
 
-  /** Bun's client cannot be told to stop: what comes of a call that took too long, nobody waits for. */
+  /** Bun's client cannot be aborted: a call that takes too long is left behind. */
   async #inTime<T>(call: Promise<T>): Promise<T> {
     const late = Promise.withResolvers<never>();
     const message = `the storage of images did not answer within ${this.#deadlineMs} ms`;

@@ -83,14 +83,14 @@ function stepTable(dialect: Dialect): string {
   )`;
 }
 
-/** Of what the step does on this database. */
+/** The checksum of what the step does on this database. */
 function checksumOf(step: Migration, dialect: Dialect): string {
   return createHash('sha256')
     .update(JSON.stringify(step.statements(dialect)))
     .digest('hex');
 }
 
-/** For a database that is not opened, such as one in a backup: throws when this version cannot use it. */
+/** For a database that is not in use, such as one in a backup: throws when this version cannot use it. */
 export function checkSchemaHistory(applied: readonly AppliedStep[], dialect: Dialect): void {
   checkHistory(applied, MIGRATIONS, dialect);
 }

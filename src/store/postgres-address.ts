@@ -14,11 +14,11 @@ export interface PostgresAddress {
   readonly connections?: number | undefined;
 }
 
-/** Six processes fit into the 97 connections that a Postgres has which nobody configured. */
+/** Six processes fit into the 97 connections of a Postgres with default settings. */
 export const DEFAULT_CONNECTIONS = 14;
 export const LEAST_CONNECTIONS = 6;
 
-/** Who gets how many: requests first, up to the six that they can use at the same time. */
+/** How the connections are shared: requests first, up to the six that they can use at the same time. */
 export function connectionShares(total: number): {
   readonly ledger: number;
   readonly control: number;
@@ -37,7 +37,7 @@ export interface FindOptions {
   readonly connections?: number | undefined;
 }
 
-/** Waits until the database answers, and finds out what is in between. */
+/** Waits until the database answers, and finds out whether a pooler is in between. */
 export async function findPostgres(
   url: string,
   { log, waitMs, connections }: FindOptions,
@@ -69,7 +69,7 @@ async function isPooled(url: string): Promise<boolean> {
     const { rows } = await client.query<{ pid: number; isolation: string }>(
       `SELECT pg_backend_pid() AS pid, current_setting('default_transaction_isolation') AS isolation`,
     );
-    // The driver has it, its types do not.
+    // The driver has this field; its types do not.
     const named = (client as Client & { readonly processID?: number }).processID;
     const pooled = rows[0]?.pid !== named;
     const isolation = rows[0]?.isolation;

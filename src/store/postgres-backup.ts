@@ -32,7 +32,7 @@ export function restoreCommand(databaseUrl: string, file: string, replace: boole
   return { words: [...words, file], env };
 }
 
-/** As somebody would type it, with the password left to `PGPASSWORD`. */
+/** The command as a person would type it, with the password left to `PGPASSWORD`. */
 function commandLine({ words }: PostgresCommand): string {
   return words
     .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
@@ -73,7 +73,7 @@ export async function runPostgresCommand(wanted: PostgresCommand, path: string):
 
 const MAX_ERROR_CHARACTERS = 2_000;
 
-/** Refuses a database that somebody uses, and one that has tables, unless they are to be replaced. */
+/** Refuses a database that is in use, and one that has tables, unless they are to be replaced. */
 export async function requireRestorable(databaseUrl: string, replace: boolean): Promise<void> {
   const client = new Client(databaseUrl);
   await client.connect();
@@ -112,7 +112,7 @@ export async function backUpPostgres(databaseUrl: string, file: string, path: st
   }
 }
 
-/** Reads a dump without a database. `path`: where programs are. */
+/** Reads a dump without a database. `path`: where to find Postgres' programs. */
 export async function inspectDump(file: string, path: string): Promise<BackupFacts> {
   const tables = ['setting', 'schema_step'].map((table) => `--table=${table}`);
   const words = ['pg_restore', '--data-only', ...tables, '--file=-', file];

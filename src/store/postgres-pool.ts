@@ -4,7 +4,7 @@ import { storeUnavailable } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { connectionShares, DEFAULT_CONNECTIONS, type PostgresAddress } from './postgres-address.ts';
 
-/** For tools. A server says how long its requests may wait. */
+/** For tools. A server sets how long its requests may wait. */
 const CONNECT_TIMEOUT_MS = 30_000;
 /** The server cancels a statement first, the client a little later in case the server is gone. */
 const STATEMENT_TIMEOUT_MS = 10_000;
@@ -93,7 +93,7 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof Error && UNAVAILABLE_MESSAGES.test(error.message);
 }
 
-/** One transaction at a time, of all nodes, that changes tables or functions. */
+/** Runs a transaction that changes tables or functions, one at a time among all nodes. */
 export async function underSchemaLock(
   pool: Pool,
   work: (client: PoolClient) => Promise<void>,

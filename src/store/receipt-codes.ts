@@ -36,7 +36,7 @@ export const DURATION_COLUMNS = ['to_500ms', 'to_2s', 'to_10s', 'to_60s', 'longe
 export const COMPLETED = OUTCOME_CODES.completed;
 
 /**
- * A receipt that was booked outside of this time after its id was made is found by an index of its own. All others are
- * booked nearly in the order of their ids, so that a list by booking time needs no index that every request would update.
+ * Nearly all receipts are booked within this time after their id was made, and so nearly in the order of their ids: a
+ * list by booking time needs no index that every request would update. The others are found by an index of their own.
  */
 export const PROMPT_MS = 10_000;

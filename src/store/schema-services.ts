@@ -173,7 +173,7 @@ interface WebhookTable {
 
 export type WebhookRow = Selectable<WebhookTable>;
 
-/** A condition that has been told; `mark` is the occurrence. */
+/** A condition that was reported; `mark` says which occurrence of it. */
 interface NoticeTable {
   account_id: string;
   topic: string;
@@ -188,7 +188,7 @@ export interface PaymentSchema {
   top_up: TopUpTable;
 }
 
-/** What was asked of the payment provider. Nothing about a card is in any column. */
+/** A payment that was requested from the provider. Nothing about a card is in any column. */
 export interface PaymentTable {
   id: string;
   account_id: string;
@@ -269,7 +269,7 @@ interface ImageTable {
   expires_at: number;
   /** Where the bytes are, if not in this row. */
   object: Nullable<string>;
-  /** In pixels; absent for images from before these were kept, and where the format does not say. */
+  /** In pixels; absent for older images, and where the format does not say. */
   width: Nullable<number>;
   height: Nullable<number>;
   /** JSON of the request's other fields, to make it again. */
@@ -278,12 +278,12 @@ interface ImageTable {
 
 /** Bytes that are kept outside of the database, by their content. */
 interface ImageObjectTable {
-  /** The account, and the hash of the bytes with what tells two objects of the same bytes apart. */
+  /** The account and the hash of the bytes, with a part that tells two objects of the same bytes apart. */
   id: string;
   account_id: string;
   place: ImagePlace;
   hash: string;
-  /** 0: no image has it, or none yet. */
+  /** 0: no image uses it, or none yet. */
   is_used: number;
   changed_at: number;
 }
@@ -298,15 +298,15 @@ export interface ImageJobSchema {
   image_job: ImageJobTable;
 }
 
-/** An image request that is answered before it is done; its id is the request's. */
+/** An image request that is answered before its images are made; its id is the request's. */
 export interface ImageJobTable {
   id: string;
   account_id: string;
   state: ImageJobState;
-  /** JSON of what another process needs to know of the request; absent once the job has ended. */
+  /** JSON of what another process needs to know about the request; absent once the job has ended. */
   request: Nullable<string>;
   backend: Nullable<string>;
-  /** What the backend's own job is; absent if it has none. */
+  /** The backend's own job; absent if it has none. */
   backend_job: Nullable<string>;
   deadline: number;
   /** JSON of the images that were stored. */

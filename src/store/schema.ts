@@ -110,7 +110,7 @@ export interface RedeemCodeTable {
   redeemed_at: Nullable<number>;
 }
 
-/** What was asked for and is running: money set aside until the receipt is written and this row is deleted. */
+/** A running request: money set aside until the receipt is written and this row is deleted. */
 export interface HoldTable extends UsageColumns {
   id: string;
   account_id: string;
@@ -165,14 +165,14 @@ export interface ReceiptTable extends UsageColumns {
   outcome: number;
   source: Nullable<number>;
   stream: number;
-  /** 1: it was not booked soon after its id was made. */
+  /** 1: it was booked long after its id was made. */
   late: number;
   client: string;
-  /** JSON of what is rarely asked for; see `detailText` of the ledger. */
+  /** JSON of what is rarely needed; see `detailText` of the ledger. */
   detail: Nullable<string>;
-  /** What the backend that served takes; NULL: not known. */
+  /** The cost at the backend that served; NULL: not known. */
   cost: Nullable<number>;
-  /** What other backends may take for attempts that failed. */
+  /** What failed attempts may cost at other backends. */
   possible_cost: Default<number>;
 }
 
@@ -199,7 +199,7 @@ export interface NameTable {
   name: string;
 }
 
-/** Views of all holds and receipts, of the holds, and of the receipts, in words; nothing can be written to them. */
+/** Read-only views of holds and receipts together, of holds, and of receipts, with words in place of numbers. */
 export interface RequestView {
   id: Read<string>;
   account_id: Read<string>;
@@ -221,7 +221,7 @@ export interface RequestView {
   stream: Read<number>;
   client: Read<string>;
   created_at: Read<number>;
-  /** When it was booked. This and what follows, but for the usage: of receipts only. */
+  /** When it was booked. This and all that follow, except the usage, are set for receipts only. */
   finished_at: Read<number | null>;
   first_byte_ms: Read<number | null>;
   duration_ms: Read<number | null>;
@@ -248,7 +248,7 @@ export interface RequestView {
 export type StoredRequestState = 'pending' | 'posted' | 'void' | 'expired';
 export type RequestRow = Selectable<RequestView>;
 
-/** A day of an account whose receipts have left, or are leaving: the sums of those that are gone. */
+/** A day of an account whose receipts were archived, or are being archived: the sums of those that are gone. */
 export interface ArchivedDayTable {
   account_id: string;
   /** yyyymmdd, of the receipts' admission. */

@@ -110,7 +110,7 @@ function factsOf(database: Database): BackupFacts {
 export interface RestoreOptions {
   readonly file: string;
   readonly dataDir: string;
-  /** Keep what is there under another name, and restore. */
+  /** Keeps an existing database under another name, and restores. */
   readonly replace: { readonly suffix: string } | undefined;
   /** Throws when the copy must not be used here. */
   readonly accept: (facts: BackupFacts) => void;
@@ -146,8 +146,8 @@ export function restoreSqlite({ file, dataDir, replace, accept }: RestoreOptions
 }
 
 /**
- * With its log, which belongs to it by name, and its images. A command that still has it open would write into the wrong
- * one.
+ * Moves a database aside with its log, which belongs to it by name, and its images. A command that still has it open
+ * would write into the wrong one.
  */
 function moveAside(dataDir: string, suffix: string): void {
   const database = join(dataDir, DATABASE_FILE);
@@ -181,7 +181,7 @@ function removeDatabase(path: string): void {
 }
 
 function syncToDisk(path: string): void {
-  // A folder can only be opened to read, and a file that was written elsewhere is synced as well by that.
+  // A folder can only be opened for reading, which is also enough to sync a file that was written elsewhere.
   const descriptor = openSync(path, statSync(path).isDirectory() ? 'r' : 'r+');
   try {
     fsyncSync(descriptor);
@@ -191,8 +191,8 @@ function syncToDisk(path: string): void {
 }
 
 /**
- * Puts the images that are files into the rows of a copy of the database, so that the copy is one file and needs no
- * other. An image that was deleted since the copy was made is not in it.
+ * Copies images that are files into the rows of a copy of the database, so that the copy is a single file. An image
+ * that was deleted since the copy was made is left out.
  */
 function takeInImageFiles(copy: Database, folder: string): void {
   const hasTable = copy

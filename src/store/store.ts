@@ -32,7 +32,7 @@ export interface SqliteBackend {
   readonly wal: Wal;
   /** For statements that take long: they must not run on the thread that serves requests. */
   readonly background: BackgroundThread;
-  /** Another connection; who opens it closes it. It never waits for a lock: SQLITE_BUSY comes at once. */
+  /** Another connection, which the caller closes. It never waits for a lock: SQLITE_BUSY comes at once. */
   open(): Database;
   /** Makes this process the one server of the data folder until the store closes; false when another one is. */
   claim(): boolean;

@@ -3,10 +3,12 @@ import type { Database } from 'bun:sqlite';
 import type { Log } from '../std/log.ts';
 import type { BackgroundThread } from './background-thread.ts';
 
-/** When the WAL has so many frames (8 MB) that are not yet in the database, it is time to copy them there. */
+/** With more frames than this (8 MB) that are not yet in the database, they are copied there. */
 const GROWN_FRAMES = 2_048;
 const MAX_QUIET_MS = 200;
-/** How often its length is looked at: there may be a thousand syncs in a second, and few frames come within this time. */
+/**
+ * How often its length is checked: there may be a thousand syncs in a second, and few frames come within this time.
+ */
 const LOOK_EVERY_MS = 20;
 
 /**
@@ -39,9 +41,9 @@ export class Wal {
   }
 
   /**
-   * Copies the WAL into the database, on the background thread, and lets the next writer begin it anew. The first pass
-   * does the bulk while writers go on; the second keeps them out for the moment it takes to copy what came meanwhile,
-   * without which a WAL under steady load would never end.
+   * Copies the WAL into the database, on the background thread, and lets the next writer start it anew. The first pass
+   * does most of the work while writers continue; the second keeps them out for the moment it takes to copy what came
+   * meanwhile. Without it a WAL under steady load would grow for ever.
    */
   checkpoint(): Promise<void> {
     this.#checkpoint ??= this.#passAndRestart().finally(() => {
@@ -59,7 +61,7 @@ export class Wal {
   /** Waits for the syncs that were asked for. */
   async close(): Promise<void> {
     while (this.#next || this.#syncing) {
-      // Who asked for the sync hears of its failure; here only its end matters.
+      // The caller of the sync gets its failure; here only its end matters.
       await this.sync().catch(() => undefined);
     }
     this.#forget();

@@ -5,7 +5,7 @@ export type Vocabulary = (text: string) => number;
 
 /** Encodings take quadratic time for a piece that they do not split: a longer one is cut. */
 const PIECE_CHARACTERS = 256;
-/** What an encoding may take as one piece: letters, white space, digits, or signs. */
+/** Kinds of characters that an encoding may take as one piece: letters, white space, digits, or signs. */
 const PIECES = /[\p{L}\p{M}]+|\s+|\p{N}+|[^\s\p{L}\p{N}]+/gu;
 
 /** Counts a text in time that is linear in its length, whatever it contains. */
@@ -54,8 +54,8 @@ const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
 });
 
 /**
- * A quick look that most texts pass: telling all kinds of characters apart takes as long as counting. A piece that it
- * overlooks, because it began with other characters than ASCII, is at most twice as long.
+ * A quick check that most texts pass: telling all kinds of characters apart takes as long as counting. A piece that it
+ * overlooks, because it began with characters beyond ASCII, is at most twice as long.
  */
 function mayHaveLongPiece(text: string): boolean {
   let kind = ANY;

@@ -48,14 +48,14 @@ function vocabularyOf(encoding: TokenEncoding): Promise<Vocabulary> {
 
 async function load(encoding: TokenEncoding): Promise<Vocabulary> {
   const { countTokens, setMergeCacheSize } = await moduleOf(encoding);
-  // It would keep a hundred thousand pieces of customers' texts.
+  // Its cache would keep a hundred thousand pieces of customers' texts.
   setMergeCacheSize(0);
   // Names of control tokens in a customer's text are text.
   const special = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() };
   return (text) => countTokens(text, special);
 }
 
-/** Each is loaded when it is first asked for: they take 65 to 145 MB. */
+/** Each encoding is loaded on first use: they take 65 to 145 MB. */
 function moduleOf(encoding: TokenEncoding) {
   switch (encoding) {
     case 'o200k_base':

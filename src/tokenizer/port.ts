@@ -29,7 +29,7 @@ export interface CountLimits {
 
 export interface CountedText {
   readonly tokens: number;
-  /** Where a text was cut although its encoding might not have split it there. */
+  /** How often a text was cut where its encoding might not have split it. */
   readonly cuts: number;
 }
 
@@ -54,14 +54,14 @@ export function holdLimits(characters: number, waitMs: number): CountLimits {
   return { limitMs: waitMs + 150 * (characters / 1_000_000), loadMs: 5_000 };
 }
 
-/** A charge waits longer, because it is not guessed: a busy machine only makes its receipt late. */
+/** A charge waits longer, because it must not be guessed: a busy machine only delays its receipt. */
 export function chargeLimits(characters: number): CountLimits {
   return { limitMs: 20_000 + 6_000 * (characters / 1_000_000), loadMs: 60_000 };
 }
 
 /**
- * A count that no encoding undercuts, without its vocabulary: each run of letters and each run of digits is at least
- * one token. Charged where the real count cannot be had, so that such a charge is never too high.
+ * A lower bound that needs no vocabulary: in every encoding each run of letters and each run of digits is at least one
+ * token. Charged where the real count is not available, so that such a charge is never too high.
  */
 export function fewestTokens(text: string): number {
   let runs = 0;

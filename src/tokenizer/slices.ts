@@ -34,7 +34,10 @@ export function* slicesOf(texts: readonly string[]): Generator<TextSlice> {
   yield { texts: slice, characters, cuts: 0 };
 }
 
-/** Every encoding ends a piece between a letter or digit and what is none, which may have two halves: no token spans that place. */
+/**
+ * Every encoding ends a piece between a letter or digit and a character that is neither (which may be a surrogate
+ * pair): no token spans that place.
+ */
 const PIECE_END = /^[\p{L}\p{N}][^\p{L}\p{M}\p{N}'’]/u;
 
 /** The last place to cut at or before `to`, and whether it is between two pieces. */

@@ -32,8 +32,8 @@ interface PendingCount {
 }
 
 /**
- * Counts on one worker thread, slice by slice. The accounts take turns, so that nobody waits for another's long text
- * longer than for one slice of it. The thread starts with the first job, and is replaced when it fails or hangs.
+ * Counts on one worker thread, slice by slice. The accounts take turns, so that an account waits for at most one slice
+ * of another's long text. The thread starts with the first job, and is replaced when it fails or hangs.
  */
 export class WorkerTokenCounter implements TokenCounter {
   readonly #log: Log;
@@ -136,7 +136,7 @@ export class WorkerTokenCounter implements TokenCounter {
     return undefined;
   }
 
-  /** Its texts are let go at once: its account's next turn may be long in coming, while more such jobs arrive. */
+  /** Its texts are dropped at once: its account's next turn may come late, while more such jobs arrive. */
   #giveUp(pending: PendingCount): void {
     const { account } = pending.job;
     const others = this.#waiting.get(account)?.filter((one) => one !== pending);

@@ -1,6 +1,6 @@
 export type AspectRatio = `${number}:${number}`;
 
-/** Of a list, the ratio that is nearest to that of a size such as `1024x768`. */
+/** The ratio of a list that is nearest to that of a size such as `1024x768`. */
 export function nearestRatio<Ratio extends AspectRatio>(
   size: string,
   ratios: readonly [Ratio, ...Ratio[]],

@@ -32,7 +32,7 @@ export const MAX_COOLDOWN_MS = 15_000;
 const MAX_PROBES = 3;
 /** A probe that never reports must not keep the breaker open forever. */
 const PROBE_LIMIT_MS = 120_000;
-/** For whoever comes while all probes are running: one of them is likely to have decided by then. */
+/** For requests that come while all probes are running: one of them is likely to have decided by then. */
 const PROBE_WAIT_MS = 1_000;
 
 /** How long the caller must not call the backend (0: it may now), and the resulting state. */
@@ -54,7 +54,7 @@ export function succeeded(state: BreakerState, now: number): BreakerState {
 export function failed(state: BreakerState, now: number, cooldownMs?: number): BreakerState {
   if (cooldownMs !== undefined) return cooledDown(state, now, cooldownMs);
   if (state.kind === 'probing') return opened(state, now);
-  // It was sent before the breaker opened, and tells nothing new.
+  // The request was sent before the breaker opened, and says nothing new.
   if (state.kind === 'open') return state;
   const next = remember(state, now, false);
   const failures = failuresIn(next, now);

@@ -89,8 +89,8 @@ function qualityOf(compression: unknown): number {
 }
 
 /**
- * On a thread of Bun's, which reads the dimensions before it decodes anything. An image of a format that this machine has no
- * decoder for (AVIF on Linux) arrives as it is.
+ * Runs on a thread of Bun's, which reads the dimensions before it decodes anything. An image in a format that this
+ * machine cannot decode (AVIF on Linux) is passed on as it is.
  */
 async function converted(
   image: GeneratedImage,
@@ -120,7 +120,7 @@ function isUndecodable(thrown: unknown): boolean {
   return typeof code === 'string' && UNDECODABLE.has(code);
 }
 
-/** What would take too much memory cannot be known to be an image, so nobody pays for it. */
+/** An image that would take too much memory cannot be checked, so nobody pays for it. */
 const UNDECODABLE = new Set([
   'ERR_IMAGE_DECODE_FAILED',
   'ERR_IMAGE_UNKNOWN_FORMAT',

@@ -7,13 +7,13 @@ import { answerTooLarge, refuseEncoded } from './response.ts';
 
 const MAX_IMAGE_BYTES = 20 * 1_048_576;
 const DOWNLOAD_TIMEOUT_MS = 30_000;
-/** Where LocalAI's documentation says that its images are: https://localai.io/features/image-generation/ */
+/** The folder of images in LocalAI's documentation: https://localai.io/features/image-generation/ */
 export const IMAGE_PATH = '/generated-images/';
 
 /** What links to images may point at. Tests replace name resolution and trust a certificate of their own. */
 export interface ImageLinkRules {
   readonly backend: URL;
-  /** The folder of the backend's own host that its images are in; absent: there is none. */
+  /** The folder on the backend's own host that may be linked to; absent: none. */
   readonly ownPath: string | undefined;
   readonly lookup?: (host: string) => Promise<readonly string[]>;
   readonly isPrivate?: (address: string) => boolean;
@@ -86,7 +86,7 @@ async function publicTarget(url: URL, rules: ImageLinkRules): Promise<LinkTarget
   };
 }
 
-/** A resolution of names cannot be aborted; it is only not waited for any longer. */
+/** Name resolution cannot be aborted; it is only not waited for any longer. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);

@@ -66,7 +66,7 @@ async function imageBytes(link: string, links: ImageLinkRules, signal: AbortSign
   }
 }
 
-/** A picture as an address, for backends that take it only so. */
+/** A picture as a `data:` address, for backends that take it only so. */
 export function dataAddress({ bytes, mime }: UploadedImage): string {
   return `data:${mime};base64,${Buffer.from(bytes).toString('base64')}`;
 }

@@ -38,7 +38,7 @@ interface Chunk {
 const PNG_SIGNATURE = 8;
 const GIF_HEADER = 13;
 const GIF_TRAILER = 0x3b;
-/** More parts than any image has: a file of empty ones must not keep us busy. */
+/** More parts than any image has: a file of empty parts must not keep the process busy. */
 const MAX_CHUNKS = 100_000;
 
 function lastByteOf(file: DataView): number {

@@ -47,7 +47,7 @@ export function imageMessage(
   return { path: '/images/edits', form: editForm(json, image, mask), isFormatSent };
 }
 
-/** Read whole, unless events are asked for: an answer in them would look like a backend that fails. */
+/** The answer is read as a whole unless events are requested: unexpected events would look like a failing backend. */
 const NOT_STREAMED: ImageStreaming = { stream: undefined, partial_images: undefined };
 
 /** `output_format` "is only supported for the GPT image models"; https://developers.openai.com/api/reference. */
@@ -101,7 +101,7 @@ function pictureFields(pictures: readonly string[], { edits }: ImageDialect): Re
   return objects.length === 1 ? { image: objects[0] } : { images: objects };
 }
 
-/** What every request has is written otherwise; hints change no image. */
+/** Fields that every request has are written separately; hints change no image. */
 const WRITTEN = new Set(
   'model prompt n size response_format output_format image mask stream partial_images user'.split(' '),
 );
@@ -169,7 +169,7 @@ function imageEvent({ data }: SseEvent): ImageEvent | undefined {
   const bytes =
     typeof fields['b64_json'] === 'string' ? Buffer.from(fields['b64_json'], 'base64') : undefined;
   const mime = bytes && sniffMime(bytes);
-  // What is no image is not shown, and not charged.
+  // Anything else than an image is neither shown nor charged.
   if (!bytes || mime === undefined) return undefined;
   const image = { bytes, mime };
   if (type.endsWith('.partial_image')) {

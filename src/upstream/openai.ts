@@ -39,7 +39,7 @@ export function makeOpenAi(config: UpstreamConfig, onLearned?: (learned: Learned
   return new OpenAiUpstream(config, onLearned);
 }
 
-/** Larger than any chat answer; it is this large because of images in base64. */
+/** Larger than any chat answer, because of images in base64. */
 const MAX_ANSWER_BYTES = 64 * 1_048_576;
 
 class OpenAiUpstream implements Upstream {
@@ -159,7 +159,7 @@ class OpenAiUpstream implements Upstream {
     return this.#forms.learned();
   }
 
-  /** Once more, as the refusal says; it is remembered if the backend then takes the request. */
+  /** Tries once more as the refusal asks for, and remembers that form if the backend then takes the request. */
   async #askAgain(
     call: { readonly model: string; readonly form?: RequestForm | undefined },
     learned: LearnedForm | undefined,
@@ -242,7 +242,7 @@ class OpenAiUpstream implements Upstream {
 
 type SentCall = Pick<UpstreamChatCall, 'signal' | 'trace'>;
 
-/** The client gets its usage from us then; other options are its own. */
+/** The client gets its usage from Tollgate then; other options stay its own. */
 function withoutUsage(options: UpstreamChatCall['request']['stream_options']): object | undefined {
   if (!options) return undefined;
   const { include_usage: _, ...others } = options;
@@ -405,7 +405,7 @@ function supported(request: ChatRequest, unsupported: readonly string[]): ChatRe
   return copy ? { ...request, ...copy } : request;
 }
 
-/** They say who asks and how it is kept, and change no answer. */
+/** They say who asks and what is stored, and change no answer. */
 const HINTS: ReadonlySet<string> = new Set([
   'user',
   'store',

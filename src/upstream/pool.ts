@@ -18,7 +18,7 @@ import { TargetHealth, type HealthState, type Rest } from './target-health.ts';
 export interface UpstreamStatus {
   readonly name: string;
   readonly kind: string;
-  /** `resting` and `probing` if all of its models that were used are. */
+  /** `resting` or `probing` if all of its models that were used are. */
   readonly state: HealthState;
   readonly requests: number;
   readonly failures: number;
@@ -57,7 +57,7 @@ interface PoolMember {
 /** The backend with one of its keys: each has limits of its own at the provider, and rests alone. */
 interface MemberKey {
   readonly upstream: Upstream;
-  /** By the backend's own name of the model: those that have failed, so that the others cost nothing. */
+  /** By the backend's own name of the model; only models that have failed, so that the others cost nothing. */
   readonly models: Map<string, TargetHealth>;
 }
 
@@ -237,8 +237,8 @@ function count(member: PoolMember, result: AttemptResult, now: number): void {
 }
 
 /**
- * An empty account stays empty for the next request too. Where other keys can serve, one that is over its limit or
- * refused need not fail five times.
+ * An account without credit stays so for the next request too. Where other keys can serve, a key that is over its
+ * limit or refused need not fail five times.
  */
 function cooldownOf(
   { keys }: PoolMember,
@@ -255,7 +255,7 @@ function smoothed(before: number | undefined, newest: number): number {
   return before === undefined ? newest : before + (newest - before) * SMOOTHING;
 }
 
-/** The failure of one model, or of one key, is not that of the backend: its state is what all have in common. */
+/** The failure of one model or key is not a failure of the backend: its state is what all of them have in common. */
 function stateOf({ keys, usedModels }: PoolMember, now: number): HealthState {
   const states = new Set(
     keys.flatMap(({ models }) => [...usedModels].map((model) => models.get(model)?.state(now) ?? 'ok')),
@@ -272,7 +272,7 @@ function restingModels({ keys }: PoolMember, now: number): RestingModel[] {
   );
 }
 
-/** Each key has learned for itself. */
+/** Each key's upstream has learned for itself. */
 function learnedBy({ keys }: PoolMember): LearnedField[] {
   const all = keys.flatMap(({ upstream }) => upstream.learned?.() ?? []);
   return [...new Map(all.map((one) => [`${one.model} ${one.field}`, one])).values()];

@@ -23,8 +23,8 @@ export interface Upstream extends Partial<AnthropicNative> {
   /** Absent if the backend shows nothing of an image before it is finished. Aborting the signal ends its work. */
   streamImages?(call: UpstreamImageStreamCall): Promise<AsyncIterator<ImageEvent, unknown>>;
   /**
-   * Goes on with what `onJob` reported last, in another process or after a restart: no new job is made. Absent if the
-   * backend does not work by jobs.
+   * Continues the job that `onJob` reported last, in another process or after a restart; no new job is made. Absent if
+   * the backend does not work by jobs.
    */
   resumeImages?(job: string, call: UpstreamImageCall): Promise<ImageAnswer>;
   /** Absent if the backend has no embeddings. The answer is passed on unchanged except for the model's name. */
@@ -224,7 +224,9 @@ export class UpstreamFailure extends Error {
   readonly publicMessage: string | undefined;
   /** The field of a `rejected` request that the backend names. */
   readonly param: string | undefined;
-  /** It says nothing about the backend's health: the call was cancelled, or only this request was refused. */
+  /**
+   * Such a failure says nothing about the backend's health: the call was cancelled, or only this request was refused.
+   */
   readonly blameless: boolean;
 
   constructor(
@@ -255,7 +257,10 @@ export class UpstreamFailure extends Error {
   }
 }
 
-/** What a backend quotes may be the client's own text, which must not reach a log. Names and numbers are shorter. */
+/**
+ * A quoted text in a backend's message may be the client's own, which must not reach a log. Names and numbers are
+ * shorter.
+ */
 function withoutQuotes(message: string): string {
   return message
     .slice(0, MAX_MESSAGE)
@@ -287,23 +292,23 @@ function wasSent(cause: unknown): boolean {
   return typeof code !== 'string' || !NOT_SENT.test(code);
 }
 
-/** A call that a backend is wanted for. A failure or a rate limit usually concerns one model, not all of them. */
+/** The call that a backend is chosen for. A failure or a rate limit usually concerns one model, not all of them. */
 export interface UpstreamTarget {
   readonly upstream: string;
   /** The backend's own name of the model. */
   readonly model: string;
-  /** Whose request it is: what one account's requests cause must not close a backend for the others. */
+  /** Whose request it is: failures that one account's requests cause must not close a backend for the others. */
   readonly account: AccountId;
 }
 
 /** Backends by name, with the health of each of their models, which decides whether they are called at all. */
 export interface UpstreamPool {
   has(name: string): boolean;
-  /** Leave to call the backend for the model now, with one of its keys; or how long to wait for it. */
+  /** A permit to call the backend for the model now, with one of its keys; or how long to wait for one. */
   admit(target: UpstreamTarget): UpstreamPermit | UpstreamWait;
   /** Whether the retry budget, which all requests share, allows one more attempt. */
   mayRetry(): boolean;
-  /** Until a stream's first event, silence within a stream, and the whole call. */
+  /** The deadlines until a stream's first event, for silence within a stream, and for the whole call. */
   timeouts(name: string): { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
 }
 

@@ -97,7 +97,7 @@ const NO_CREDIT =
 
 /**
  * Some backends answer 400 to problems of the operator's account: an invalid key, no billing. The client cannot fix
- * those and must not read about them.
+ * those and must not be told about them.
  */
 export function isOperatorProblem(message: string): boolean {
   return /api[ _-]?key|credit balance|billing|quota exceeded|security token/i.test(message);
@@ -153,7 +153,7 @@ export function readError(text: string): ToldError {
   }
 }
 
-/** `{ error }` as OpenAI says it, `{ detail }` as text or list, `{ errors }` as a list of texts. */
+/** `{ error }` as OpenAI has it, `{ detail }` as text or list, `{ errors }` as a list of texts. */
 function errorIn(json: ToldObject & { error?: TextOrError }, text: string): ToldError {
   const { message, param } =
     typeof json.error === 'object'
@@ -172,7 +172,10 @@ function textsOf(value: unknown): string | undefined {
   return texts.length === 0 ? undefined : texts.join(' ');
 }
 
-/** Servers that check with pydantic tell a list: `{ detail: [{ loc: ['body', 'user'], msg: 'Extra inputs …' }] }`. */
+/**
+ * Servers that check with pydantic answer with a list: `{ detail: [{ loc: ['body', 'user'], msg: 'Extra inputs …' }]
+ * }`.
+ */
 function checkedError(told: unknown): ToldError | undefined {
   const { detail } = typeof told === 'object' && told !== null ? (told as { detail?: unknown }) : {};
   if (!Array.isArray(detail)) return undefined;

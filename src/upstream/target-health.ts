@@ -16,7 +16,7 @@ import {
 
 export type HealthState = 'ok' | 'failing' | 'resting' | 'probing';
 
-/** Whom a rest concerns. */
+/** A time in which a model is not called, for one account or for all. */
 export interface Rest {
   readonly until: number;
   /** The only account that met failures, so that others are still served; `undefined`: everybody. */
@@ -31,7 +31,7 @@ interface AccountHealth {
   readonly servedSince: number;
 }
 
-/** The latest to use a model. Those dropped begin again without a history. */
+/** The accounts that used a model last. Those dropped begin again without a history. */
 const MAX_ACCOUNTS = 200;
 
 /**

@@ -1,12 +1,12 @@
 export interface PaintOrder {
   readonly prompt: string;
-  /** A manner in a word that prompts use too; it does not change what is painted. */
+  /** A style in one of the words that prompts use; it does not change what is painted. */
   readonly style?: string | undefined;
   /** Another seed gives another picture of the same words. */
   readonly seed?: number | undefined;
   /** Words that the picture does not show, even if the prompt names them. */
   readonly avoid?: string | undefined;
-  /** Painted with so many times less detail on each side; absent: in full. */
+  /** Paints with this many times less detail on each side; absent: in full. */
   readonly coarseness?: number | undefined;
   /** The index of this image among the n of a request. */
   readonly index: number;

@@ -59,7 +59,7 @@ function paintScene(context: PaintContext, { shown }: Sources): void {
   if (isBrushed) paintOver(context, scene.canvas);
 }
 
-/** A file without a transparent pixel has no place for one. */
+/** A file without a transparent pixel gets no alpha channel. */
 function withBackground(painted: Uint8Array, order: PaintOrder, sources: Sources, noise: Noise): Uint8Array {
   const background = order.format === 'jpeg' ? 'opaque' : (order.background ?? 'auto');
   if (background !== 'transparent' && !sources.kept) return painted;
@@ -67,7 +67,7 @@ function withBackground(painted: Uint8Array, order: PaintOrder, sources: Sources
   return hasTransparency(rgba) ? rgba : withoutAlpha(rgba);
 }
 
-/** The scenes need so many pixels on each side. */
+/** The scenes need at least this many pixels on each side. */
 const MIN_SIDE = 16;
 
 /** A picture that is painted over needs no more detail than a brush can follow. */

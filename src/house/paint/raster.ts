@@ -14,7 +14,7 @@ export class UnusablePicture extends Error {
 /** Four bytes of memory for each while the file is decoded. */
 const MAX_PICTURE_PIXELS = 25_000_000;
 
-/** The picture scaled until it covers the whole extent; what is too much on two sides is cut off. */
+/** The picture scaled to cover the whole extent; what is too much on two sides is cut off. */
 export async function coveringRaster(
   file: Uint8Array,
   extent: Extent,
@@ -26,7 +26,7 @@ export async function coveringRaster(
     width: Math.max(extent.width, Math.round(size.width * scale)),
     height: Math.max(extent.height, Math.round(size.height * scale)),
   };
-  // Nobody sees anything in a picture that is a thousand times longer than high.
+  // A picture that is a thousand times longer than high shows nothing.
   if (scaled.width * scaled.height > MAX_PICTURE_PIXELS)
     throw new UnusablePicture(param, `${param} is too long and narrow for the size of the image.`);
   const whole = await decoded(file, param, isSame(size, scaled) ? undefined : scaled);
@@ -78,7 +78,7 @@ function middleOf(from: Raster, { width, height }: Extent): Raster {
   return { width, height, rgba };
 }
 
-/** Each pixel as often as the larger picture needs it. */
+/** Enlarges by repeating pixels. */
 export function enlarged(pixels: Uint8Array, from: Extent, { width, height }: Extent): Uint8Array {
   const large = new Uint8Array(width * height * 3);
   for (let y = 0, to = 0; y < height; y++) {
@@ -91,7 +91,7 @@ export function enlarged(pixels: Uint8Array, from: Extent, { width, height }: Ex
   return large;
 }
 
-/** Between two pixels lies what is between them. */
+/** Enlarges by interpolating between pixels. */
 export function smoothed(pixels: Uint8Array, from: Extent, { width, height }: Extent): Uint8Array {
   const large = new Uint8Array(width * height * 3);
   for (let y = 0, to = 0; y < height; y++) {

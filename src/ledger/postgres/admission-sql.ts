@@ -204,7 +204,7 @@ function fits(g: string): string {
     AND greatest(${arrival(g)} - v_now, 0) + ${countOf(g)} * ${step(g)} <= ${step(g)} * ${perMinute(g)})`;
 }
 
-/** A token that was replaced since the first look finds nobody. */
+/** A token that was replaced since the first look finds no account. */
 function isStillTheirs(g: string): string {
   return `(g_hash[${g}] IS NULL OR a.token_hash = g_hash[${g}])`;
 }

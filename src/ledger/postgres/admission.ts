@@ -131,10 +131,10 @@ export class AdmissionBatch {
 }
 
 export interface AdmitRow {
-  /** One of each group, separated by commas. */
+  /** One number for each group, separated by commas. */
   readonly accounts: string | null;
   readonly group_results: string;
-  /** Absent when every group was admitted as a whole or belongs to nobody. */
+  /** Absent when every group was admitted as a whole or has no account. */
   readonly request_results: string | null;
 }
 
@@ -147,7 +147,7 @@ export const ADMIT: Statement = {
   text: `SELECT * FROM ${LEDGER_ADMIT.name}(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')})`,
 };
 
-/** An admission that holds nothing, for a token that nobody has: a hash is longer. */
+/** An admission that holds nothing, for a token that no account has: a hash is longer. */
 export const PROBE_VALUES: readonly unknown[] = [
   [0, 1_000, 0, MAX_BALANCE, OUTPUT_FLOOR, MAX_COUNT],
   ['{"nobody"}', '{NULL}', '{false}', '{1}', '{1}', '{1}', '{0}', '{0}'],
@@ -158,7 +158,7 @@ export const PROBE_VALUES: readonly unknown[] = [
 interface Member extends HoldRange {
   readonly request: AdmissionRequest;
   readonly group: Group;
-  /** Where it stood in the batch as it came. */
+  /** Its place in the batch before sorting. */
   readonly place: number;
 }
 

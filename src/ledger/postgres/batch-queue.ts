@@ -5,20 +5,20 @@ import type { BatchLoad } from '../port.ts';
 export interface BatchQueueOptions<Item, Answer extends object> {
   /** Answers every item in its place; a fault fails that item alone. */
   readonly run: (items: readonly Item[]) => Promise<readonly (Answer | Fault)[]>;
-  /** What an item may have to wait for in the database: a batch that takes long is overtaken by items of other keys. */
+  /** What an item may have to wait for in the database: items with other keys overtake a batch that takes long. */
   readonly keyOf?: (item: Item) => string;
-  /** Hears of answers that came after their item had been given up. */
+  /** Gets the answers that came after their item had been given up. */
   readonly onLate?: (item: Item, answer: Answer | Fault) => void;
   /** Multiplies {@link LEDGER_DEADLINE_MS}; 1 where a client waits for an answer. */
   readonly deadlineFactor?: number;
 }
 
 /**
- * While one batch is on its way the next one gathers: under load a round trip serves hundreds, alone an item goes at
- * once. A call costs the database as much as dozens of items do, so there is one batch at a time; only when it is away for
- * {@link OVERTAKE_MS}, because of somebody's lock for instance, a second one goes with items of other keys. A database that
- * takes long over a batch gets smaller ones, since one that takes too long would fail as a whole and come back as large.
- * Whatever happens, each item is answered within {@link LEDGER_DEADLINE_MS} or fails as unavailable.
+ * While one batch is on its way the next one gathers: under load a round trip serves hundreds of items, and a single
+ * item goes at once. A call costs the database as much as dozens of items do, so there is one batch at a time; only
+ * when it is away for {@link OVERTAKE_MS}, for example because of a lock, a second one goes with items of other keys.
+ * A database that is slow with a batch gets smaller ones, since one that takes too long would fail as a whole and come
+ * back as large. Whatever happens, each item is answered within {@link LEDGER_DEADLINE_MS} or fails as unavailable.
  */
 export class BatchQueue<Item, Answer extends object> {
   readonly #options: BatchQueueOptions<Item, Answer>;
@@ -80,7 +80,7 @@ export class BatchQueue<Item, Answer extends object> {
     return performance.now() - oldest.began >= OVERTAKE_MS;
   }
 
-  /** Takes waiting items whose keys no batch on its way has. */
+  /** Takes waiting items whose keys are in no batch that is on its way. */
   #others(): QueuedItem<Item, Answer>[] {
     const { keyOf = () => '' } = this.#options;
     const busy = new Set([...this.#running].flatMap(({ items }) => items.map(({ item }) => keyOf(item))));
@@ -106,7 +106,7 @@ export class BatchQueue<Item, Answer extends object> {
     this.#settle(items, answers);
   }
 
-  /** Looks again and again while a batch is away, whether it is to be overtaken. */
+  /** Checks repeatedly while a batch is away whether it is to be overtaken. */
   #watch(): void {
     if (this.#isWatched || !this.#options.keyOf || this.#running.size === 0) return;
     this.#isWatched = true;
@@ -154,14 +154,14 @@ export class BatchQueue<Item, Answer extends object> {
   }
 }
 
-/** Clients must hear within a second that the database is not there. */
+/** Clients must be told within a second that the database is not available. */
 export const LEDGER_DEADLINE_MS = 900;
 const MOST_WAITING = 10_000;
 const MOST_TOGETHER = 500;
 const LEAST_TOGETHER = 16;
 const SLOW_MS = 250;
 const MOST_RUNNING = 2;
-/** Several times as long as a batch takes when nobody holds it up. */
+/** Several times as long as a batch takes when no lock delays it. */
 const OVERTAKE_MS = 20;
 const RETRY_AFTER_MS = 1_000;
 

@@ -3,8 +3,8 @@ import { unavailable } from './batch-queue.ts';
 import { CallFailed } from './pool.ts';
 
 /**
- * Makes one call for a batch. One item whose values the database refuses undoes the whole call; then the batch is cut
- * in two until that item fails alone. Every other failure is the database's and everyone's.
+ * Makes one call for a batch. One item whose values the database refuses undoes the whole call; then the batch is
+ * halved until that item fails alone. Every other failure is the database's, and fails all items.
  */
 export async function callTogether<Item, Answer>(
   items: readonly Item[],

@@ -8,8 +8,8 @@ import { priceToText } from '../price.ts';
 import { NumberedValues, routeKey } from './numbers.ts';
 
 /**
- * Remembers the holds of this node until they are closed, so that a database that lost one (see `ledger_admit`) can be
- * given it back. Without that, whatever ran when the database crashed would be served for nothing.
+ * Remembers the holds of this node until they are closed, so that they can be written again if the database lost them
+ * (see `ledger_admit`). Without that, requests that ran when the database crashed would be served for free.
  */
 export class IssuedHolds {
   readonly #holds = new Map<RequestId, IssuedHold>();
@@ -30,7 +30,7 @@ export class IssuedHolds {
   }
 
   forget(ids: Iterable<string>): void {
-    // A set of strings: whether one is an id of ours is what is asked.
+    // A set of strings: the question is whether a text is one of our ids.
     for (const id of ids) this.#holds.delete(id as RequestId);
   }
 
@@ -49,7 +49,9 @@ export interface IssuedHold {
   readonly nowMs: number;
 }
 
-/** A server writes its log to disk within a second by itself: with so many after it, a hold cannot be lost any more. */
+/**
+ * Postgres writes its log to disk within a second by itself: a hold with this many after it cannot be lost any more.
+ */
 const MOST_REMEMBERED = 20_000;
 
 export const RESTORE: Statement = {

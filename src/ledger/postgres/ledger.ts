@@ -88,7 +88,10 @@ export class PostgresLedger implements Ledger {
   readonly #log: Log;
   readonly #lease: Lease;
   readonly #offsetMs: () => number;
-  /** For what requests wait for; each queue has two calls in flight at most, so six connections are always enough. */
+  /**
+   * For calls that requests wait for; each queue has two calls in flight at most, so six connections are always
+   * enough.
+   */
   readonly #ledgerPool: LedgerPool;
   /** For everything else; calls beyond its connections wait for each other. */
   readonly #controlPool: LedgerPool;
@@ -205,7 +208,10 @@ export class PostgresLedger implements Ledger {
     }
   }
 
-  /** Asks what every request asks, for a token that nobody has, and writes: who gets an answer can be served. */
+  /**
+   * Does what every request does, for a token that no account has, and writes: if this gets an answer, requests can be
+   * served.
+   */
   async probe(): Promise<void> {
     const [row] = await this.#ledgerPool.call<AdmitRow>(ADMIT, PROBE_VALUES);
     if (row?.group_results.startsWith('{-1,') !== true) throw new Error('the admission gave no answer');
@@ -221,9 +227,9 @@ export class PostgresLedger implements Ledger {
     return new BatchQueue({
       deadlineFactor,
       run: (requests) => callTogether(requests, (some) => this.#admitAll(some)),
-      // A caller whose account is locked by somebody does not hold up the others.
+      // A caller whose account is locked does not delay the others.
       keyOf: ({ caller }) => (caller.kind === 'token' ? caller.hash : caller.id),
-      // The client has already been told to come back: what was admitted too late is released.
+      // The client has already been told to try again: what was admitted too late is released.
       onLate: ({ requestId }, answer) => {
         if ('kind' in answer && answer.kind === 'admitted') this.#uncertain.add(requestId);
       },
@@ -274,7 +280,7 @@ export class PostgresLedger implements Ledger {
     const owed = await owedFor(sent, this.#issued, this.#ledgerPool);
     const within = sent.every((closing) => isWithin(closing, this.#issued.get(closing.requestId)));
     const answer = await this.#callClose(sent, { within, owed }).catch((error: unknown) => {
-      // A hold that was lost and written again may hold less than was given.
+      // A hold that was lost and written again may be smaller than it was.
       if (error instanceof CallFailed && error.sqlState === NOT_WITHIN)
         return this.#callClose(sent, { within: false, owed });
       throw error;
@@ -292,7 +298,7 @@ export class PostgresLedger implements Ledger {
     return (await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values))[0];
   }
 
-  /** Holds that we were given and that are not there any more: a crash of the database lost them. */
+  /** Holds that were granted and are missing: a crash of the database lost them. */
   async #closeLost(closes: readonly CloseRequest[], rows: Map<string, ClosedRow>): Promise<void> {
     const missing = closes.filter(({ requestId }) => !rows.has(requestId));
     const lost = this.#issued.among(missing.map(({ requestId }) => requestId));
@@ -405,7 +411,7 @@ const RENEW: Statement = {
 /** In milliseconds, by the database's clock. */
 const NOW = `(${nowUsSql('$1::bigint')}) / 1000`;
 
-/** One of several who try it at once gets the row: the others see its new lease. */
+/** Of several nodes that try this at once, one gets the row: the others see its new lease. */
 const ADOPT: Statement = {
   name: 'ledger_adopt',
   text: `UPDATE hold SET lease_until = ${NOW} + $2::bigint, node = $3

@@ -6,9 +6,9 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 import { CallFailed, type LedgerPool, type Statement } from './pool.ts';
 
 /**
- * The numbers of values that repeat in every request. One that is not known yet is given in a transaction of its own that
- * waits for the disk, before anything refers to it: an admission does not wait for the disk, and a crash of the database
- * must not lose a number that a running request has, or give it to something else. They never change afterwards.
+ * The numbers of values that repeat in every request. A new one is given in a transaction of its own that waits for
+ * the disk, before anything refers to it: an admission does not wait for the disk, and a crash of the database must
+ * not lose a number that a running request uses, or give it to another value. Numbers never change afterwards.
  */
 export class Numbers {
   readonly #pool: LedgerPool;
@@ -58,7 +58,7 @@ export class Numbers {
     return this.#number('nodes', this.#node);
   }
 
-  /** After the database turned out to have lost something: what else it lost is asked for again. */
+  /** After the database has lost something: it may have lost numbers too, so they are asked for again. */
   forget(): void {
     for (const known of Object.values(this.#known)) known.clear();
   }
@@ -98,7 +98,7 @@ export class Numbers {
   }
 }
 
-/** Values of which a number is wanted. */
+/** Values that need a number. */
 export class NumberedValues {
   readonly prices = new Map<string, Price>();
   readonly routes = new Map<string, Pick<AdmissionRequest, 'rate' | 'endpoint' | 'model'>>();
@@ -138,8 +138,8 @@ export function routeKey({ rate, endpoint, model }: Pick<AdmissionRequest, 'rate
 interface NumbersRow extends Record<Kind, readonly number[] | null> {}
 
 /**
- * The numbers of values that repeat, in the order of the arguments; those that have none yet get one. Whoever comes at the
- * same moment waits for the other's commit, which waits for the disk.
+ * The numbers of values that repeat, in the order of the arguments; those without a number get one. A node that comes
+ * at the same moment waits for the other's commit, which waits for the disk.
  */
 export const LEDGER_NUMBERS = storedFunction(`
 CREATE FUNCTION ledger_numbers(

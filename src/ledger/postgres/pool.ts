@@ -11,9 +11,9 @@ export interface Statement {
 }
 
 /**
- * The ledger's own connections: few, with short timeouts, so that a database that is slow or gone is known as such
- * within a second. Every call is one statement and therefore one transaction. It either returns its rows or throws
- * {@link CallFailed}, which says whether the statement can have taken effect.
+ * The ledger's own connections: few, with short timeouts, so that a slow or missing database is noticed within a
+ * second. Every call is one statement and therefore one transaction. It either returns its rows or throws {@link
+ * CallFailed}, which says whether the statement can have taken effect.
  */
 export class LedgerPool {
   readonly #pool: Pool;
@@ -148,12 +148,12 @@ export class CallFailed extends Error {
     this.sqlState = more.sqlState;
   }
 
-  /** Two transactions were in each other's way. */
+  /** Two transactions blocked each other. */
   get isCollision(): boolean {
     return this.outcome === 'rolled_back' && (this.sqlState === DEADLOCK || this.sqlState === SERIALISATION);
   }
 
-  /** The statement's own values were refused: it is no matter of the database's health, and no use to try again. */
+  /** The database refused the statement's own values: this says nothing about its health, and a retry is pointless. */
   get isMistake(): boolean {
     return this.outcome === 'rolled_back' && MISTAKES.has(this.sqlState?.slice(0, 2) ?? '');
   }
@@ -162,7 +162,7 @@ export class CallFailed extends Error {
 const CONNECT_TIMEOUT_MS = 400;
 const IDLE_MS = 30_000;
 /**
- * The server gives up first, and then says so: nothing happened. The client's own patience is for a silent server, and
+ * The server gives up first, and says so: nothing happened. The client's own timeout is for a silent server, and
  * leaves time to look up what became of the call.
  */
 const STATEMENT_TIMEOUT_MS = 500;
@@ -198,12 +198,15 @@ async function inTime<T>(call: Promise<T>, timeoutMs: number): Promise<T> {
     return await Promise.race([call, late]);
   } finally {
     clearTimeout(timer);
-    // When time was first, nobody waits for the call any more.
+    // If the timeout came first, nobody waits for the call any more.
     call.catch(ignore);
   }
 }
 
-/** A server that says ERROR has undone the statement; FATAL, or no word at all, ends the connection and leaves it open. */
+/**
+ * A server that reports ERROR has undone the statement; FATAL, or no answer at all, ends the connection and leaves the
+ * outcome open.
+ */
 function failureOf(error: unknown): CallFailed {
   if (error instanceof CallFailed) return error;
   const undone = error instanceof DatabaseError && error.severity === 'ERROR';
@@ -216,5 +219,5 @@ function messageOf(error: unknown): string {
 }
 
 function ignore(): void {
-  // Whoever waits for the call hears of it; see above.
+  // The caller gets this error from the call itself; see above.
 }

@@ -11,7 +11,7 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 import { CallFailed, type LedgerPool, type Statement } from './pool.ts';
 import { LEDGER_POST } from './settlement-sql.ts';
 
-/** Posts an entry, once: a connection that breaks is no reason to guess, since the same key may simply be sent again. */
+/** Posts an entry once. After a broken connection nothing is guessed: the same key is simply sent again. */
 export async function postEntry(
   session: LedgerPool,
   entry: NewEntry,
@@ -51,7 +51,7 @@ export async function reclaimAmount(
   return { taken: nanoUsd(row.taken), lost: nanoUsd(row.lost) };
 }
 
-/** A lost answer is not asked for again: that code is used by now, and nobody could tell by whom it was this time. */
+/** After a lost answer the code is not tried again: it may be used by now, and nobody could tell by whom. */
 export async function redeemCode(
   session: LedgerPool,
   { codeHash, accountId, at }: Redemption,
@@ -136,7 +136,7 @@ interface ReclaimRow {
   readonly lost: number | null;
 }
 
-/** Whoever comes second waits for the code's row, and then finds it used. */
+/** A second redemption waits for the code's row, and then finds it used. */
 const REDEEM: Statement = {
   name: 'ledger_redeem',
   text: `WITH code AS (
@@ -174,14 +174,14 @@ async function callAgain<Row extends object>(
       return (await session.call<Row>(statement, values))[0];
     } catch (error) {
       if (!(error instanceof CallFailed)) throw error;
-      // The same key at the same moment on another account: this one finds it there the second time.
+      // The same key at the same moment on another account: this call finds it there the second time.
       const worthIt = error.outcome === 'unknown' || error.sqlState === DUPLICATE_KEY;
       if (!worthIt || attempt === MOST_ATTEMPTS) throw unavailable(error.message, error);
     }
   }
 }
 
-/** Refuses what no balance could make right, before it meets the database's number types. */
+/** Refuses amounts that no balance could allow, before they reach the database's number types. */
 function checkAmount(entry: NewEntry): void {
   const enough = Number.isSafeInteger(entry.amount) ? Math.max(0, 0 - entry.amount) : 0;
   balanceAfter({ balance: nanoUsd(enough), held: ZERO }, entry);

@@ -21,7 +21,7 @@ import { textArray } from './batch.ts';
 import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 import type { LedgerPool, Statement } from './pool.ts';
 
-/** What the ledger asks the database without changing anything. */
+/** The ledger's queries that change nothing. */
 export class LedgerQueries {
   readonly #ledgerPool: LedgerPool;
   readonly #offsetMs: () => number;
@@ -32,7 +32,7 @@ export class LedgerQueries {
     this.#pooled = pooled;
     this.#ledgerPool = session;
     this.#offsetMs = offsetMs;
-    // Checking all the books takes its time and must neither wait for requests nor hold them up.
+    // A full check takes long, and must neither wait for requests nor delay them.
     this.#books = new Pool({
       connectionString: url,
       max: 1,
@@ -47,7 +47,7 @@ export class LedgerQueries {
     this.#books.on('connect', (client) => client.on('error', () => undefined));
   }
 
-  /** Who is behind each of these, in their order. */
+  /** The accounts of these callers, in their order. */
   async snapshots(callers: readonly Caller[]): Promise<(AccountSnapshot | undefined)[]> {
     const hashes = callers.map((caller) => (caller.kind === 'token' ? caller.hash : null));
     const ids = callers.map((caller) => (caller.kind === 'account' ? caller.id : null));
@@ -60,7 +60,7 @@ export class LedgerQueries {
   }
 
   /**
-   * What became of admissions whose answer was lost: the holds that are there were admitted. One that is not there was
+   * What became of admissions whose answer was lost: the holds that are there were admitted. A missing one was
    * refused, undone, or is yet to be committed; nobody can tell.
    */
   async found(requests: readonly AdmissionRequest[]): Promise<(Admission | undefined)[]> {
@@ -93,7 +93,7 @@ export class LedgerQueries {
     };
   }
 
-  /** Beside the requests, like the check; a parameter is written `?`. */
+  /** Runs beside requests, like the check; a parameter is written `?`. */
   async read<Row extends object>(text: string, values: readonly (string | number)[]): Promise<Row[]> {
     let place = 0;
     const numbered = text.replaceAll('?', () => `$${++place}`);
@@ -110,7 +110,7 @@ export class LedgerQueries {
     await this.#books.end();
   }
 
-  /** A prepared statement stays on its connection, which a pooler gives to others. */
+  /** A prepared statement stays on its connection, which a pooler passes on to others. */
   #bound({ name, text }: Statement, values: readonly unknown[]): QueryConfig {
     return this.#pooled ? { text, values: [...values] } : { name, text, values: [...values] };
   }
@@ -174,8 +174,8 @@ function together(name: string, checks: readonly InvariantCheck[]): Statement {
 export const NOW_MS = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`;
 
 /**
- * Who is behind each of these, by their place. The account comes as JSON: a newer version may add a column to it while
- * this one runs, and a prepared statement whose columns change fails on every connection that has it.
+ * The accounts of these callers, by their place. The account comes as JSON: a newer version may add a column to it
+ * while this one runs, and a prepared statement whose columns change fails on every connection that has it.
  */
 export const LEDGER_IDENTIFY = storedFunction(`
 CREATE FUNCTION ledger_identify(c_hash text[], c_account text[])
@@ -187,7 +187,7 @@ BEGIN
     JOIN account a ON a.id = coalesce(c.account, (SELECT t.id FROM account t WHERE t.token_hash = c.hash));
 END $$`);
 
-/** Those of the holds that are there, with their accounts as above. */
+/** The holds of these requests that exist, with their accounts as above. */
 export const LEDGER_LOOK_UP = storedFunction(`
 CREATE FUNCTION ledger_look_up(q_id text[])
 RETURNS TABLE (request_id text, hold bigint, output_cap integer, now_ms bigint, account json)

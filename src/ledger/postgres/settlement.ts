@@ -58,7 +58,7 @@ export interface ClosedRow {
 
 const PARAMETERS = 28;
 
-/** It commits before its end; whoever hears of a failure after that finds the holds closed when trying again. */
+/** It commits before it ends; a caller that gets a failure after that finds the holds closed when it tries again. */
 export const CLOSE: Statement = {
   name: LEDGER_CLOSE.name,
   text: `CALL ${LEDGER_CLOSE.name}(${[
@@ -72,7 +72,7 @@ export const EXPIRE: Statement = {
   text: `SELECT * FROM ${LEDGER_EXPIRE.name}($1, $2, $3, $4, $5, $6)`,
 };
 
-/** What both of them answer: arrays as text; see `ledger_close_holds`. */
+/** The answer of both: arrays as text; see `ledger_close_holds`. */
 export interface ClosedAnswer {
   readonly places: string | null;
   readonly held: string | null;
@@ -88,7 +88,10 @@ export interface ClosedAnswer {
   readonly earlier_available: string | null;
 }
 
-/** Those that were closed by this call in `state`, and those that had been. An id without a row never was a request. */
+/**
+ * Requests that this call closed in `state`, and those that were closed before. An id without a row never was a
+ * request.
+ */
 export function closedRows(
   answer: ClosedAnswer | undefined,
   ids: readonly string[],
@@ -150,8 +153,8 @@ export function expiredRows(answer: ExpiredAnswer | undefined): ClosedRow[] {
 }
 
 /**
- * Of several that close one hold in a batch only the first is sent; the others hear the same. In the order of their ids,
- * in which the database locks them.
+ * If several items of a batch close one hold, only the first is sent, and the others get its result. In the order of
+ * their ids, in which the database locks them.
  */
 export function firstOfEach(closes: readonly CloseRequest[]): CloseRequest[] {
   const byId = new Map(closes.toReversed().map((closing) => [closing.requestId, closing]));
@@ -164,7 +167,7 @@ export function isWithin({ state, usage }: CloseRequest, hold: IssuedHold | unde
   return hold !== undefined && costOf(hold.request.price, usage) <= hold.admission.held;
 }
 
-/** What the node knows of requests that it closes. */
+/** What the node knows about the requests that it closes. */
 export interface KnownCosts {
   /** Every hold is known to cover its cost. */
   readonly within: boolean;

@@ -2,8 +2,8 @@ import type { RequestId } from '../../std/ids.ts';
 
 /**
  * Admissions whose result is unknown: the connection broke while they were being committed, and the client was told to
- * come back. Should a hold turn up after all, it is voided by its id; it is never tried again blindly. One that does
- * not fit here any more, or turns up later still, is closed by its lease.
+ * try again. If a hold appears after all, it is voided by its id; the admission is never repeated blindly. What does
+ * not fit here any more, or appears later still, is closed when its lease ends.
  */
 export class UncertainAdmissions {
   readonly #until = new Map<RequestId, number>();
@@ -33,7 +33,8 @@ export class UncertainAdmissions {
       const now = performance.now();
       for (const [id, until] of this.#until) if (found.has(id) || until < now) this.#until.delete(id);
     } catch {
-      // The database is still away. Their age does not count meanwhile: a statement may be waiting in front of it.
+      // The database is still unavailable. Their age does not count meanwhile: a statement may still be waiting to
+      // run.
       for (const id of this.#until.keys()) this.#until.set(id, performance.now() + REMEMBERED_MS);
     }
     this.#timer = undefined;

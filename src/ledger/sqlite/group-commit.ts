@@ -34,7 +34,7 @@ export class GroupCommit<Work> {
       this.#queue.push({
         run,
         durable,
-        // The result of `run` is what this promise was typed by.
+        // The promise was created with the type of the result of `run`.
         resolve: resolve as (value: unknown) => void,
         reject,
         queuedAt: performance.now(),
@@ -58,7 +58,7 @@ export class GroupCommit<Work> {
     });
   }
 
-  /** While few come each goes at once; under load one transaction a millisecond takes all that came. */
+  /** With few operations each runs at once; under load one transaction each millisecond takes all that came. */
   #schedule(waitMs = this.#waitMs()): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -93,7 +93,7 @@ export class GroupCommit<Work> {
     this.#reportIdle();
   }
 
-  /** False when another process holds the lock: then the queue stays as it is and we come back. */
+  /** False when another process holds the lock: then the queue stays as it is and is tried again later. */
   #begin(): boolean {
     try {
       return this.#port.begin();
@@ -126,7 +126,7 @@ export class GroupCommit<Work> {
     return true;
   }
 
-  /** One operation has failed in a way nobody foresaw. Alone it fails alone. */
+  /** One operation has failed unexpectedly. Run alone, it fails alone. */
   #isolate(batch: readonly Operation<Work>[]): void {
     for (const operation of batch) {
       if (this.#begin()) this.#execute([operation]);
@@ -194,7 +194,7 @@ export interface TransactionPort<Work> {
   rollback(): void;
   /** Resolves when all that was committed before the call survives a power cut. */
   sync(): Promise<void>;
-  /** Whether an error speaks of the store (disk full, I/O) and not of an operation. */
+  /** Whether an error is about the store (disk full, I/O) and not about an operation. */
   isUnavailable(error: unknown): boolean;
 }
 
@@ -209,15 +209,15 @@ interface Operation<Work> {
 }
 
 const WINDOW_MS = 1;
-/** From so many operations a millisecond on it pays to wait for company. */
+/** From this many operations a millisecond on, it pays to wait for more. */
 const BUSY_PACE = 3;
 const SMOOTHING = 0.1;
 const LEAST_MS = 0.1;
-/** Bounds how long one transaction keeps the event loop: a few milliseconds. */
+/** Limits how long one transaction blocks the event loop: a few milliseconds. */
 const MAX_BATCH = 256;
 const MAX_QUEUE = 10_000;
 const BUSY_STEP_MS = 2;
-/** Less than the second within which a client must hear that the store is not there. */
+/** Less than the second within which a client must be told that the store is not available. */
 const PATIENCE_MS = 800;
 const RETRY_AFTER_MS = 1_000;
 

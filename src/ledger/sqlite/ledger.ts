@@ -104,7 +104,8 @@ export class SqliteLedger implements Ledger {
 
   /**
    * For the start of a server: closes at once what an earlier process of this data folder left behind, instead of
-   * waiting for its leases; jobs that can go on are given up for adoption. Does nothing while another server uses the same folder, since the holds may be alive.
+   * waiting for its leases; jobs that can continue are released for adoption. Does nothing while another server uses
+   * the same folder, since the holds may be in use.
    */
   async recover(): Promise<number> {
     if (!this.#options.backend.claim()) {
@@ -146,7 +147,7 @@ export class SqliteLedger implements Ledger {
     return archivableDays({ read: this.#read }, this.#options.clock.now(), request);
   }
 
-  /** Reads all the books, on the side: requests are served meanwhile. */
+  /** Reads the whole ledger on the background thread, while requests are served. */
   async verify({ full = false, longestRequestMs }: VerifyOptions = {}): Promise<Verification> {
     const { background } = this.#options.backend;
     try {
@@ -308,7 +309,8 @@ function insertHold(books: Books, account: LedgerAccount, { request, lease, held
     endpoint,
     model,
   };
-  // Such a hold could never be closed, because there can be no second receipt. Of a running request the hold's key says so.
+  // Such a hold could never be closed, because there can be no second receipt. For a running request the hold's key
+  // ensures this.
   if (books.isOver(hold.id)) throw asFault(new Error(`request ${hold.id} is over`));
   books.statements.insertHold.run(
     hold.id,

@@ -1,7 +1,7 @@
 import type { AccountSnapshot, Caller } from '../port.ts';
 import type { Books } from './books.ts';
 
-/** Who is behind a caller and what they may still do; changes nothing. */
+/** A caller's account and what it may still spend; changes nothing. */
 export function snapshotOf(books: Books, caller: Caller): AccountSnapshot | undefined {
   const account = books.caller(caller);
   if (!account?.active) return undefined;

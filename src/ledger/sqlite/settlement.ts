@@ -53,7 +53,7 @@ export function voidHold(books: Books, requestId: string, ending: Ending): Settl
   return close(books, hold, { state: 'void', charge: NO_CHARGE, usage: NO_USAGE, source: undefined, ending });
 }
 
-/** Nobody renews this hold any more: what was delivered is charged, and if that is nothing it is as if never asked. */
+/** Nobody renews this hold any more: what was delivered is charged; if nothing was, the hold is voided. */
 export function expireHold(books: Books, hold: HoldRow): void {
   const usage: Usage = {
     input: hold.input_tokens,
@@ -91,7 +91,7 @@ export function renew(books: Books, progress: readonly Progress[], leaseMs: numb
   }
 }
 
-/** False: it is closed, or somebody renews it. */
+/** False: it is closed, or its lease is being renewed. */
 export function adopt(books: Books, requestId: string, { node, leaseMs }: Lease): boolean {
   const { nowMs, numbers, statements } = books;
   const { changes } = statements.adoptHold.run(requestId, nowMs, nowMs + leaseMs, numbers.node(node));
@@ -184,7 +184,7 @@ function insertReceipt(books: Books, hold: HoldRow, closing: CostedClosing): voi
   books.noteReceipt(hold.id);
 }
 
-/** A backend that used more than it was allowed: the account pays its hold, the operator the rest, and hears of it. */
+/** A backend used more than it was allowed: the account pays its hold, the operator pays the rest and is told. */
 function bookOverrun(books: Books, hold: HoldRow, charge: Charge): Charge['overrun'] {
   if (charge.overrun === 0) return ZERO;
   const operator = books.account(OVERRUN_ACCOUNT);

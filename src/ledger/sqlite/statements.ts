@@ -148,7 +148,7 @@ function prepareArchive(database: Database) {
   };
 }
 
-/** Of a process that is not the one named. */
+/** Of all processes but the one named. */
 const OF_OTHERS = 'h.node IS NOT (SELECT id FROM node WHERE name = ?1)';
 
 type Values = (string | number | null)[];

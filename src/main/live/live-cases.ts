@@ -2,7 +2,7 @@ import type { LiveCaseName } from '../../cli/live-check.ts';
 import type { ChatRequest } from '../../wire/openai/chat.ts';
 import type { LiveAnswer } from './live-answer.ts';
 
-/** A small chat request, and what its answer must have; `undefined` from `problem`: it has it. */
+/** A small chat request, and what its answer must contain; `problem` returns `undefined` if it does. */
 export interface LiveChatCase {
   readonly name: Exclude<LiveCaseName, 'image out'>;
   /** What a model must be able to do, by its entry in the catalog. */

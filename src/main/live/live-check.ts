@@ -22,7 +22,7 @@ const THINKING_TOKENS = 2_048;
 /** The most that a picture takes, where the catalog does not say; as in the bound of every request. */
 const MOST_IMAGE_TOKENS = 48_169;
 
-/** Asks a backend for one thing after the other, each held before it is asked for. */
+/** Sends a backend one request after the other, each with its worst case held first. */
 export async function liveCheck(
   request: LiveCheckRequest,
   parts: { readonly clock: Clock; readonly builtIn: BuiltInKinds },
@@ -55,7 +55,7 @@ interface PlannedCall {
 }
 
 interface MadeCall {
-  /** `undefined`: the provider reported none that can be true. */
+  /** `undefined`: the provider reported no usage that can be true. */
   readonly usage: Usage | undefined;
   readonly raw: unknown;
   readonly text: string;
@@ -196,7 +196,7 @@ function shownUsage({ usage, raw, text }: MadeCall): LiveUsage {
   };
 }
 
-/** What the backend takes, or what is sold at where that is not known. */
+/** The backend's cost, or the selling price where the cost is not known. */
 function priceAt(model: Model, backend: string, size?: string): PriceSnapshot {
   return costPriceFor(model, backend, { size }) ?? priceFor(model, { size });
 }
@@ -271,6 +271,6 @@ class SpendingCap {
 
 interface SpendingHold {
   readonly worst: NanoUsd;
-  /** Without it the whole hold counts as spent. Once. */
+  /** Called at most once; without a call the whole hold counts as spent. */
   settle(used: NanoUsd): void;
 }

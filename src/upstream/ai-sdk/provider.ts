@@ -28,7 +28,7 @@ export interface Provider {
   readonly logitBias: boolean;
   /** It refuses calls and results of tools in a conversation that offers none; they become text then. */
   readonly toolHistoryNeedsTools?: true;
-  /** False where the backend has no JSON without a schema, and its package would leave the wish out. */
+  /** False where the backend has no JSON without a schema, and its package would silently leave the wish out. */
   readonly jsonObject?: boolean;
   /** Its streams are length-prefixed frames instead of lines. */
   readonly framed?: boolean;
@@ -67,7 +67,7 @@ export interface ImageSupport {
   /** The requested size as this backend expects it. */
   shape(wanted: WantedShape): ImageShape;
   options?(request: ImageRequest): JSONObject;
-  /** False: a mask is refused, which its package does not say to the client. */
+  /** False: a mask is refused here; the package's own refusal would not reach the client. */
   readonly takesMask?: false;
 }
 

@@ -76,7 +76,7 @@ async function streamAnswer(body: ReadableStream<Uint8Array>, signal: AbortSigna
     kind: 'stream',
     body: new ReadableStream<Uint8Array>({
       start(controller) {
-        // In one piece: what was read from it may be the whole answer, and no further piece is asked for then.
+        // Sent in one piece: it may be the whole answer, and then no further piece is asked for.
         controller.enqueue(Buffer.concat(first));
       },
       async pull(controller) {

@@ -28,7 +28,7 @@ export interface GgufParts {
   readonly load?: (() => Promise<LlamaPackage>) | undefined;
 }
 
-/** How many may wait for the model; at the usual seconds per answer, more would wait in vain. */
+/** How many requests may wait for the model; at the usual seconds per answer, more would wait in vain. */
 /** A model in memory has one context, and two generations at once would each take twice as long. */
 const MAX_WAITING = 8;
 const FULL_RETRY_AFTER_MS = 5_000;

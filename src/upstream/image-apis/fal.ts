@@ -40,7 +40,10 @@ export const fal: ImageApi = {
 
 const FORMATS = { png: 'png', jpeg: 'jpeg' };
 const RATIOS = ['1:1', '21:9', '16:9', '4:3', '3:2', '2:3', '3:4', '9:16', '9:21'] as const;
-/** Models by the ratio; https://fal.ai/models/fal-ai/flux-pro/v1.1-ultra/api and others like it. */
+/**
+ * Models that take an aspect ratio instead of a size; https://fal.ai/models/fal-ai/flux-pro/v1.1-ultra/api and others
+ * like it.
+ */
 const BY_RATIO = /ultra|kontext|imagen|nano-banana/;
 
 function bodyOf(call: ImageApiCall, count: number): Record<string, unknown> {
@@ -69,7 +72,7 @@ function readingOf(json: Readonly<Record<string, unknown>>): ImageApiReading {
   return { job: new URL(address).pathname, state: { kind: 'working' } };
 }
 
-/** A picture that the safety checker blacked out is none. */
+/** A picture that the safety checker blacked out does not count. */
 function resultOf(json: Readonly<Record<string, unknown>>): ImageState {
   const flags = Array.isArray(json['has_nsfw_concepts']) ? json['has_nsfw_concepts'] : [];
   const found = objectsIn(json['images'] ?? [json['image']]).map(({ url }) => textIn(url));

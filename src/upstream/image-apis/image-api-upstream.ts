@@ -162,7 +162,7 @@ class ImageApiUpstream {
     }
   }
 
-  /** What the backend answers is final; only a connection that broke is tried again. */
+  /** An answer of the backend is final; only a broken connection is tried again. */
   async #result(job: string | undefined, call: UpstreamImageCall): Promise<ImageState> {
     const request = job === undefined ? undefined : this.#api.jobs?.result?.(job);
     if (!request) throw new UpstreamFailure('protocol', 'a finished job without a result');
@@ -178,7 +178,9 @@ class ImageApiUpstream {
     return this.#api.read(answer).state;
   }
 
-  /** At once: a link lives for minutes. One that cannot be fetched does not lose the others. */
+  /**
+   * Fetched at once, because a link lives for minutes. A link that cannot be fetched does not lose the other images.
+   */
   async #download(sources: readonly (string | Uint8Array)[], signal: AbortSignal): Promise<GeneratedImage[]> {
     const settled = await Promise.allSettled(
       sources.slice(0, MAX_JOBS).map((source) => imageOf(source, this.#links, signal)),
@@ -190,7 +192,7 @@ class ImageApiUpstream {
     return images;
   }
 
-  /** A job's name is sent back with the key, so it must be one, and of this backend. */
+  /** A job's name is sent back together with the key, so it must be a valid name of this backend. */
   #checked(reading: ImageApiReading): ImageApiReading {
     const { job } = reading;
     const { jobs } = this.#api;
@@ -214,7 +216,7 @@ class ImageApiUpstream {
     const request = this.#api.jobs?.cancel?.(job);
     if (!request) return;
     const signal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
-    // Nobody waits for it: the job may be done already, and what it costs is counted as possible.
+    // Not waited for: the job may be done already, and its cost is counted as possible.
     void this.#fetch(request, { signal })
       .then((response) => response.body?.cancel())
       .catch(() => undefined);
@@ -273,7 +275,7 @@ type SentCall = Pick<UpstreamImageCall, 'signal' | 'trace'>;
 
 const REFUSED = 'The backend refused this prompt.';
 
-/** Whoever is told of jobs resumes them after a shutdown; a call whose time is up is not resumed. */
+/** A caller that is told of jobs resumes them after a shutdown; a call whose time is up is not resumed. */
 function isGivenUp({ onJob, endsWithProcess, signal }: UpstreamImageCall, thrown: unknown): boolean {
   if (!signal.aborted) return isTimeout(thrown);
   return onJob === undefined || endsWithProcess === true || isTimeout(signal.reason);
@@ -314,7 +316,10 @@ function readObject(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Every API of images that is neither OpenAI's nor reached through an AI SDK package. A new one is a file and a word here. */
+/**
+ * Every API of images that is neither OpenAI's nor reached through an AI SDK package. A new one is a file, and a word
+ * here.
+ */
 const IMAGE_APIS: readonly ImageApi[] = [bfl, fal, imagen, replicate, stability];
 
 interface PollTimes {
@@ -343,8 +348,8 @@ type Polled<Done> =
   | { readonly kind: 'wait'; readonly retryAfterMs?: number | undefined };
 
 /**
- * Asks until there is an answer. The job goes on at the backend whether we can ask or not, so an answer that fails for
- * the moment is asked for again; the deadline is the caller's `signal`.
+ * Asks until there is a result. The job continues at the backend whether we can ask or not, so a failed question is
+ * repeated; the deadline is the caller's `signal`.
  */
 async function pollJob<Done>(
   ask: () => Promise<Polled<Done>>,
@@ -384,7 +389,10 @@ function isPassing(thrown: unknown): thrown is UpstreamFailure {
   return thrown instanceof UpstreamFailure && PASSING.has(thrown.kind);
 }
 
-/** The backend has the job and will bill it, however our last question failed: nobody may take it for one not sent. */
+/**
+ * The backend has the job and will bill it, however our last question failed: the failure must not look as if the job
+ * was never sent.
+ */
 function afterSubmission(thrown: unknown): unknown {
   if (!(thrown instanceof UpstreamFailure) || thrown.kind === 'rejected') return thrown;
   return new UpstreamFailure('connection_lost', `the job was lost: ${thrown.message}`, { cause: thrown });

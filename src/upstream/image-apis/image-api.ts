@@ -7,7 +7,7 @@ import type { UpstreamImageCall } from '../port.ts';
  */
 export interface ImageApi {
   readonly kind: string;
-  /** The models that it is for, where the kind has other ways too. */
+  /** The models that use this API, where the kind has another one too. */
   readonly models?: RegExp;
   headers(key: string): Readonly<Record<string, string>>;
   /** The most images that one call makes. */
@@ -39,7 +39,7 @@ export interface ImageApiCall extends Pick<
   'model' | 'request' | 'size' | 'shape' | 'convertTo'
 > {
   readonly options: ReadonlyMap<string, string>;
-  /** Somebody keeps the jobs' names, to go on after a restart: they must be known at once. */
+  /** The caller stores the names of jobs, to continue after a restart: they must be known at once. */
   readonly isResumable: boolean;
 }
 

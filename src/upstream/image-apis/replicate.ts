@@ -39,7 +39,7 @@ const WAIT_SECONDS = 10;
 function requestFor(call: ImageApiCall, count: number): ImageApiRequest {
   const { model } = call;
   const input = inputOf(call, count);
-  // A connection that waits tells the job's name only at its end.
+  // With `wait`, the job's name comes only at the end of the request.
   const headers = { prefer: call.isResumable ? 'respond-async' : `wait=${WAIT_SECONDS}` };
   const version = /^[\w.-]+\/[\w.-]+:[0-9a-f]{64}$|^[0-9a-f]{64}$/.test(model) ? model : undefined;
   return version === undefined
@@ -54,7 +54,10 @@ interface ModelForm {
   readonly picture: 'image' | 'input_image';
 }
 
-/** Each model has fields of its own. What is not in the table is taken as a Stable Diffusion, or as the options say. */
+/**
+ * Each model has fields of its own. A model that is not in the table is treated as a Stable Diffusion, or as the
+ * options say.
+ */
 const FORMS: readonly ModelForm[] = [
   { name: /kontext/, size: 'aspect_ratio', most: 1, picture: 'input_image' },
   { name: /flux-(?:schnell|dev)/, size: 'aspect_ratio', most: 4, picture: 'image' },

@@ -56,7 +56,7 @@ function requestFor(call: ImageApiCall): ImageApiRequest {
   return { method: 'POST', path: `/v2beta/stable-image/generate/${service}`, form };
 }
 
-/** How far a picture may be changed, which the API demands beside one. */
+/** How far a given picture may be changed; the API requires it. */
 const STRENGTH = 0.7;
 
 function sourceFields(call: ImageApiCall, service: string): Record<string, unknown> {

@@ -21,13 +21,13 @@ import { offeredModels } from './offered-models.ts';
 export interface ImportRequest {
   /** An upstream of the catalog; or a preset, or a kind with an address of its own, which then becomes one. */
   readonly provider: string;
-  /** In millionths; goes before that of the upstream. */
+  /** In millionths; takes precedence over the markup of the upstream. */
   readonly markup?: number | undefined;
   /** Names of models, `*` for any text; all when absent. */
   readonly models?: readonly string[] | undefined;
-  /** Of a server of one's own that speaks OpenAI's API, which becomes an upstream of that name. */
+  /** The address of the operator's own server that speaks OpenAI's API, which becomes an upstream of that name. */
   readonly server?: OwnServer | undefined;
-  /** What models are sold for that no list has a price for; zero for both: they are free. */
+  /** The price of models that no list has a price for; zero for both: they are free. */
   readonly ownPrice?: TokenAmounts | undefined;
 }
 
@@ -85,7 +85,7 @@ export async function previewImport(
   const edit = editOf(plan, start.catalog, { name: upstream.name, title: titleOf(upstream) });
   const whole: CatalogEdit | undefined = edit && { ...edit, upstreams: start.added };
   const yaml = whole && editCatalog(text, whole);
-  // A draft with a mistake must not be offered to anybody.
+  // A draft with a mistake must not be offered.
   if (yaml !== undefined) parse(yaml);
   return {
     upstream: upstream.name,
@@ -100,7 +100,7 @@ export async function previewImport(
 interface ImportStart {
   readonly catalog: Catalog;
   readonly upstream: UpstreamConfig;
-  /** What had to be added to the catalog to ask the provider. */
+  /** What was added to the catalog so that the provider could be asked. */
   readonly added: Readonly<Record<string, YamlEntry>>;
 }
 

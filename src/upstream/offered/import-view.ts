@@ -19,7 +19,7 @@ export interface ShownImport {
   markup: string | null;
   new: ShownModel[];
   changed: ShownChange[];
-  /** Another price than the list's, which stays: no markup says what it should be. */
+  /** A price that differs from the list's stays: without a markup nothing says what it should be. */
   differing: ShownChange[];
   gone: string[];
   skipped: { model: string; reason: string }[];
@@ -31,7 +31,7 @@ export interface ShownModel {
   name: string;
   type: string;
   price: ShownPrice;
-  /** Null: nobody knows. */
+  /** Null: not known. */
   cost: ShownPrice | null;
   context: number | null;
   max_output: number | null;

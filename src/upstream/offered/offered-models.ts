@@ -174,7 +174,7 @@ function madeKind(fields: Fields): OfferedKind | undefined {
   }
   const chats =
     flagOf(fieldsOf(fields['capabilities'])['completion_chat']) ?? flagOf(fields['supports_chat']);
-  // Mistral's embedding models have no chat, and no word of their own.
+  // Mistral's embedding models are marked only by having no chat.
   if (chats !== undefined)
     return chats ? 'chat' : /embed/i.test(String(fields['id'])) ? 'embedding' : 'other';
   const type = textOf(fields['type']);
