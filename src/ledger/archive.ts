@@ -10,21 +10,21 @@ import type { AccountDay, ArchivableDay, ArchivableRequest, Archived } from './p
  * an open row, and the next run continues with it.
  */
 export async function archiveDay(
-  books: ArchivingBooks,
+  store: ArchivingStore,
   { accountId, day }: AccountDay,
   together: number,
 ): Promise<Archived> {
   const span = spanOf(day);
-  const found = await receiptsOf(books, accountId, span);
+  const found = await receiptsOf(store, accountId, span);
   if (found.kind === 'refused') return found;
   for (let after = found.fromId; ;) {
-    const rows = await books.read<{ id: string }>(
+    const rows = await store.read<{ id: string }>(
       `SELECT id FROM receipt WHERE account_id = ? AND id > ? AND id < ? AND created_at >= ? AND created_at < ?
         ORDER BY id LIMIT ${together}`,
       [accountId, after, found.toId, span.fromMs, span.toMs],
     );
     const ids = rows.map(({ id }) => id);
-    const left = await books.leave({ accountId, span, ids });
+    const left = await store.leave({ accountId, span, ids });
     if (left.kind === 'refused') return left;
     if (left.kind === 'archived')
       return { kind: 'archived', requests: left.requests, charged: nanoUsd(left.charged) };
@@ -36,7 +36,7 @@ export async function archiveDay(
 }
 
 /** What archiving needs from a store. */
-export interface ArchivingBooks {
+export interface ArchivingStore {
   /** Runs beside requests, without blocking them. */
   read<Row>(sql: string, values: readonly (string | number)[]): Promise<Row[]>;
   /** One batch in one transaction. */
@@ -85,13 +85,13 @@ const AFTER_ALL_IDS = 'req_~';
  * A day leaves only as a whole: the number and the charges of its receipts must match its sums. Nearly all have ids of
  * their day; where some are missing, all receipts of the account are searched.
  */
-async function receiptsOf(books: ArchivingBooks, accountId: string, span: DaySpan): Promise<DayReceipts> {
-  const [sums] = await books.read<DaySums>(SUMS, [accountId, span.day, accountId, span.day]);
+async function receiptsOf(store: ArchivingStore, accountId: string, span: DaySpan): Promise<DayReceipts> {
+  const [sums] = await store.read<DaySums>(SUMS, [accountId, span.day, accountId, span.day]);
   if (!sums || sums.requests === null) return { kind: 'refused', reason: 'no_requests' };
   if (sums.entry_id !== null) return { kind: 'refused', reason: 'archived_before' };
   const narrow = [requestIdAt(span.fromMs - SLACK_MS), requestIdAt(span.toMs + SLACK_MS)] as const;
   for (const [fromId, toId] of [narrow, [FIRST_ID, AFTER_ALL_IDS] as const]) {
-    const [there] = await books.read<{ requests: number; charged: number }>(THERE, [
+    const [there] = await store.read<{ requests: number; charged: number }>(THERE, [
       accountId,
       fromId,
       toId,
@@ -142,12 +142,12 @@ export function firstKeptDay(nowMs: number, keepDays: number): number {
 
 /** Days of accounts that have not left yet, the oldest first. */
 export async function archivableDays(
-  books: Pick<ArchivingBooks, 'read'>,
+  store: Pick<ArchivingStore, 'read'>,
   nowMs: number,
   { keepDays, after, limit }: ArchivableRequest,
 ): Promise<ArchivableDay[]> {
   const { day: afterDay, accountId: afterAccount } = after ?? { day: 0, accountId: '' };
-  const rows = await books.read<{ account_id: string; day: number; requests: number; charged: number }>(
+  const rows = await store.read<{ account_id: string; day: number; requests: number; charged: number }>(
     `SELECT u.account_id, u.day, CAST(SUM(u.requests) AS BIGINT) AS requests, CAST(SUM(u.charged) AS BIGINT) AS charged
       FROM usage_day u
       WHERE u.account_id <> '' AND u.day < ? AND (u.day > ? OR u.day = ? AND u.account_id > ?)

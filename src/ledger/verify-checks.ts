@@ -349,7 +349,7 @@ export function recentDays(newestId: string | null, nowMs: number): CheckedFrom 
 }
 
 /** Runs every check through `query`; each sees the books at one moment. */
-export async function verifyBooks(
+export async function verifyLedger(
   query: <R>(sql: string) => Promise<R[]>,
   nowMs: number,
   { full, oldestMs }: { readonly full: boolean; readonly oldestMs: number },

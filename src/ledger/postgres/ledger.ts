@@ -6,7 +6,7 @@ import {
   archivableDays,
   archiveDay,
   type ArchiveBatch,
-  type ArchivingBooks,
+  type ArchivingStore,
   type LeftBatch,
 } from '../archive.ts';
 import type { Lease } from '../lease.ts';
@@ -372,7 +372,7 @@ export class PostgresLedger implements Ledger {
     this.#issued.remember(requests, admissions, Math.round(Date.now() + this.#offsetMs()));
   }
 
-  readonly #read: ArchivingBooks['read'] = async <Row>(
+  readonly #read: ArchivingStore['read'] = async <Row>(
     sql: string,
     values: readonly (string | number)[],
   ): Promise<Row[]> => {

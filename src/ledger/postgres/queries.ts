@@ -25,7 +25,7 @@ import type { LedgerPool, Statement } from './pool.ts';
 export class LedgerQueries {
   readonly #ledgerPool: LedgerPool;
   readonly #offsetMs: () => number;
-  readonly #books: Pool;
+  readonly #checkPool: Pool;
   readonly #pooled: boolean;
 
   constructor(session: LedgerPool, { url, pooled = false }: PostgresAddress, offsetMs: () => number) {
@@ -33,7 +33,7 @@ export class LedgerQueries {
     this.#ledgerPool = session;
     this.#offsetMs = offsetMs;
     // A full check takes long, and must neither wait for requests nor delay them.
-    this.#books = new Pool({
+    this.#checkPool = new Pool({
       connectionString: url,
       max: 1,
       connectionTimeoutMillis: 2_000,
@@ -43,8 +43,8 @@ export class LedgerQueries {
       application_name: 'tollgate verify',
       types: INTEGERS_AS_NUMBERS,
     });
-    this.#books.on('error', () => undefined);
-    this.#books.on('connect', (client) => client.on('error', () => undefined));
+    this.#checkPool.on('error', () => undefined);
+    this.#checkPool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   /** The accounts of these callers, in their order. */
@@ -76,17 +76,17 @@ export class LedgerQueries {
 
   async verify(full: boolean, oldestMs: number): Promise<Verification> {
     const offsetMs = Math.round(this.#offsetMs());
-    const { rows: newest } = await this.#books.query<NewestRow>(this.#bound(NEWEST, [offsetMs]));
+    const { rows: newest } = await this.#checkPool.query<NewestRow>(this.#bound(NEWEST, [offsetMs]));
     const { id = null, now_ms: now = 0 } = newest[0] ?? {};
     const { fromId, fromMs, fromDay } = full ? FROM_THE_FIRST : recentDays(id, now);
     // A full check names no day.
     const values = full ? [offsetMs, fromId, oldestMs] : [offsetMs, fromId, oldestMs, fromMs, fromDay];
-    const { rows: breaches } = await this.#books.query<Breach>(this.#bound(full ? FULL : QUICK, values));
+    const { rows: breaches } = await this.#checkPool.query<Breach>(this.#bound(full ? FULL : QUICK, values));
     const extra = await extraChargeBreaches(
-      async <R>(sql: string) => (await this.#books.query(sql)).rows as R[],
+      async <R>(sql: string) => (await this.#checkPool.query(sql)).rows as R[],
       fromId,
     );
-    const { rows: counts } = await this.#books.query<Verification['checked']>(this.#bound(COUNT_ALL, []));
+    const { rows: counts } = await this.#checkPool.query<Verification['checked']>(this.#bound(COUNT_ALL, []));
     return {
       checked: counts[0] ?? { accounts: 0, entries: 0, requests: 0 },
       breaches: [...breaches, ...extra],
@@ -97,7 +97,7 @@ export class LedgerQueries {
   async read<Row extends object>(text: string, values: readonly (string | number)[]): Promise<Row[]> {
     let place = 0;
     const numbered = text.replaceAll('?', () => `$${++place}`);
-    return (await this.#books.query<Row>(numbered, [...values])).rows;
+    return (await this.#checkPool.query<Row>(numbered, [...values])).rows;
   }
 
   /** The store's clock. */
@@ -107,7 +107,7 @@ export class LedgerQueries {
   }
 
   async close(): Promise<void> {
-    await this.#books.end();
+    await this.#checkPool.end();
   }
 
   /** A prepared statement stays on its connection, which a pooler passes on to others. */

@@ -1,8 +1,11 @@
 import { archiveEntry, type ArchiveBatch, type LeftBatch } from '../archive.ts';
-import type { Books } from './books.ts';
+import type { LedgerTransaction } from './transaction.ts';
 
 /** One batch of a day's receipts, inside a batch's transaction. The trigger on receipts adds up what leaves. */
-export function leave({ statements, nowMs }: Books, { accountId, span, ids }: ArchiveBatch): LeftBatch {
+export function leave(
+  { statements, nowMs }: LedgerTransaction,
+  { accountId, span, ids }: ArchiveBatch,
+): LeftBatch {
   const { day, fromMs, toMs } = span;
   if (toMs > nowMs) return { kind: 'refused', reason: 'not_over' };
   if (statements.holdOfDay.get(accountId, fromMs, toMs)) return { kind: 'refused', reason: 'open_hold' };

@@ -33,16 +33,16 @@ import {
 } from '../port.ts';
 import { availableOf, decide, UNKNOWN_CALLER, type LedgerAccount } from '../decide.ts';
 import { archivableDays, archiveDay } from '../archive.ts';
-import type { ArchiveBatch, ArchivingBooks, LeftBatch } from '../archive.ts';
+import type { ArchiveBatch, ArchivingStore, LeftBatch } from '../archive.ts';
 import { leave } from './archive.ts';
-import { Books, KnownBooks } from './books.ts';
+import { LedgerCache, LedgerTransaction } from './transaction.ts';
 import type { Lease } from '../lease.ts';
 import { priceToText } from '../price.ts';
 import { post, reclaim, redeem } from './posting.ts';
 import { snapshotOf } from './queries.ts';
 import { adopt, expireHold, giveUp, renew, settle, voidHold } from './settlement.ts';
 import { prepareStatements, type HoldRow, type Statements } from './statements.ts';
-import { oldestHoldMs, verifyBooks } from '../verify-checks.ts';
+import { oldestHoldMs, verifyLedger } from '../verify-checks.ts';
 
 /**
  * The ledger on SQLite. Operations run on the main thread, a batch to a transaction; an admission is answered when it is
@@ -53,8 +53,8 @@ export class SqliteLedger implements Ledger {
   readonly #lease: Lease;
   readonly #database: Database;
   readonly #statements: Statements;
-  readonly #known: KnownBooks;
-  readonly #commits: GroupCommit<Books>;
+  readonly #cache: LedgerCache;
+  readonly #commits: GroupCommit<LedgerTransaction>;
 
   constructor(options: SqliteLedgerOptions) {
     this.#options = options;
@@ -63,7 +63,7 @@ export class SqliteLedger implements Ledger {
     // The ledger has read the account of every row it writes; checking again would cost a look-up per row.
     this.#database.run('PRAGMA foreign_keys = OFF');
     this.#statements = prepareStatements(this.#database);
-    this.#known = new KnownBooks(this.#statements);
+    this.#cache = new LedgerCache(this.#statements);
     this.#commits = new GroupCommit(this.#transactions(), options.log);
   }
 
@@ -72,34 +72,36 @@ export class SqliteLedger implements Ledger {
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
-    return this.#commits.submit((books) => admitRequest(books, request, this.#lease), false);
+    return this.#commits.submit((transaction) => admitRequest(transaction, request, this.#lease), false);
   }
 
   settle(requestId: RequestId, settlement: Settlement): Promise<Settled> {
-    return this.#commits.submit((books) => settle(books, requestId, settlement), true);
+    return this.#commits.submit((transaction) => settle(transaction, requestId, settlement), true);
   }
 
   void(requestId: RequestId, ending: Ending): Promise<Settled> {
-    return this.#commits.submit((books) => voidHold(books, requestId, ending), true);
+    return this.#commits.submit((transaction) => voidHold(transaction, requestId, ending), true);
   }
 
   async renew(progress: readonly Progress[]): Promise<void> {
     for (let start = 0; start < progress.length; start += RENEW_TOGETHER) {
       const part = progress.slice(start, start + RENEW_TOGETHER);
-      await this.#commits.submit((books) => renew(books, part, this.#lease.leaseMs), false);
+      await this.#commits.submit((transaction) => renew(transaction, part, this.#lease.leaseMs), false);
     }
   }
 
   expire(): Promise<number> {
-    return this.#expireAll((books) => books.statements.overdue.all(books.nowMs, EXPIRE_TOGETHER));
+    return this.#expireAll((transaction) =>
+      transaction.statements.overdue.all(transaction.nowMs, EXPIRE_TOGETHER),
+    );
   }
 
   adopt(requestId: RequestId): Promise<boolean> {
-    return this.#commits.submit((books) => adopt(books, requestId, this.#lease), true);
+    return this.#commits.submit((transaction) => adopt(transaction, requestId, this.#lease), true);
   }
 
   async giveUp(requestIds: readonly RequestId[]): Promise<void> {
-    await this.#commits.submit((books) => giveUp(books, requestIds), true);
+    await this.#commits.submit((transaction) => giveUp(transaction, requestIds), true);
   }
 
   /**
@@ -113,33 +115,40 @@ export class SqliteLedger implements Ledger {
       return 0;
     }
     const { node } = this.#lease;
-    await this.#commits.submit((books) => void books.statements.giveUpOrphans.run(node, books.nowMs), true);
-    return this.#expireAll((books) => books.statements.orphans.all(node, books.nowMs, EXPIRE_TOGETHER));
+    await this.#commits.submit(
+      (transaction) => void transaction.statements.giveUpOrphans.run(node, transaction.nowMs),
+      true,
+    );
+    return this.#expireAll((transaction) =>
+      transaction.statements.orphans.all(node, transaction.nowMs, EXPIRE_TOGETHER),
+    );
   }
 
   identify(caller: Caller): Promise<AccountSnapshot | undefined> {
     try {
-      return Promise.resolve(snapshotOf(new Books(this.#statements, this.#options.clock.now()), caller));
+      return Promise.resolve(
+        snapshotOf(new LedgerTransaction(this.#statements, this.#options.clock.now()), caller),
+      );
     } catch (error) {
       return Promise.reject(isStoreFailure(error) ? storeUnavailable(error) : asFault(error));
     }
   }
 
   post(entry: NewEntry): ReturnType<Ledger['post']> {
-    return this.#commits.submit((books) => post(books, entry), true);
+    return this.#commits.submit((transaction) => post(transaction, entry), true);
   }
 
   redeem(redemption: Redemption): Promise<Redeemed | undefined> {
-    return this.#commits.submit((books) => redeem(books, redemption), true);
+    return this.#commits.submit((transaction) => redeem(transaction, redemption), true);
   }
 
   reclaim(reclaimed: Reclaim): Promise<Reclaimed> {
-    return this.#commits.submit((books) => reclaim(books, reclaimed), true);
+    return this.#commits.submit((transaction) => reclaim(transaction, reclaimed), true);
   }
 
   async archive(day: AccountDay, together = ARCHIVE_TOGETHER): Promise<Archived> {
     const leaveTogether = (batch: ArchiveBatch): Promise<LeftBatch> =>
-      this.#commits.submit((books) => leave(books, batch), true);
+      this.#commits.submit((transaction) => leave(transaction, batch), true);
     return await archiveDay({ read: this.#read, leave: leaveTogether }, day, together);
   }
 
@@ -151,7 +160,7 @@ export class SqliteLedger implements Ledger {
   async verify({ full = false, longestRequestMs }: VerifyOptions = {}): Promise<Verification> {
     const { background } = this.#options.backend;
     try {
-      return await verifyBooks((sql) => background.query(sql), this.#options.clock.now(), {
+      return await verifyLedger((sql) => background.query(sql), this.#options.clock.now(), {
         full,
         oldestMs: oldestHoldMs(longestRequestMs, this.#lease.leaseMs),
       });
@@ -166,11 +175,11 @@ export class SqliteLedger implements Ledger {
     this.#database.close();
   }
 
-  async #expireAll(find: (books: Books) => HoldRow[]): Promise<number> {
+  async #expireAll(find: (transaction: LedgerTransaction) => HoldRow[]): Promise<number> {
     for (let closed = 0; ;) {
-      const found = await this.#commits.submit((books) => {
-        const holds = find(books);
-        for (const hold of holds) expireHold(books, hold);
+      const found = await this.#commits.submit((transaction) => {
+        const holds = find(transaction);
+        for (const hold of holds) expireHold(transaction, hold);
         return holds.length;
       }, true);
       closed += found;
@@ -178,7 +187,7 @@ export class SqliteLedger implements Ledger {
     }
   }
 
-  readonly #read: ArchivingBooks['read'] = async (sql, values) => {
+  readonly #read: ArchivingStore['read'] = async (sql, values) => {
     try {
       return await this.#options.backend.background.query(sql, values);
     } catch (error) {
@@ -186,10 +195,10 @@ export class SqliteLedger implements Ledger {
     }
   };
 
-  #books(): Books {
-    const books = new Books(this.#statements, this.#options.clock.now(), this.#known);
-    this.#known.keepIf(this.#statements.dataVersion.get()?.data_version ?? -1, books.month);
-    return books;
+  #begin(): LedgerTransaction {
+    const transaction = new LedgerTransaction(this.#statements, this.#options.clock.now(), this.#cache);
+    this.#cache.keepIf(this.#statements.dataVersion.get()?.data_version ?? -1, transaction.month);
+    return transaction;
   }
 
   #transactions() {
@@ -206,14 +215,14 @@ export class SqliteLedger implements Ledger {
           undo();
           begin.run();
         }),
-      work: () => this.#books(),
-      commit(books: Books) {
-        books.write();
+      work: () => this.#begin(),
+      commit(transaction: LedgerTransaction) {
+        transaction.write();
         commit.run();
-        for (const { event, ...fields } of books.alarms) log.error(String(event), fields);
+        for (const { event, ...fields } of transaction.alarms) log.error(String(event), fields);
       },
       rollback: () => {
-        this.#known.forget();
+        this.#cache.forget();
         try {
           undo();
         } catch (error) {
@@ -253,21 +262,21 @@ function ranUnlessBusy(begin: () => void): boolean {
 }
 
 /** One admission inside a batch's transaction. */
-function admitRequest(books: Books, request: AdmissionRequest, lease: Lease): Admission {
-  const account = books.caller(request.caller);
+function admitRequest(transaction: LedgerTransaction, request: AdmissionRequest, lease: Lease): Admission {
+  const account = transaction.caller(request.caller);
   if (!account?.active) return UNKNOWN_CALLER;
   const state = account.stateFor(request);
-  const decision = decide(state, request, books.nowMs * 1000);
+  const decision = decide(state, request, transaction.nowMs * 1000);
   if (decision.kind === 'refuse') {
     const { reason, retryAfterMs, required, rate } = decision;
     return { kind: 'refused', reason, retryAfterMs, required, rate, available: availableOf(account) };
   }
-  insertHold(books, account, { request, lease, held: decision.hold, output: decision.output });
+  insertHold(transaction, account, { request, lease, held: decision.hold, output: decision.output });
   account.held = addNano(account.held, decision.hold);
   account.openHolds++;
   account.arrivals[request.rate] = decision.arrivalUs;
-  if (request.caller.kind === 'token') account.tokenUsedAt = books.nowMs;
-  books.touch(account);
+  if (request.caller.kind === 'token') account.tokenUsedAt = transaction.nowMs;
+  transaction.touch(account);
   return {
     kind: 'admitted',
     accountId: account.id,
@@ -285,16 +294,20 @@ interface NewHold {
   readonly output: number;
 }
 
-function insertHold(books: Books, account: LedgerAccount, { request, lease, held, output }: NewHold): void {
+function insertHold(
+  transaction: LedgerTransaction,
+  account: LedgerAccount,
+  { request, lease, held, output }: NewHold,
+): void {
   const { ceiling, endpoint, model, price } = request;
   const hold = {
     id: request.requestId,
     account_id: account.id,
     held,
-    created_at: books.nowMs,
-    node: books.numbers.node(lease.node),
-    price: books.numbers.price(price),
-    route: books.numbers.route(request.rate, endpoint, model),
+    created_at: transaction.nowMs,
+    node: transaction.numbers.node(lease.node),
+    price: transaction.numbers.price(price),
+    route: transaction.numbers.route(request.rate, endpoint, model),
     output_cap: output,
     choices: ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images,
     stream: request.stream ? 1 : 0,
@@ -311,12 +324,12 @@ function insertHold(books: Books, account: LedgerAccount, { request, lease, held
   };
   // Such a hold could never be closed, because there can be no second receipt. For a running request the hold's key
   // ensures this.
-  if (books.isOver(hold.id)) throw asFault(new Error(`request ${hold.id} is over`));
-  books.statements.insertHold.run(
+  if (transaction.isOver(hold.id)) throw asFault(new Error(`request ${hold.id} is over`));
+  transaction.statements.insertHold.run(
     hold.id,
     hold.account_id,
     held,
-    books.nowMs + lease.leaseMs,
+    transaction.nowMs + lease.leaseMs,
     hold.created_at,
     hold.node,
     hold.price,
@@ -327,5 +340,5 @@ function insertHold(books: Books, account: LedgerAccount, { request, lease, held
     hold.stream,
     hold.client,
   );
-  books.rememberHold(hold);
+  transaction.rememberHold(hold);
 }

@@ -1,9 +1,9 @@
 import type { AccountSnapshot, Caller } from '../port.ts';
-import type { Books } from './books.ts';
+import type { LedgerTransaction } from './transaction.ts';
 
 /** A caller's account and what it may still spend; changes nothing. */
-export function snapshotOf(books: Books, caller: Caller): AccountSnapshot | undefined {
-  const account = books.caller(caller);
+export function snapshotOf(transaction: LedgerTransaction, caller: Caller): AccountSnapshot | undefined {
+  const account = transaction.caller(caller);
   if (!account?.active) return undefined;
   const { row } = account;
   return {
@@ -20,6 +20,6 @@ export function snapshotOf(books: Books, caller: Caller): AccountSnapshot | unde
       concurrent: row.concurrent ?? undefined,
     },
     arrivals: account.arrivals,
-    now: books.nowMs,
+    now: transaction.nowMs,
   };
 }

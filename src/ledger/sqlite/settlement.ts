@@ -34,27 +34,33 @@ import {
   type Usage,
 } from '../price.ts';
 import type { Lease } from '../lease.ts';
-import type { Books } from './books.ts';
+import type { LedgerTransaction } from './transaction.ts';
 import type { HoldRow, ReceiptRow } from './statements.ts';
 
 /** Each function is one operation inside a batch's transaction. It throws a fault only before it changes anything. */
 
-export function settle(books: Books, requestId: string, settlement: Settlement): Settled {
-  const hold = books.hold(requestId);
-  if (!hold) return closedBefore(books, requestId);
+export function settle(transaction: LedgerTransaction, requestId: string, settlement: Settlement): Settled {
+  const hold = transaction.hold(requestId);
+  if (!hold) return closedBefore(transaction, requestId);
   const { usage, source } = settlement;
   const charge = chargeFor(priceFromText(hold.price_text), nanoUsd(hold.held), usage);
-  return close(books, hold, { state: 'posted', charge, usage, source, ending: settlement });
+  return close(transaction, hold, { state: 'posted', charge, usage, source, ending: settlement });
 }
 
-export function voidHold(books: Books, requestId: string, ending: Ending): Settled {
-  const hold = books.hold(requestId);
-  if (!hold) return closedBefore(books, requestId);
-  return close(books, hold, { state: 'void', charge: NO_CHARGE, usage: NO_USAGE, source: undefined, ending });
+export function voidHold(transaction: LedgerTransaction, requestId: string, ending: Ending): Settled {
+  const hold = transaction.hold(requestId);
+  if (!hold) return closedBefore(transaction, requestId);
+  return close(transaction, hold, {
+    state: 'void',
+    charge: NO_CHARGE,
+    usage: NO_USAGE,
+    source: undefined,
+    ending,
+  });
 }
 
 /** Nobody renews this hold any more: what was delivered is charged; if nothing was, the hold is voided. */
-export function expireHold(books: Books, hold: HoldRow): void {
+export function expireHold(transaction: LedgerTransaction, hold: HoldRow): void {
   const usage: Usage = {
     input: hold.input_tokens,
     cached: hold.cached_tokens,
@@ -66,41 +72,41 @@ export function expireHold(books: Books, hold: HoldRow): void {
   const ending: Ending = {
     outcome: 'expired',
     attempts: [],
-    durationMs: Math.max(0, books.nowMs - hold.created_at),
+    durationMs: Math.max(0, transaction.nowMs - hold.created_at),
   };
   if (isEmpty(usage)) {
-    close(books, hold, { state: 'void', charge: NO_CHARGE, usage, source: undefined, ending });
+    close(transaction, hold, { state: 'void', charge: NO_CHARGE, usage, source: undefined, ending });
     return;
   }
   const charge = chargeFor(priceFromText(hold.price_text), nanoUsd(hold.held), usage);
-  close(books, hold, { state: 'expired', charge, usage, source: 'counted', ending });
+  close(transaction, hold, { state: 'expired', charge, usage, source: 'counted', ending });
 }
 
 /** A lease is renewed even if the meter of its request makes no sense; then the last good reading stays. */
-export function renew(books: Books, progress: readonly Progress[], leaseMs: number): void {
+export function renew(transaction: LedgerTransaction, progress: readonly Progress[], leaseMs: number): void {
   for (const { requestId, delivered } of progress) {
-    books.statements.renewLease.run(books.nowMs + leaseMs, requestId);
+    transaction.statements.renewLease.run(transaction.nowMs + leaseMs, requestId);
     if (!isUsage(delivered)) {
-      books.alarms.push({ event: 'meter_refused', request: requestId, delivered });
+      transaction.alarms.push({ event: 'meter_refused', request: requestId, delivered });
       continue;
     }
     const { input, cached, output, reasoning, images } = delivered;
-    books.forgetHold(requestId);
+    transaction.forgetHold(requestId);
     const extra = extraUsageText(delivered);
-    books.statements.writeProgress.run(input, cached, output, reasoning, images, extra, requestId);
+    transaction.statements.writeProgress.run(input, cached, output, reasoning, images, extra, requestId);
   }
 }
 
 /** False: it is closed, or its lease is being renewed. */
-export function adopt(books: Books, requestId: string, { node, leaseMs }: Lease): boolean {
-  const { nowMs, numbers, statements } = books;
+export function adopt(transaction: LedgerTransaction, requestId: string, { node, leaseMs }: Lease): boolean {
+  const { nowMs, numbers, statements } = transaction;
   const { changes } = statements.adoptHold.run(requestId, nowMs, nowMs + leaseMs, numbers.node(node));
-  if (changes > 0) books.forgetHold(requestId);
+  if (changes > 0) transaction.forgetHold(requestId);
   return changes > 0;
 }
 
-export function giveUp(books: Books, requestIds: readonly string[]): void {
-  for (const requestId of requestIds) books.statements.renewLease.run(books.nowMs, requestId);
+export function giveUp(transaction: LedgerTransaction, requestIds: readonly string[]): void {
+  for (const requestId of requestIds) transaction.statements.renewLease.run(transaction.nowMs, requestId);
 }
 
 interface Closing {
@@ -112,21 +118,25 @@ interface Closing {
 }
 
 /** Everything that happens when a hold ends: money, the receipt, the day's sums. */
-function close(books: Books, hold: HoldRow, { state, charge, usage, source, ending }: Closing): Settled {
-  books.forgetHold(hold.id);
-  const account = accountOf(books, hold);
-  const overrun = bookOverrun(books, hold, charge);
+function close(
+  transaction: LedgerTransaction,
+  hold: HoldRow,
+  { state, charge, usage, source, ending }: Closing,
+): Settled {
+  transaction.forgetHold(hold.id);
+  const account = accountOf(transaction, hold);
+  const overrun = bookOverrun(transaction, hold, charge);
   const held = nanoUsd(hold.held);
   const { charged } = charge;
   account.balance = subtractNano(account.balance, charged);
   account.held = subtractNano(account.held, held);
   account.openHolds--;
   account.monthSpent = addNano(account.monthSpent, charged);
-  books.touch(account);
-  books.statements.deleteHold.run(hold.id);
+  transaction.touch(account);
+  transaction.statements.deleteHold.run(hold.id);
   const cost = requestCost(ending);
-  insertReceipt(books, hold, { state, charge: { charged, overrun }, usage, source, ending, cost });
-  books.sums.add({
+  insertReceipt(transaction, hold, { state, charge: { charged, overrun }, usage, source, ending, cost });
+  transaction.sums.add({
     accountId: account.id,
     endpoint: hold.endpoint,
     model: hold.model,
@@ -145,22 +155,22 @@ interface CostedClosing extends Closing {
   readonly cost: RequestCost;
 }
 
-function insertReceipt(books: Books, hold: HoldRow, closing: CostedClosing): void {
+function insertReceipt(transaction: LedgerTransaction, hold: HoldRow, closing: CostedClosing): void {
   const { state, charge, usage, source, ending, cost } = closing;
   const { upstream, firstByteMs } = ending;
-  const promptMs = books.nowMs - requestTime(hold.id);
-  books.statements.insertReceipt.run(
+  const promptMs = transaction.nowMs - requestTime(hold.id);
+  transaction.statements.insertReceipt.run(
     hold.id,
     hold.account_id,
     hold.held,
     charge.charged,
     charge.overrun,
     hold.created_at,
-    books.nowMs,
+    transaction.nowMs,
     hold.node,
     hold.price,
     hold.route,
-    upstream === undefined ? null : books.numbers.backend(upstream),
+    upstream === undefined ? null : transaction.numbers.backend(upstream),
     usage.input,
     usage.cached,
     usage.output,
@@ -181,18 +191,18 @@ function insertReceipt(books: Books, hold: HoldRow, closing: CostedClosing): voi
     cost.spent ?? null,
     cost.possible,
   );
-  books.noteReceipt(hold.id);
+  transaction.noteReceipt(hold.id);
 }
 
 /** A backend used more than it was allowed: the account pays its hold, the operator pays the rest and is told. */
-function bookOverrun(books: Books, hold: HoldRow, charge: Charge): Charge['overrun'] {
+function bookOverrun(transaction: LedgerTransaction, hold: HoldRow, charge: Charge): Charge['overrun'] {
   if (charge.overrun === 0) return ZERO;
-  const operator = books.account(OVERRUN_ACCOUNT);
+  const operator = transaction.account(OVERRUN_ACCOUNT);
   if (!operator) throw new Error(`the account ${OVERRUN_ACCOUNT} is missing`);
   const overrun = bookableOverrun(charge.overrun, operator.balance);
   operator.balance = addNano(operator.balance, overrun);
-  books.touch(operator);
-  books.statements.insertEntry.run(
+  transaction.touch(operator);
+  transaction.statements.insertEntry.run(
     operator.id,
     'overrun',
     overrun,
@@ -200,9 +210,9 @@ function bookOverrun(books: Books, hold: HoldRow, charge: Charge): Charge['overr
     null,
     causeOf(hold),
     REQUEST_ACTOR,
-    books.nowMs,
+    transaction.nowMs,
   );
-  books.alarms.push({
+  transaction.alarms.push({
     event: 'overrun',
     request: hold.id,
     account: hold.account_id,
@@ -214,8 +224,8 @@ function bookOverrun(books: Books, hold: HoldRow, charge: Charge): Charge['overr
 }
 
 /** There is no hold: either there is a receipt, or there never was such a request. */
-function closedBefore(books: Books, requestId: string): Settled {
-  const receipt = books.statements.receipt.get(requestId);
+function closedBefore(transaction: LedgerTransaction, requestId: string): Settled {
+  const receipt = transaction.statements.receipt.get(requestId);
   if (!receipt)
     throw new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
       detail: `no hold ${requestId}`,
@@ -225,12 +235,12 @@ function closedBefore(books: Books, requestId: string): Settled {
     charged: nanoUsd(receipt.charged),
     held: nanoUsd(receipt.held),
     overrun: nanoUsd(receipt.overrun),
-    available: availableOf(accountOf(books, receipt)),
+    available: availableOf(accountOf(transaction, receipt)),
   };
 }
 
-function accountOf(books: Books, { id, account_id }: HoldRow | ReceiptRow): LedgerAccount {
-  const account = books.account(account_id);
+function accountOf(transaction: LedgerTransaction, { id, account_id }: HoldRow | ReceiptRow): LedgerAccount {
+  const account = transaction.account(account_id);
   if (!account) throw new Error(`request ${id} has no account`);
   return account;
 }

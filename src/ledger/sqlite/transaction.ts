@@ -9,64 +9,64 @@ import { priceToText, type Price, type Usage } from '../price.ts';
 import type { HoldRow, Statements } from './statements.ts';
 
 /**
- * The books as one transaction sees them: each account is read once and written once, however many of its requests are
+ * The ledger as one transaction sees it: each account is read once and written once, however many of its requests are
  * in the batch, and the day's sums are gathered first. Valid only while the transaction holds the write lock.
  */
-export class Books {
+export class LedgerTransaction {
   readonly statements: Statements;
   readonly nowMs: number;
   readonly month: number;
-  readonly #known: KnownBooks;
+  readonly #cache: LedgerCache;
   readonly #changed = new Set<LedgerAccount>();
   readonly sums = new DaySums();
   /** What to tell the operator once this is committed. */
   readonly alarms: Readonly<Record<string, unknown>>[] = [];
 
-  constructor(statements: Statements, nowMs: number, known = new KnownBooks(statements)) {
+  constructor(statements: Statements, nowMs: number, cache = new LedgerCache(statements)) {
     this.statements = statements;
     this.nowMs = nowMs;
     this.month = monthOf(nowMs);
-    this.#known = known;
+    this.#cache = cache;
   }
 
   caller(caller: Caller): LedgerAccount | undefined {
     if (caller.kind === 'account') return this.account(caller.id);
-    const known = this.#known.byToken.get(caller.hash);
+    const known = this.#cache.byToken.get(caller.hash);
     if (known) return known;
     const account = this.#adopt(this.statements.accountByToken.get(caller.hash));
-    if (account) this.#known.byToken.set(caller.hash, account);
+    if (account) this.#cache.byToken.set(caller.hash, account);
     return account;
   }
 
   account(id: string): LedgerAccount | undefined {
-    return this.#known.byId.get(id) ?? this.#adopt(this.statements.accountById.get(id));
+    return this.#cache.byId.get(id) ?? this.#adopt(this.statements.accountById.get(id));
   }
 
   /** A hold made by this process needs no reading: what is in its row is known. */
   hold(requestId: string): HoldRow | null {
-    return this.#known.holds.get(requestId) ?? this.statements.hold.get(requestId);
+    return this.#cache.holds.get(requestId) ?? this.statements.hold.get(requestId);
   }
 
   /** To be called with what was just inserted. */
   rememberHold(hold: HoldRow): void {
-    if (this.#known.holds.size < MAX_KNOWN) this.#known.holds.set(hold.id, hold);
+    if (this.#cache.holds.size < MAX_KNOWN) this.#cache.holds.set(hold.id, hold);
   }
 
   /** The row has changed or was closed. */
   forgetHold(requestId: string): void {
-    this.#known.holds.delete(requestId);
+    this.#cache.holds.delete(requestId);
   }
 
   /** Whether a request has its receipt. A new one's id is above those of all receipts, so that it need not be looked up. */
   isOver(requestId: string): boolean {
-    const highest = (this.#known.highestReceipt ??= this.statements.highestReceipt.get()?.id ?? '');
+    const highest = (this.#cache.highestReceipt ??= this.statements.highestReceipt.get()?.id ?? '');
     return requestId <= highest && this.statements.receipt.get(requestId) !== null;
   }
 
   /** To be called with what was just inserted. */
   noteReceipt(requestId: string): void {
-    const { highestReceipt } = this.#known;
-    if (highestReceipt !== undefined && requestId > highestReceipt) this.#known.highestReceipt = requestId;
+    const { highestReceipt } = this.#cache;
+    if (highestReceipt !== undefined && requestId > highestReceipt) this.#cache.highestReceipt = requestId;
   }
 
   /** Notes that an account must be written back. */
@@ -75,7 +75,7 @@ export class Books {
   }
 
   get numbers(): KnownNumbers {
-    return this.#known.numbers;
+    return this.#cache.numbers;
   }
 
   write(): void {
@@ -86,10 +86,10 @@ export class Books {
   /** A row may be met by its token and by its id; it is one account all the same. */
   #adopt(row: AccountRow | null): LedgerAccount | undefined {
     if (!row) return undefined;
-    const known = this.#known.byId.get(row.id);
+    const known = this.#cache.byId.get(row.id);
     if (known) return known;
     const account = new LedgerAccount(row, this.month);
-    this.#known.byId.set(row.id, account);
+    this.#cache.byId.set(row.id, account);
     return account;
   }
 
@@ -113,7 +113,7 @@ export class Books {
  * while nobody else has written to the database, which its data version tells; so a replaced token or a new limit is seen
  * by the very next batch.
  */
-export class KnownBooks {
+export class LedgerCache {
   readonly byId = new Map<string, LedgerAccount>();
   readonly byToken = new Map<string, LedgerAccount>();
   readonly holds = new TransientMap<string, HoldRow>();
