@@ -11,7 +11,8 @@ import type {
 
 /**
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
- * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
+ * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here, or in schema-services.ts: sign-in,
+ * messages, payments and images are there.
  */
 export interface Schema extends AuthSchema, ImageSchema, ImageJobSchema, OutboxSchema, PaymentSchema {
   account: AccountTable;
