@@ -28,8 +28,9 @@ interface Place {
 }
 
 /**
- * The requests that are under way, from before their body is read until their answer, or the end of their stream. Beyond
- * the most, new ones are refused at once, so that those under way come to their end; no account takes all places.
+ * The requests that are under way, from before their body is read until their answer or the end of their stream. When
+ * all places are taken, new requests are refused at once, so that those under way can finish; no account may take all
+ * places.
  */
 export class Places {
   readonly #options: PlacesOptions;
@@ -46,7 +47,7 @@ export class Places {
     return this.#places.size;
   }
 
-  /** A place until `leave`, or the fault that says why there is none. */
+  /** Takes a place until the request has ended, or throws the fault that says why there is none. */
   enter(requestId: string, account: string): void {
     const own = this.#byAccount.get(account) ?? 0;
     if (this.#places.size >= this.#options.max) throw this.#shed('places');
@@ -56,7 +57,7 @@ export class Places {
     this.#byAccount.set(account, own + 1);
   }
 
-  /** The request has its answer; one that is still under way streams it, and keeps its place until `ended`. */
+  /** The request has its answer. One that still streams it keeps its place until `ended`. */
   answered(requestId: string, isUnderWay: boolean): void {
     const place = this.#places.get(requestId);
     if (!place) return;
@@ -90,8 +91,8 @@ const SHED_MESSAGES: Readonly<Record<ShedReason, string>> = {
 };
 
 /**
- * A request takes a connection of its client and one to its backend; what ends TLS reaches the server by one more, which
- * has two ends. The rest is for the console, probes and the store.
+ * A request takes a connection to its client and one to its backend; a request over TLS takes two more, for both ends
+ * of the connection that decrypts it. The rest is for the console, probes and the store.
  */
 const FILES_PER_REQUEST = { plain: 2, tls: 4 };
 const OTHER_FILES = 96;
