@@ -58,7 +58,6 @@ async function answerAccount(incoming: IncomingRequest, { callerAuth }: ApiParts
   return json(accountView(snapshot, callerAuth.parts.catalog()), incoming.requestId, headers);
 }
 
-/** The token owner's balance, limits and usage. */
 function accountView(snapshot: AccountSnapshot, catalog: Catalog) {
   const { limits, balance, held, monthSpent, monthlyLimit } = snapshot;
   return {

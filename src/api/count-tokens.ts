@@ -64,7 +64,7 @@ async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
   return json({ input_tokens: tokens }, incoming.requestId, rateHeaders(rate));
 }
 
-/** A model that nobody serves is counted all the same, as always. */
+/** Clients may count for a model that is not served here: then our own tokenizer estimates. */
 function knownRoute(model: string, { callerAuth }: ApiParts): Route | undefined {
   try {
     return findRoute(callerAuth.parts.catalog(), model, 'chat_completion');
@@ -74,7 +74,7 @@ function knownRoute(model: string, { callerAuth }: ApiParts): Route | undefined 
   }
 }
 
-/** Clients send more fields than a backend takes for counting: those of the schema are what counts. */
+/** Clients send more fields than a backend accepts for counting; only those of the schema are passed on. */
 function conversationOf(
   { request: { headers }, requestId, signal }: IncomingRequest,
   body: Record<string, unknown>,

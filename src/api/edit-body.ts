@@ -112,7 +112,7 @@ function textFields(form: FormData): Record<string, unknown> {
   return fields;
 }
 
-/** What two forms have in common that say the same: a client that retries may choose another boundary. */
+/** The form as text without its boundary: a client that retries may choose another boundary for the same request. */
 function formText(
   value: object,
   pictures: readonly UploadedImage[],
@@ -124,14 +124,14 @@ function formText(
   return JSON.stringify([value, hashes, mask !== undefined]);
 }
 
-/** Whose gallery the addresses of pictures are of. */
+/** The account whose gallery the addresses point into. */
 export interface PictureOwner {
   readonly links: Pick<ImageLinks, 'idIn' | 'readOwn'>;
   readonly origin: string;
   readonly accountId: () => Promise<AccountId>;
 }
 
-/** The pictures themselves. Nothing is fetched: an address is one of the account's own gallery. */
+/** Loads the pictures. Nothing is fetched from elsewhere: an address must be in the account's own gallery. */
 export async function loadPictures(
   { pictures, mask }: Pick<EditBody, 'pictures' | 'mask'>,
   owner: PictureOwner,

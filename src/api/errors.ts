@@ -87,7 +87,7 @@ export const GOOGLE_ERRORS: ErrorDialect = {
   body: googleErrorBody,
 };
 
-/** Errors from before an operation is reached, and from behind all of them. */
+/** Errors that every operation may answer with: before it is reached, or when it fails unexpectedly. */
 export const COMMON_ERRORS = [
   'invalid_field',
   'https_required',
@@ -108,7 +108,7 @@ export const BODY_ERRORS = [
   'request_too_large',
 ] as const satisfies readonly FaultCode[];
 
-/** A request that is priced and not sent. */
+/** Errors of operations that price a request without sending it. */
 export const QUOTE_ERRORS = [
   ...BODY_ERRORS,
   'unknown_endpoint',

@@ -1,6 +1,7 @@
 /**
- * What the fields of the public API mean that their schemas say nothing about: the same name means the same in most places.
- * Where it does not, the name has its parent before it; a list's parent is the list, and the topmost one is the schema.
+ * Descriptions of the public API's fields that have none in their schemas. A name usually means the same everywhere;
+ * where it does not, its parent's name comes before it. The parent of a list's items is the list, and the topmost
+ * parent is the schema.
  */
 export const FIELD_TEXTS: Readonly<Record<string, string>> = {
   // Requests
@@ -178,7 +179,7 @@ export const FIELD_TEXTS: Readonly<Record<string, string>> = {
   resolution: 'The resolution, such as 1K.',
 };
 
-/** The same as `FIELD_TEXTS`, of fields that only answers have. */
+/** The same for fields that only answers have. */
 export const ANSWER_FIELD_TEXTS: Readonly<Record<string, string>> = {
   id: 'Its id.',
   object: 'What this is.',

@@ -144,7 +144,7 @@ interface GeminiCall extends ChatCall {
 type Given = [base: CallBase, value: Record<string, unknown>, parts: ApiParts, incoming: IncomingRequest];
 
 function read([base, value, { callerAuth }, incoming]: Given, delivered: Delivered): GeminiCall {
-  // Whatever has other keys is an object still.
+  // Respelling the keys of an object gives an object.
   const spelled = inReferenceSpelling(value) as Record<string, unknown>;
   const { body, knobs } = selectFields(spelled, GEMINI_FIELDS);
   const asked = parseBody(generateContentSchema, body);

@@ -23,8 +23,8 @@ const FULL_RETRY_MS = 5_000;
 const ADOPT_TOGETHER = 100;
 
 /**
- * Image requests that are answered at once (`Prefer: respond-async`) and asked for later. A job lives on its request's hold:
- * the same limits and the same balance apply, and whoever has the hold goes on with the job.
+ * Image requests that are answered at once (`Prefer: respond-async`) and fetched later. A job lives on its request's
+ * hold: the same limits and the same balance apply, and the process that owns the hold continues the job.
  */
 export class ImageJobs {
   readonly #options: ImageJobsOptions;
@@ -40,10 +40,10 @@ export class ImageJobs {
     return this.#running.size;
   }
 
-  /** Answers when the call is held and written down. */
+  /** Resolves once the call has its hold and its row. */
   async start(asked: ImageCall, answered: RequestNotes | undefined): Promise<Response> {
     if (this.#running.size >= this.#options.max) throw full();
-    // The client's leaving does not concern it, and neither does the line of its answer in the log.
+    // A job continues when its client leaves, and its end is not part of the access log's line about this answer.
     const notes = asked.notes && { ...asked.notes, onEnd: undefined };
     const call = { ...asked, notes, signal: new AbortController().signal };
     const job = this.#runningJob(call);
@@ -70,14 +70,14 @@ export class ImageJobs {
     return new PlainImageRecord(call, { store, links, relay });
   }
 
-  /** Of another account: as if there were none. */
+  /** A job of another account is not found. */
   async find(id: string, account: AccountId, origin: string): Promise<ImageJobView> {
     const row = await this.#options.store.find(id, account);
     if (!row) throw new Fault('not_found', 'There is no such job on this account.');
     return this.#view(row, origin);
   }
 
-  /** Goes on with the jobs of processes that are gone, and ends those that nobody can go on with. */
+  /** Continues the jobs of processes that are gone, and ends those that cannot be continued. */
   async takeOver(): Promise<void> {
     if (this.#isStopping) return;
     const { store, max, relay } = this.#options;
@@ -90,14 +90,14 @@ export class ImageJobs {
     }
     for (const row of await store.interrupted()) await this.#endInterrupted(row);
     for (const { id, deadline, request, isPaid } of await store.unended()) {
-      // Its client had an answer; that it was not noted is no concern of anybody's.
+      // Its client has its answer; only the note of it is missing.
       if (!isPaid && keptCallOf(request).isPlain === true) await store.forget(id);
       else if (isPaid) await store.done(id);
       else await store.failed(id, errorText(deadline < relay.clock.now() ? tooLate() : interrupted()));
     }
   }
 
-  /** At a shutdown, for whichever process comes next: leaves the jobs that their backends go on with. */
+  /** At shutdown: leaves jobs that run at their backends to the next process. */
   async handOver(): Promise<void> {
     this.#isStopping = true;
     const left = [...this.#running.values()].filter((job) => job.leave());
@@ -115,7 +115,7 @@ export class ImageJobs {
     this.#finishing.add(finishing);
   }
 
-  /** A request whose process died while a backend without jobs worked on it, or whose backend had its time. */
+  /** Ends a request whose process died while a backend without jobs worked on it, or whose backend took too long. */
   async #endInterrupted(row: InterruptedJob): Promise<void> {
     const { relay, store } = this.#options;
     const call = adoptedCall(row);
@@ -191,7 +191,7 @@ export class ImageJobs {
   }
 }
 
-/** The call of another process. */
+/** The call as another process wrote it down. */
 function adoptedCall(row: ImageJobRow): ImageCall {
   const { isPlain: _, ...kept } = keptCallOf(row.request);
   return {

@@ -10,7 +10,7 @@ export interface ImageLinksOptions {
   readonly store: ImageStore;
   readonly key: Uint8Array;
   readonly clock: Clock;
-  /** In place of the address that the request was sent to. */
+  /** Where links lead; by default the address that the request was sent to. */
   readonly publicUrl?: string | undefined;
 }
 
@@ -33,7 +33,7 @@ export class ImageLinks {
     this.#clock = options.clock;
   }
 
-  /** For the console's pages, which may load pictures only from where they came from themselves. */
+  /** For the console's pages, which may load pictures from their own origin only. */
   onOwnAddress(): ImageLinks {
     return new ImageLinks({ ...this.#options, publicUrl: undefined });
   }
@@ -92,7 +92,7 @@ export class ImageLinks {
 
 /** What the request said beside its prompt and its pictures, so that it can be made again. */
 function parametersOf({ selector, request }: ImageCall): string {
-  // A field that was taken out may still be there without a value, and must not replace what is known of it.
+  // A field that was taken out of the body is still there as `undefined`, and must not replace its known value.
   const said = Object.entries(request).filter(
     ([name, value]) => value !== undefined && !NOT_REPEATED.has(name),
   );

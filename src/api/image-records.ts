@@ -13,11 +13,11 @@ export interface RunningImageJobParts {
   readonly links: ImageLinks;
   readonly relay: RelayParts;
   readonly longestMs: () => number;
-  /** Its backend has taken it as a job of its own. */
+  /** The backend has accepted it as a job of its own. */
   readonly onAccepted: () => void;
 }
 
-/** One image job of this process. What is known of it is written to its row. */
+/** One image job of this process; its row is kept up to date. */
 export class RunningImageJob implements ImageRecord {
   readonly endsWithProcess = false;
   readonly #call: ImageCall;
@@ -48,7 +48,7 @@ export class RunningImageJob implements ImageRecord {
     });
   }
 
-  /** In another process than the one that admitted it. */
+  /** Continues in another process than the one that admitted it. */
   resumed(hold: ActiveHold): void {
     this.#hold = hold;
     this.#isAtBackend = true;
@@ -75,7 +75,7 @@ export class RunningImageJob implements ImageRecord {
     await store.delivered(this.requestId, JSON.stringify(stored));
   }
 
-  /** False: it is not at a backend that another process could ask for it. */
+  /** Leaves it to another process. False: no backend has it as a job that another process could ask for. */
   leave(): boolean {
     if (!this.#isAtBackend || !this.#hold) return false;
     this.#isAtBackend = false;
@@ -84,7 +84,7 @@ export class RunningImageJob implements ImageRecord {
     return true;
   }
 
-  /** The job goes on: if it is interrupted now, it ends as one of a backend without jobs. */
+  /** A failed write does not stop the job: if it is interrupted now, it ends like one whose backend has no jobs. */
   async #quietly(write: () => Promise<void>): Promise<void> {
     try {
       await write();
@@ -94,7 +94,7 @@ export class RunningImageJob implements ImageRecord {
   }
 }
 
-/** The result of a row of jobs; `RunningImageJob` alone writes it. */
+/** The images in a job's row; only `RunningImageJob` writes them. */
 export function storedImagesOf(result: string | null): readonly StoredImage[] {
   return result === null ? [] : (JSON.parse(result) as StoredImage[]);
 }
@@ -106,12 +106,12 @@ interface PlainImageRecordParts {
 }
 
 /**
- * An image request whose client waits. It has a row among the jobs while a backend works on it by a job of its own, or may
- * send a bill: if this process dies, another one asks for that job, and the images are in the gallery; or it books the cost.
+ * An image request whose client waits for it. While a backend works on it as a job of its own, or may bill it, it has a
+ * row among the jobs: if this process dies, another one fetches that job's images into the gallery, or books the cost.
  */
 export class PlainImageRecord implements ImageRecord {
   readonly endsWithProcess = true;
-  /** What its client gets links to. */
+  /** The images that its client gets links to. */
   stored: readonly StoredImage[] = [];
   readonly #call: ImageCall;
   readonly #parts: PlainImageRecordParts;
@@ -124,7 +124,7 @@ export class PlainImageRecord implements ImageRecord {
     this.#parts = parts;
   }
 
-  /** Whoever has left finds the images in the gallery. */
+  /** A client that has left finds its images in the gallery. */
   get isInline(): boolean {
     return this.#call.request.response_format === 'b64_json' && !this.#call.signal.aborted;
   }
@@ -169,7 +169,7 @@ export class PlainImageRecord implements ImageRecord {
     if (this.#hasRow) await this.#quietly(({ store }) => store.forget(this.#call.requestId));
   }
 
-  /** The request goes on: if it is interrupted now, it ends as one of a backend without jobs. */
+  /** A failed write does not stop the request: if it is interrupted now, it ends like one whose backend has no jobs. */
   async #quietly(write: (parts: PlainImageRecordParts) => Promise<void>): Promise<void> {
     try {
       await write(this.#parts);
@@ -179,9 +179,9 @@ export class PlainImageRecord implements ImageRecord {
   }
 }
 
-/** What is kept of a call, for a process that goes on with it; uploads have reached the backend by then. */
+/** The part of a call that another process needs to continue it, without uploads: the backend has those by then. */
 interface KeptCall extends Pick<ImageCall, 'selector' | 'label' | 'client' | 'request'> {
-  /** Somebody waited for its answer, who did not ask for a job. */
+  /** Its client waited for the answer and did not ask for a job. */
   readonly isPlain?: boolean | undefined;
 }
 
@@ -201,15 +201,15 @@ interface StoredImage {
   readonly revisedPrompt?: string | undefined;
 }
 
-/** Of a job nobody waits for the answer. */
+/** More tries for a job, since nobody waits for its answer. */
 const SAVE_TRIES = { job: 5, plain: 3 };
 const SAVE_PAUSE_MS = 100;
-/** After so long no further try begins. */
+/** No further try begins after this long. */
 const SAVE_PATIENCE_MS = 10_000;
 
 /**
- * Stores the images of a call. A store that is unavailable for a moment must not cost images that are there. With `once`,
- * another process that goes on with the call stores none of them a second time.
+ * Stores the images of a call, with retries: images must not be lost to a store that is unavailable for a moment. With
+ * `once`, another process that continues the call does not store any of them again.
  */
 export async function storeImages(
   images: readonly GeneratedImage[],

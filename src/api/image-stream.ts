@@ -18,8 +18,9 @@ export interface ImageStreamParts {
 }
 
 /**
- * A proxy that hears nothing for some time gives the connection up, and an image may take minutes: then the answer begins
- * before the backend's does, and comment lines follow. Until then a failure still has a status of its own.
+ * Proxies close a connection that is silent for some time, and an image may take minutes: so after a while the answer
+ * begins before the backend's does, and comment lines keep it open. Until it begins, a failure still has its own
+ * status.
  */
 export async function answerImageStream(call: ImageCall, parts: ImageStreamParts): Promise<Response> {
   const writer = new ImageEventWriter(call, parts);
@@ -47,13 +48,13 @@ export async function answerImageStream(call: ImageCall, parts: ImageStreamParts
 }
 
 const COMMENT_MS = 15_000;
-/** A client that takes nothing for so long has left without saying so. */
+/** A client that reads nothing for this long is taken to have left. */
 const STALLED_READER_MS = 60_000;
 
 /**
  * The response body, in OpenAI's events
  * (https://developers.openai.com/api/reference/resources/images/generation-streaming-events). Finished images are kept in
- * the gallery whoever still reads.
+ * the gallery whether or not anybody still reads.
  */
 class ImageEventWriter implements ImageSink {
   readonly body: ReadableStream<Uint8Array>;
@@ -156,7 +157,7 @@ class ImageEventWriter implements ImageSink {
     const { links, origin } = this.#parts;
     const revised = image.revisedPrompt === undefined ? {} : { revised_prompt: image.revisedPrompt };
     if (this.#call.request.response_format === 'b64_json' && !this.#isOver) {
-      // Whoever gets the bytes does not wait for the gallery.
+      // A client that gets the bytes does not wait for the gallery.
       return { fields: { b64_json: base64(image), ...revised }, kept: this.#keepQuietly(image) };
     }
     const [stored] = await storeImages([image], { call: this.#call, links, once: false });
@@ -183,7 +184,7 @@ function base64({ bytes }: GeneratedImage): string {
   return Buffer.from(bytes).toString('base64');
 }
 
-/** OpenAI's clients read it from every such event. */
+/** OpenAI's clients read usage from every such event. */
 const NO_TOKENS = {
   input_tokens: 0,
   output_tokens: 0,

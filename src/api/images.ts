@@ -244,7 +244,7 @@ export async function answerOrStart(
   return await answerImages(call, incoming.origin, { relay: callerAuth.parts, imageJobs, links });
 }
 
-/** A job is asked for later, and a stream is read now: whoever asks for both means one of them. */
+/** A job is fetched later and a stream is read now, so a request cannot be both. */
 function streamedJob(): Fault {
   const message = 'stream: true and Prefer: respond-async exclude each other. Send one of them.';
   return new Fault('invalid_field', message, { param: 'stream' });
@@ -262,7 +262,7 @@ async function relayRecorded(
   }
 }
 
-/** What a call needs whose client waits for its images. */
+/** What it takes to answer a client that waits for its images. */
 export interface WaitedImageParts {
   readonly relay: RelayParts;
   readonly imageJobs: Pick<ImageJobs, 'plain'>;

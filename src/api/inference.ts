@@ -62,7 +62,7 @@ async function serve<C extends CallBase>(
   }
 }
 
-/** For operations that take neither: their work has a place too. */
+/** For the other operations that do work for a caller: each takes a place too. */
 export function placed(
   work: (incoming: IncomingRequest, caller: Caller, parts: ApiParts) => Promise<Response>,
 ): ApiOperation['handle'] {
@@ -84,7 +84,7 @@ function leavePlace({ requestId }: IncomingRequest, { places, callerAuth }: ApiP
   places.answered(requestId, callerAuth.parts.activeRequests.has(requestId));
 }
 
-/** An account has one token, so whoever sends it need not be looked up. */
+/** An account has one token, so the token's hash stands for the account without a lookup. */
 export function accountKey(caller: Caller): string {
   return caller.kind === 'token' ? caller.hash : caller.id;
 }

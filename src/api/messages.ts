@@ -178,7 +178,7 @@ function read(
   };
 }
 
-/** A stream begins with it, before the backend has counted anything. Nothing is charged by it. */
+/** A stream reports this number at its start, before the backend has counted anything. Nothing is charged by it. */
 function estimatedInput({ texts, tokens }: CountableInput): number {
   const characters = texts.reduce((sum, text) => sum + text.length, 0);
   if (characters > MOST_ESTIMATED) return tokens + Math.ceil(characters / USUAL_CHARACTERS_PER_TOKEN);

@@ -35,7 +35,6 @@ export function openApiDocument(operations: readonly ApiOperation[], publicUrl?:
   };
 }
 
-/** Serves the document. */
 export const documentOperation: ApiOperation = {
   id: 'getOpenApi',
   method: 'GET',
@@ -389,9 +388,9 @@ interface JsonSchema {
 
 const TEXTS: Readonly<Record<string, string>> = { ...ANSWER_FIELD_TEXTS, ...FIELD_TEXTS };
 
-/** Gives every field of a schema that says nothing about itself its text, and tells which texts were used. */
+/** Adds descriptions to the fields of a schema that have none, and reports which texts were used. */
 export function describeFields(name: string, schema: unknown, onUsed?: (key: string) => void): void {
-  // Made by `z.toJSONSchema` just now, and nobody else has it yet.
+  // `z.toJSONSchema` has just made it, so it may be changed.
   describeWithin(name, schema as JsonSchema, onUsed ?? (() => undefined));
 }
 

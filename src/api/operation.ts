@@ -88,7 +88,7 @@ export interface ApiAnswer {
   /** What it answers instead when the client does not want to wait. */
   readonly asyncBody?: ApiBody;
   readonly stream?: ApiStream;
-  /** A body that has no schema of ours. */
+  /** A body without a schema in the document. */
   readonly untyped?: { readonly mediaType: string; readonly schema: Readonly<Record<string, unknown>> };
 }
 

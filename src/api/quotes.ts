@@ -39,7 +39,7 @@ const quoteAnswer = z.object({
   ),
 });
 
-/** What a request would cost at most. Nobody is called, and nothing is held or charged. */
+/** What a request would cost at most. No backend is called, and nothing is held or charged. */
 export const quotes: ApiOperation = {
   id: 'createQuote',
   method: 'POST',
@@ -112,7 +112,7 @@ export async function quoteBody(
   return quote.countInput ? { ...quote, ceiling: await quote.countInput(base.signal) } : quote;
 }
 
-/** Of an edit only the number of its pictures counts; none of them is looked up. */
+/** Only the number of an edit's pictures matters here, so none of them is looked up. */
 function quotedImageCall(base: CallBase, body: Record<string, unknown>): ImageCall {
   const { pictures, mask, value } = takePictures(body);
   const call = publicImageCall(base, value);

@@ -6,7 +6,7 @@ import { Fault } from '../std/fault.ts';
 import { redact } from '../std/log.ts';
 import type { RequestNotes } from '../std/request-notes.ts';
 
-/** Nothing that a client sends is kept whole. */
+/** A client's texts are cut to these lengths. */
 const CHARACTERS = { name: 200, param: 100, message: 300 };
 
 export interface RefusedIncoming {
@@ -16,7 +16,7 @@ export interface RefusedIncoming {
   readonly thrown: unknown;
 }
 
-/** Leaves a call that was refused for the lists of its owner and of the operator. Nothing is written here. */
+/** Notes a refused call for the lists of its owner and of the operator; it is written to the store later. */
 export function noteRefusal(
   refusedCalls: Pick<RefusedCalls, 'add'>,
   { incoming, caller, client, thrown }: RefusedIncoming,
@@ -61,14 +61,16 @@ export function notePlaygroundRefusal(
 
 const PLAYGROUND = '/app/playground';
 
-/** What the caller can mend. Of a wrong token it is not known whose call it was; failures of ours have logs and receipts. */
+/**
+ * What the caller can fix. The owner of a call with a wrong token is not known, and our own failures have logs and
+ * receipts.
+ */
 function isRefusal(thrown: unknown): thrown is Fault {
   return thrown instanceof Fault && thrown.status < 500 && thrown.status !== 401;
 }
 
 /**
- * What a backend says about a request may repeat the prompt, and so may a parser's message; of those the reason alone is
- * kept.
+ * A backend's message about a request may repeat the prompt, and so may a parser's: of those only the reason is kept.
  */
 function reasonOf(
   fault: Fault,
@@ -89,7 +91,7 @@ function shortText(value: unknown, characters: number): string {
   return typeof value === 'string' ? value.slice(0, characters).replaceAll('\0', '') : '';
 }
 
-/** Without the model in it. */
+/** The path without a model's name in it. */
 function operationOf(path: string): string {
   return path.replace(/^(\/v1beta\/models\/).*(?=:)/, '$1{model}').slice(0, CHARACTERS.name);
 }

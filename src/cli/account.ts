@@ -147,7 +147,7 @@ async function create(input: CommandInput, context: CliContext): Promise<number>
   const [email = ''] = input.arguments;
   const balance = readAmount(textFlag(input, 'balance') ?? '0');
   const newPassword = await readPassword(textFlag(input, 'password'), input, context);
-  // Before anything is made: whoever gives a weak password should not find an account without one.
+  // Checked before anything is created: a weak password must not leave an account without one.
   if (newPassword !== undefined) await checkNewPassword(newPassword, email);
   return await context.withServices(async (services) => {
     const role = input.flags['admin'] === true ? 'admin' : 'user';
@@ -344,8 +344,8 @@ const SEEN_BY_OTHERS =
   'warning: others on this machine can see a password on the command line; use --password-stdin instead.';
 
 /**
- * The password from the command line (with a warning), from standard input, or from whoever sits at the terminal;
- * `undefined` when it is none of these.
+ * The password from the command line (with a warning), from standard input, or typed at the terminal; `undefined` when
+ * it is none of these.
  */
 async function readPassword(
   given: string | undefined,
@@ -366,7 +366,7 @@ async function readPassword(
   return line;
 }
 
-/** For a command that cannot do without. */
+/** For a command that needs a password. */
 async function requirePassword(
   given: string | undefined,
   input: CommandInput,

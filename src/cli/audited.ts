@@ -2,8 +2,8 @@ import { writeAudit } from '../activity/audit.ts';
 import type { AuditedCommand, CliCommand, CliContext, CliServices, CommandInput } from './command.ts';
 
 /**
- * The context in which a command that changes something leaves the same record as the console does: before it is done, so
- * that nothing is done without a record, and a second one if it is refused.
+ * Makes a command that changes something leave the same record as the console does: an entry before it is done, so that
+ * nothing is done without a record, and a second one if it is refused.
  */
 export function auditedContext(command: CliCommand, input: CommandInput, context: CliContext): CliContext {
   const action = command.audit?.(input);

@@ -89,7 +89,7 @@ async function restore(input: CommandInput, context: CliContext): Promise<number
       ? restoreSqlite({ file, dataDir: context.dataDir, replace: replace ? { suffix } : undefined, accept })
       : await restoreDump(url, { file, replace, accept, path: context.env['PATH'] ?? '' }),
   );
-  // What was running when the copy was made will never end by itself.
+  // Requests that were running when the copy was made will never end by themselves.
   const closed = withoutSecret
     ? 0
     : await context.withServices(async ({ ledger, store }) => {
@@ -144,7 +144,7 @@ async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    // A schema that this version cannot use is found as it is at the start of a server.
+    // A schema that this version cannot use is reported as at the start of a server.
     const isRefusal = error instanceof BackupRefusal || error instanceof StartupError;
     throw isRefusal ? new CommandRefused(error.message) : error;
   }

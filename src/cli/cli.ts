@@ -132,13 +132,13 @@ const EXIT_CODES = {
 } as const;
 
 interface CommandFailure {
-  /** For programs: `usage`, `not_found`, or the code of whoever refused. */
+  /** For programs: `usage`, `not_found`, or the code of the refusal. */
   readonly code: string;
   readonly message: string;
   readonly exit: number;
 }
 
-/** What an expected error means to whoever ran the command; `undefined` for any other. */
+/** How an expected error is reported; `undefined` for any other. */
 function commandFailure(thrown: unknown, knownOptions: readonly string[]): CommandFailure | undefined {
   if (thrown instanceof UsageError || thrown instanceof SettingError || thrown instanceof CatalogError)
     return failure('usage', thrown.message);
@@ -182,7 +182,7 @@ const HELP: Described = {
 };
 const VERSION: Described = { name: '--version', usage: '[--json]', about: 'print the version' };
 
-/** All that can be asked for, with the commands that are no {@link CliCommand}. */
+/** All topics of the help, with the commands that are no {@link CliCommand}. */
 function described(commands: readonly CliCommand[]): readonly Described[] {
   return [SERVE, ...commands, HELP, VERSION];
 }

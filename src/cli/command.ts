@@ -27,7 +27,7 @@ export interface CliContext {
     readonly port: number;
     readonly publicUrl?: string | undefined;
   };
-  /** How mail leaves; absent: none does. */
+  /** How mail is sent; absent: none is. */
   readonly mail?: MailConfig | undefined;
   /** The built-in backends, for checking the catalog's backends. */
   readonly builtIn: BuiltInKinds;
@@ -63,7 +63,7 @@ export interface EffectiveSetting {
   readonly source: string;
 }
 
-/** Where a password comes from that is not on the command line. */
+/** Where a password comes from if it is not on the command line. */
 export interface PasswordInput {
   readonly isTerminal: boolean;
   /** The first line of standard input. */
@@ -96,7 +96,7 @@ export interface CliCommand {
   readonly about: string;
   readonly flags: Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
   readonly minArguments: number;
-  /** As many as at least, when absent. */
+  /** By default `minArguments`. */
   readonly maxArguments?: number;
   /** What is recorded in the audit log; absent if the command changes nothing, or writes its own entry. */
   audit?(input: CommandInput): AuditedCommand | undefined;
@@ -116,13 +116,13 @@ export interface CommandInput {
   readonly flags: Readonly<Record<string, string | boolean | undefined>>;
 }
 
-/** A mistake on the command line; reported in one line, without a stack trace. */
+/** A mistake on the command line. */
 export class UsageError extends Error {}
 
 /** What the command is about does not exist. */
 export class NotFoundError extends Error {}
 
-/** The command was understood, and must not be done now. */
+/** The command is valid but must not run now. */
 export class CommandRefused extends Error {}
 
 /** A server that the command asks does not answer, or says that it cannot serve. */

@@ -43,7 +43,7 @@ function spendingLimit(input: CommandInput): NanoUsd {
   return most;
 }
 
-/** The built-in backend costs nobody anything and is checked when it is named. */
+/** The built-in backend is checked only when it is named. */
 function chosenBackends({ arguments: [name] }: CommandInput, { upstreams }: Catalog): string[] {
   if (name === undefined) {
     const remote = [...upstreams.values()].filter(({ kind }) => kind !== 'house').map((one) => one.name);

@@ -10,7 +10,7 @@ export interface LiveCheckRequest {
   readonly backend: string;
   /** The only model to use; otherwise the cheapest that can do what a case needs. */
   readonly model?: string | undefined;
-  /** Nothing is asked that could cost more than what is left of this. */
+  /** No request is sent that could cost more than what is left of this. */
   readonly most: NanoUsd;
   /** All when absent. */
   readonly cases?: readonly LiveCaseName[] | undefined;
@@ -37,7 +37,7 @@ export interface LiveUsage {
   readonly images: number | undefined;
   /** The words of the answer, if there were any. */
   readonly text: string;
-  /** What it says that it takes, if it says so. */
+  /** What the provider says it charges, if it says so. */
   readonly reportedCost: NanoUsd | undefined;
 }
 

@@ -69,7 +69,7 @@ async function reconcileFile(input: CommandInput, context: CliContext): Promise<
   });
 }
 
-/** What is booked from half a bill, or from that of another provider, would be too little. */
+/** Booking a partial bill, or another provider's, would book too little. */
 function refuseUnbookable(input: CommandInput, { kind, isPartial }: ProviderExport): void {
   if (textFlag(input, 'upstream') === undefined)
     throw new UsageError('--book needs --upstream: the names of the backends whose bill it is.');

@@ -86,7 +86,7 @@ async function reset(input: CommandInput, context: CliContext): Promise<number> 
       return Number(numUpdatedRows);
     });
     await store.durable();
-    // One that is not the store's any more must not be taken for it.
+    // A file with a secret that is no longer the store's must not be mistaken for it.
     if (!isSet(given) && existsSync(current)) rmSync(current);
     printResult(input, context, { tokens_ended: tokens }, [
       `The store has a new secret; ${plural(tokens, 'token')} ended. Give new ones with: tollgate account token EMAIL`,

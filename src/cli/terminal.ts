@@ -27,7 +27,7 @@ export class StandardInput implements PasswordInput {
   }
 
   async ask(question: string): Promise<string> {
-    // First: what somebody types at once would be shown otherwise.
+    // First of all, or what is typed at once would be shown.
     this.#stdin.setRawMode(true);
     process.stderr.write(question);
     try {

@@ -33,7 +33,10 @@ interface WrittenList {
   readonly isEncoded: boolean;
 }
 
-/** What a value is as text or compressed, for as long as its route keeps the value: a list of thousands is written once. */
+/**
+ * The text or compressed form of a value, for as long as its route keeps the value: a list of thousands is serialised
+ * once.
+ */
 const written = new WeakMap<object, Map<ContentEncoding | undefined, Promise<WrittenList>>>();
 
 function writtenOnce(value: object, encoding: ContentEncoding | undefined): Promise<WrittenList> {

@@ -75,7 +75,7 @@ async function serve(
     : answer(result, meta.requestId);
 }
 
-/** Of a name that is there twice the first value counts. */
+/** If a name occurs twice, its first value counts. */
 function queryOf({ searchParams }: URL): Record<string, string> {
   const query: Record<string, string> = {};
   for (const [name, value] of searchParams) {

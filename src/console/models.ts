@@ -21,7 +21,7 @@ type BackendStates = ReadonlyMap<string, ReturnType<BackendHealth['list']>[numbe
 
 const listOf = new WeakMap<Catalog, ModelList>();
 
-/** The same list as before, unless an endpoint works no more or works again: then it need not be written out again. */
+/** The same object as before, unless the state of an endpoint has changed: then it need not be serialised again. */
 function modelList(catalog: Catalog, backends: Pick<BackendHealth, 'list'>): ModelList {
   const endpoints = endpointItems(catalog, backends);
   const known = listOf.get(catalog);

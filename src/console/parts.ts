@@ -92,7 +92,7 @@ interface Codes {
   ): Promise<{ readonly amount: NanoUsd; readonly balance: NanoUsd } | undefined>;
   /** The codes themselves are returned here and never again. */
   make(batch: CodeBatchOrder): Promise<{ readonly batch: string; readonly codes: readonly string[] }>;
-  /** How many codes of the batch were still good; none of them is any more. */
+  /** Returns how many codes of the batch could still be redeemed; none of them can any more. */
   cancel(batch: string): Promise<number>;
 }
 
@@ -104,13 +104,13 @@ interface CodeBatchOrder {
   readonly actor: string;
 }
 
-/** What leaves the house. */
+/** Mail and webhooks. */
 export interface ConsoleMessages {
   readonly outbox: Outbox;
   readonly notices: Notices;
   readonly sender: Pick<OutboxSender, 'sendNow'>;
   readonly webhooks: Webhooks;
-  /** How mail leaves, without the password; absent: it does not. */
+  /** How mail is sent, without the password; absent: it is not. */
   readonly mail: { readonly from: string; readonly server: string } | undefined;
 }
 

@@ -54,10 +54,10 @@ export const passwordResetRoutes = [
           detail: { madeBy: createdBy, address: meta.address },
         };
         await writeAudit({ db: tx }, entry, clock.now());
-        // Whoever has the link has read a mail to the address.
+        // Using this link proves that a mail to the address was read.
         if (createdBy === MADE_BY_MAIL) await auth.mails.markVerified(tx, accountId);
       });
-      // Whoever got the link from the operator can sign in here, even while strangers guess at the account.
+      // The owner can sign in from this browser even while strangers guess at the account.
       return answer({ email }, meta.requestId, { 'set-cookie': auth.devices.cookie(email, authMeta(meta)) });
     },
   }),

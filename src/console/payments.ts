@@ -41,7 +41,7 @@ export const paymentConsoleRoutes = [
       return searchedPage(page, paymentItem);
     },
   }),
-  /** Answers with the address of the provider's page. What happens there is not believed before its event. */
+  /** Answers with the address of the provider's page. A payment counts only once the provider's event reports it. */
   route('POST /api/console/payments/checkout', {
     who: 'user',
     body: z.strictObject({ amountUsd: amountText, saveCard: z.boolean() }),

@@ -12,9 +12,9 @@ export interface PlaygroundRelay {
   chat(call: PlaygroundCall): Promise<Response>;
   /** With pictures in `image` it is an edit. */
   images(call: PlaygroundCall): Promise<Response>;
-  /** The same in the background; answers when it is held and written down. Its id is the call's. */
+  /** The same in the background; resolves when it has its hold and its row. Its id is the call's. */
   startImageJob(call: PlaygroundCall): Promise<void>;
-  /** The most that a call could cost. Nobody is called. */
+  /** The most that a call could cost. No backend is called. */
   quote(call: QuotedCall): Promise<CallQuote>;
 }
 
@@ -42,11 +42,11 @@ export interface PlaygroundCall {
   onClosed(closed: ClosedCall): void;
 }
 
-/** How a call ended in the books. */
+/** How a call ended in the ledger. */
 export interface ClosedCall {
   readonly outcome: Outcome;
   readonly usage: Usage;
-  /** `undefined`: the store is away, the charge will follow. */
+  /** `undefined`: the store is unavailable, the charge will follow. */
   readonly settled: Settled | undefined;
   readonly firstByteMs: number | undefined;
   readonly durationMs: number;

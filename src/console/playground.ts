@@ -78,7 +78,7 @@ export const playgroundRoutes = [
     maxBytes: 20 * MEGABYTE,
     body: imageSchema,
     async handle(parts, call): Promise<{ id: string }> {
-      // Nobody reads along.
+      // A job has no reader.
       const { stream: _, partial_images: __, ...body } = call.body;
       const { asked } = callOf(call, body);
       await parts.playground.startImageJob(asked);

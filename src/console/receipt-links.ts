@@ -50,7 +50,7 @@ export class ReceiptLinks {
   }
 }
 
-/** Of one account, as long as they have not expired. */
+/** The most links of one account that have not expired. */
 export const MAX_RECEIPT_LINKS = 200;
 
 interface NewLink {
@@ -61,7 +61,7 @@ interface NewLink {
   readonly now: number;
 }
 
-/** Writes down a link that was made. Those of the account that have expired go meanwhile. */
+/** Stores a link that was made, and deletes the account's expired ones. */
 export async function keepReceiptLink(store: Store, link: NewLink): Promise<void> {
   const { id, accountId, requestId, expiresAt, now } = link;
   await store.db.transaction().execute(async (tx) => {

@@ -56,7 +56,7 @@ export const refusedCallRoutes = [
   }),
 ];
 
-/** Of all reasons, whichever is filtered by, so that another one can be chosen. */
+/** Counts all reasons, whatever the filter, so that another one can be chosen. */
 async function summary(
   { store, reader, clock }: RouteParts,
   accountId: string | undefined,

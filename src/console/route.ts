@@ -58,7 +58,7 @@ export type ParamName<Name extends RouteName> = Name extends `${string}{${infer 
 /** How a request arrived, as determined by `http/`. */
 export interface ConsoleMeta {
   readonly requestId: RequestId;
-  /** For whatever is logged about it. */
+  /** What is known of it so far, for its log lines. */
   readonly notes?: RequestNotes | undefined;
   /** Scheme and host as the browser sees them, also through trusted proxies. */
   readonly origin: string;
@@ -79,7 +79,7 @@ export function route<
   return { name, ...declaration };
 }
 
-/** The body of a route that needs to know nothing more. */
+/** The body of a route that takes no input. */
 export const emptyBody = z.strictObject({});
 
 export function authMeta({ origin, address }: ConsoleMeta): AuthMeta {

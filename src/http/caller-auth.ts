@@ -180,15 +180,15 @@ function malformedToken(message: string): Fault {
   return new Fault('invalid_token', message);
 }
 
-/** Accounts with free calls in the last minute; beyond it all are forgotten. */
+/** The most accounts that are remembered; beyond it all are forgotten. */
 const MOST_ACCOUNTS = 10_000;
 
 /**
- * Calls that cost nothing and are not written to the books, but take work: quotes and counts of tokens. An account may
+ * Limits calls that cost nothing and are not in the ledger, but take work: quotes and counts of tokens. An account may
  * make as many of them as chats, on each node, and none while its chats are at their limit.
  */
 class FreeCallRate {
-  /** When the next call of an account would be due, in microseconds, as for the limits of the ledger. */
+  /** When the next call of each account would be due, in microseconds, as for the limits of the ledger. */
   readonly #arrivals = new Map<AccountId, number>();
 
   /** Counts one call, or throws `rate_limit_exceeded`. */

@@ -14,8 +14,8 @@ export interface ClientSocket {
 }
 
 /**
- * The connections of this process, read from Linux: Bun's server shows a connection with its first request, and those
- * that never make one cannot be seen or closed in any other way.
+ * The connections of this process, as Linux knows them: Bun's server shows a connection only with its first request, so
+ * those that never make one can be seen and closed only this way.
  */
 export interface ClientSockets {
   /** Of these files, the connections that clients have opened to a port of this process. */
@@ -54,7 +54,7 @@ export function openClientSockets(): ClientSockets | undefined {
     read(name, () => libc.getpeername(file, name, length)) ? portIn(name) : undefined;
   const readInfo = (file: number): boolean =>
     read(info, () => libc.getsockopt(file, IPPROTO_TCP, TCP_INFO, info, length)) &&
-    // An old kernel has less to tell.
+    // An old kernel fills less of the struct.
     (length[0] ?? 0) >= TCP_INFO_BYTES;
   return {
     among(files, serverPort) {
@@ -98,7 +98,7 @@ function portIn(name: Buffer): number | undefined {
   return family === AF_INET || family === AF_INET6 ? name.readUInt16BE(2) : undefined;
 }
 
-/** An IPv4 client of a server for both has an address of the newer kind. */
+/** On a server for both protocols, an IPv4 client has an IPv4-mapped IPv6 address. */
 function networkIn(name: Buffer): string {
   if (name.readUInt16LE(0) === AF_INET) return name.subarray(4, 8).join('.');
   const address = name.subarray(8, 24);

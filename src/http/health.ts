@@ -44,10 +44,10 @@ function plain(text: string, status = 200, type = 'text/plain'): Response {
   });
 }
 
-/** What a proxy adds: then whoever asks is not on this machine, although the connection comes from it. */
+/** Headers that a proxy adds: then the client is not on this machine, although the connection comes from it. */
 const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'];
 
-/** Metrics tell what a business earns: whoever is on this machine may read them, others only with the operator's token. */
+/** Metrics show what a business earns: clients on this machine may read them, others only with the operator's token. */
 export class MetricsGuard {
   readonly #token: Buffer | undefined;
 

@@ -12,7 +12,7 @@ export interface IdleConnectionsOptions {
   readonly serverPort: number;
   /** The ports of the clients whose requests are being answered: their connections are never closed. */
   readonly portsInUse: () => ReadonlySet<number>;
-  /** Who is behind a connection that does not come from its client itself, by its port. */
+  /** The client's address behind a forwarded connection, by the connection's port. */
   readonly addressOf?: (clientPort: number) => string | undefined;
   /** For tests. */
   readonly firstRequestMs?: number | undefined;
@@ -20,7 +20,7 @@ export interface IdleConnectionsOptions {
 
 export interface GuardedServer extends Pick<IdleConnectionsOptions, 'portsInUse' | 'firstRequestMs'> {
   readonly port: number;
-  /** What ends TLS before it. */
+  /** Terminates TLS in front of it. */
   readonly front: Pick<TlsFront, 'port' | 'peerOf'> | undefined;
 }
 
@@ -41,8 +41,8 @@ const FILES_PER_STEP = 2_048;
 const UNLIMITED_FILES = 65_536;
 
 /**
- * With TLS, clients are looked at where they connect, because not all of them come to the end of their handshake, and
- * behind it, because only there it is seen that one has sent no request.
+ * With TLS, connections are checked on both sides: at the front, because some clients never finish their handshake, and
+ * behind it, because only there can it be seen that a client has sent no request.
  */
 export function guardConnections({ front, port, ...options }: GuardedServer): { stop(): void } {
   const behind = { ...options, serverPort: port };

@@ -29,13 +29,13 @@ export interface JsonBody {
 export async function readJson(request: Request, admitLarge: AdmitLargeBody): Promise<JsonBody> {
   refuseEncoding(request.headers);
   const bytes = await readBody(request, admitLarge);
-  // A short text has no room for more than too many levels, and its values are fewer than its bytes.
+  // The only excess that fits into a short text is too many levels: it has fewer values than bytes.
   const isShort = bytes.byteLength <= JSON_LIMITS.keysOfObject;
   if (!isShort) await refuseExcess(bytes);
   const text = bytes.byteLength > LONG_TEXT ? await decodeLong(bytes) : decode(bytes);
   const value = parse(text);
   if (isShort && nestsDeeper(value, JSON_LIMITS.depth)) throw new Fault('invalid_json', EXCESS.depth);
-  // Checking and converting what was parsed takes as long again.
+  // Checking and converting what was parsed takes as long again, so others get a turn first.
   if (bytes.byteLength > SMALL_BODY_BYTES) await nextTurn();
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new Fault('invalid_json', 'The body must be a JSON object.');
@@ -214,7 +214,10 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, value: unkno
 
 type Issue = z.core.$ZodIssue;
 
-/** Where the alternative fails that came furthest: content of parts is told which part is wrong, not that it is no text. */
+/**
+ * The issue of the alternative that matched furthest: for content made of parts, the error names the wrong part and
+ * does not say that the content is no text.
+ */
 function innermost(issue: Issue): Issue {
   if (issue.code !== 'invalid_union') return issue;
   const [first, ...others] = issue.errors.flatMap((branch) => branch.slice(0, 1));

@@ -60,7 +60,7 @@ export function faultResponse(
   return json(shape(fault, requestId), requestId, headers, fault.status);
 }
 
-/** Without it, the connection would receive the rest of a body that is too large; of a full server, it would keep a file. */
+/** Otherwise the connection would receive the rest of a body that is too large, or keep a file of a full server. */
 const CLOSE_CONNECTION: HeaderMap = { connection: 'close' };
 
 /**

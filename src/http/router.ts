@@ -112,7 +112,7 @@ function decodeSegment(segment: string): string {
 export interface IncomingRequest {
   readonly request: Request;
   readonly requestId: RequestId;
-  /** For whatever is logged about it. */
+  /** What is known of it so far, for its log lines. */
   readonly notes: RequestNotes;
   /** Without the query, repeated slashes collapsed. */
   readonly path: string;

@@ -48,7 +48,6 @@ export interface RunningServer {
   closeAfterAnswers(): void;
   /** From now on new connections are refused and idle ones closed; running requests go on. */
   closeListener(): void;
-  /** Ends what still runs. */
   stop(): Promise<void>;
 }
 
@@ -59,9 +58,9 @@ const IDLE_SECONDS = 30;
  * stall. Without it, such a connection would stay open as long as its client likes.
  */
 const ANSWER_IDLE_SECONDS = 90;
-/** Of our own TLS; a proxy that ends TLS says it itself. */
+/** Sent only with our own TLS; a proxy that terminates TLS sends its own. */
 const ONE_YEAR = 'max-age=31536000';
-/** For clients that still read what they were told last. */
+/** For clients that are still reading their last bytes. */
 const LAST_BYTES_MS = 5_000;
 /** An answer counts as finished a moment before its last bytes have been handed to the system. */
 const WRITTEN_MS = 50;
@@ -138,7 +137,7 @@ class HttpServer {
   readonly #options: ServerOptions;
   readonly #isPublic: boolean;
   readonly #isSecure: boolean;
-  /** What ends TLS, if this server has it. */
+  /** Terminates TLS, if this server has it. */
   front: TlsFront | undefined;
   #closing = false;
   /** Requests whose answer has not begun. */

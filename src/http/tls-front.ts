@@ -25,15 +25,15 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const INNER_HOST = '127.0.0.1';
 
 /**
- * Ends TLS in front of Bun's server, because a certificate can be replaced here and not there: `server.reload` keeps the
- * old one, and changing listeners loses connections. Each connection of a client has one of its own to the server
- * behind, by whose port the client's address is found again.
+ * Terminates TLS in front of Bun's server, because only here can a certificate be replaced: `server.reload` keeps the
+ * old one, and changing listeners loses connections. Each client connection has one of its own to the server behind, by
+ * whose port the client's address is looked up.
  */
 export class TlsFront {
   readonly #options: TlsFrontOptions;
   readonly #server: Server;
   readonly #clients = new Set<TLSSocket>();
-  /** By the port from which the server behind is reached. */
+  /** By the port of the connection to the server behind. */
   readonly #peers = new Map<number, FrontPeer>();
 
   private constructor(options: TlsFrontOptions) {
@@ -44,7 +44,7 @@ export class TlsFront {
       ALPNProtocols: ['http/1.1'],
     });
     this.#server.on('secureConnection', (client) => this.#accept(client));
-    // A handshake that fails concerns its client alone, which hears of it.
+    // A failed handshake concerns only its client, which sees the error.
     this.#server.on('tlsClientError', (_, socket) => socket.destroy());
   }
 

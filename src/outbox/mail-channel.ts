@@ -7,7 +7,7 @@ import { MAIL_TEXTS_DE } from './mail-texts-de.ts';
 import { MAIL_TEXTS_EN } from './mail-texts-en.ts';
 import { SEND_TIMEOUT_MS, type OutboxChannel, type OutboxMessage, type SendResult } from './sender.ts';
 
-/** How mail leaves: the operator's server, and the address that it comes from. */
+/** How mail is sent: the operator's server, and the sender's address. */
 export interface MailConfig {
   /** `smtp://` or `smtps://`, with user and password where the server asks for them. */
   readonly smtpUrl: string;
@@ -44,7 +44,7 @@ export function makeMailChannel({ config, site }: MailChannelParts): OutboxChann
   };
 }
 
-/** The mail, or why it is none: nothing that others wrote may become a header of its own. */
+/** The mail, or why it cannot be sent: text from others must not become a header of its own. */
 async function composeMail(message: OutboxMessage, from: MailAddress, site: MailSite) {
   if (!isMailAddress(message.to)) return 'this is not a mail address';
   const payload = payloadSchema.safeParse(message.payload);
@@ -85,7 +85,7 @@ export function readMailAddress(text: string): MailAddress | undefined {
 
 export interface TransportOptions {
   readonly timeoutMs: number;
-  /** Log in also where the server does not offer it: it would take a mail without. */
+  /** Log in even if the server does not offer it, since it might accept a mail without a login. */
   readonly forceAuth?: boolean;
 }
 

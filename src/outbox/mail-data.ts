@@ -33,7 +33,7 @@ export interface MailSite {
   readonly url: string | undefined;
 }
 
-/** One mail before it has a form. */
+/** The words of one mail, before they are rendered. */
 export interface MailText {
   readonly subject: string;
   readonly paragraphs: readonly string[];

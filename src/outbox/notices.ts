@@ -14,9 +14,11 @@ export interface Notices {
   mail<T extends MailTemplate>(tx: Kysely<Schema>, mail: NewMail<T>): Promise<string | undefined>;
   /** To every webhook of the account, or of the operator, that asks for the event. */
   event<T extends EventType>(tx: Kysely<Schema>, event: NewNoticeEvent<T>): Promise<void>;
-  /** True if this occurrence of a condition has not been told yet, of however many nodes that notice it only for one. */
+  /**
+   * True if nobody was told of this occurrence of a condition yet. Of several nodes that notice it, only one gets true.
+   */
   raise(tx: Kysely<Schema>, notice: Notice): Promise<boolean>;
-  /** True if the condition had been told. */
+  /** True if somebody had been told of the condition. */
   clear(tx: Kysely<Schema>, notice: Omit<Notice, 'mark'>): Promise<boolean>;
 }
 

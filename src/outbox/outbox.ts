@@ -7,8 +7,8 @@ import type { Schema } from '../store/schema.ts';
 import type { OutboxKind, OutboxRow } from '../store/schema-services.ts';
 
 /**
- * Everything that leaves the house by mail or webhook. A message is written in the transaction that causes it, so it leaves
- * if and only if that commits, and is then sent at least once under an id that never changes.
+ * Everything that is sent by mail or webhook. A message is written in the transaction that causes it, so it is sent if
+ * and only if that commits: at least once, under an id that never changes.
  */
 export interface Outbox {
   /**
@@ -27,7 +27,7 @@ export interface NewOutboxMessage {
   readonly kind: OutboxKind;
   /** The event of a webhook, the template of a mail. */
   readonly topic: string;
-  /** Whom it is about, with whom it is deleted; '' for the operator. */
+  /** The account that it is about, with which it is deleted; '' for the operator. */
   readonly accountId: string;
   /** A mail address, or the id of a webhook. */
   readonly to: string;
@@ -36,7 +36,7 @@ export interface NewOutboxMessage {
   readonly once?: string | undefined;
   /** How long it is of any use. */
   readonly lifeMs?: number | undefined;
-  /** How long it is left alone, for whoever sends it at once by its id. */
+  /** How long the sender leaves it alone, so that the caller can send it at once by its id. */
   readonly delayMs?: number | undefined;
 }
 
@@ -58,7 +58,7 @@ const MAX_PAYLOAD = 64_000;
 /** One destination that does not answer must not fill the table. */
 const MAX_WAITING_EACH = 500;
 const MAX_WAITING = 100_000;
-/** How long a node goes by its last count of what all nodes have added, and what it added itself since. */
+/** How long a node relies on its last count of what all nodes have added, plus what it added itself since. */
 const COUNTED_MS = 1_000;
 const SWEEP_BATCH = 500;
 

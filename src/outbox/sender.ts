@@ -6,7 +6,7 @@ import type { Schema } from '../store/schema.ts';
 import type { OutboxKind, OutboxRow } from '../store/schema-services.ts';
 import { isWaiting, type Outbox } from './outbox.ts';
 
-/** One way out: sends one message once. */
+/** One way to send messages: makes one attempt for one message. */
 export interface OutboxChannel {
   send(message: OutboxMessage, signal: AbortSignal): Promise<SendResult>;
 }
@@ -48,7 +48,10 @@ export interface SenderParts {
   readonly random?: () => number;
 }
 
-/** Messages that may be on their way at once. Those that fail have places of their own, so that they delay nobody else. */
+/**
+ * How many messages may be sent at once. Those that have failed before have places of their own, so that they delay no
+ * others.
+ */
 const LANES = [
   { kind: 'mail', failing: undefined, places: 4 },
   { kind: 'webhook', failing: false, places: 16 },
@@ -85,8 +88,8 @@ const PAUSES_MS = {
 const JITTER = 0.2;
 
 /**
- * Sends what is due. Any number of processes may run one: whoever moves a message's `next_at` on by compare-and-set has
- * it until then, and one that dies leaves it to the others.
+ * Sends what is due. Any number of processes may run one: the one that advances a message's `next_at` by
+ * compare-and-set owns it until then, and if it dies, the others take over.
  */
 export class OutboxSender {
   readonly #parts: SenderParts;
@@ -106,7 +109,9 @@ export class OutboxSender {
     return this.#passing;
   }
 
-  /** A pass may have looked already where a place became free since: whoever asks during one gets another after it. */
+  /**
+   * A place may become free where the running pass has already looked: a pass that is asked for meanwhile follows it.
+   */
   async #passWhileWanted(): Promise<void> {
     try {
       while (this.#isPassWanted && !this.#stopping.signal.aborted) {
@@ -155,7 +160,7 @@ export class OutboxSender {
     }
   }
 
-  /** One for each destination: whoever answers slowly holds up only what is meant for them. */
+  /** One for each destination: a slow receiver delays only its own messages. */
   async #due({ kind, failing }: Lane, places: number): Promise<OutboxRow[]> {
     if (places <= 0) return [];
     const { db, clock } = this.#parts;
@@ -184,7 +189,7 @@ export class OutboxSender {
       .catch((error: unknown) => this.#parts.log.error('outbox_attempt_failed', { message: row.id, error }))
       .finally(() => {
         this.#running.delete(row.destination);
-        // The place may be of use to the next message; a failure is met again by the periodic pass.
+        // The free place may serve the next message; a failure is met again by the periodic pass.
         if (!this.#stopping.signal.aborted) void this.pass().catch(() => undefined);
       });
     this.#running.set(row.destination, { lane, done });

@@ -61,7 +61,7 @@ async function tellLow(
   await notices.mail(tx, { accountId: id, template: LOW, data: texts });
 }
 
-/** Whoever made a request: by the hash of a token, or by account. */
+/** The caller of a request, by the hash of its token or by its account. */
 type LimitedCaller =
   | { readonly kind: 'token'; readonly hash: string }
   | { readonly kind: 'account'; readonly id: string };

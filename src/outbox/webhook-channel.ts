@@ -18,7 +18,7 @@ import {
 } from './sender.ts';
 
 export interface WebhookRules extends PublicTargetRules {
-  /** The operator's own may be anywhere, without https too. */
+  /** The operator's own webhooks may be at any address, also without https. */
   readonly operatorMayBePrivate: boolean;
 }
 
@@ -87,7 +87,7 @@ async function post(
     signal,
   });
   const { status } = response;
-  // Nothing of the answer is read: who gave the address chooses what is in it.
+  // The answer's body is not read: the owner of the address chooses what is in it.
   await response.body?.cancel();
   if (response.ok) return { kind: 'sent', status };
   const reason =

@@ -152,7 +152,7 @@ function sealed(key: Uint8Array, { id, url }: Pick<WebhookRow, 'id' | 'url'>, se
   return { sealed: seal(key, { name: id, origin }, secret), hint: hintOf(secret) };
 }
 
-/** What can be told at once is told at once; the address is checked again at every message. */
+/** Reports mistakes at once where possible; the address is checked again for every message. */
 async function checkedUrl({ rules }: WebhooksParts, owner: string, text: string): Promise<string> {
   const refuse = (reason: string): Fault => new Fault('invalid_field', reason, { param: 'url' });
   const url = text.length <= MAX_URL && URL.canParse(text) ? new URL(text) : undefined;

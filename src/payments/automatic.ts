@@ -27,9 +27,10 @@ export interface AutomaticOptions {
 }
 
 /**
- * Charges saved cards of accounts whose balance, without what running requests hold, has fallen below their threshold. Runs
- * beside the requests and not in them: begun by the request that notices it, and by a query a second for the rest. For each there is at most one payment under way, on whichever node; its
- * id is the key of the charge at the provider, so a crash at any point charges once. The money comes with the event.
+ * Charges the saved cards of accounts whose available balance has fallen below their threshold. It runs beside the
+ * requests: begun by the request that notices it, and by a query a second for the rest. Each account has at most one
+ * payment under way, on whichever node; its id is the key of the charge at the provider, so a crash at any point
+ * charges once. The money is credited by the provider's event.
  */
 export class AutomaticTopUps {
   readonly #options: AutomaticOptions;
@@ -80,7 +81,7 @@ export class AutomaticTopUps {
     return await ofOne.execute();
   }
 
-  /** Of all who try at once, one begins. */
+  /** Of several that try at once, one begins. */
   async #begin({
     account_id,
     amount,
@@ -130,7 +131,7 @@ export class AutomaticTopUps {
       .execute();
   }
 
-  /** One node at a time asks again, and not for ever: after a day the provider would take the key for a new one. */
+  /** One node at a time asks again, and not for ever: after a day the provider would treat the key as a new one. */
   async #chargeAgain(payment: PaymentRow): Promise<boolean> {
     const { store, clock } = this.#options;
     const now = clock.now();
@@ -200,7 +201,7 @@ export async function topUpOf({ db }: Store, accountId: string): Promise<Selecta
   return await db.selectFrom('top_up').selectAll().where('account_id', '=', accountId).executeTakeFirst();
 }
 
-/** Far more accounts than one installation has with an automatic top-up; beyond it, the others are found by looking. */
+/** Far more automatic top-ups than one installation has; accounts beyond it are found by the periodic run. */
 const MAX_WATCHED = 50_000;
 /** Requests that wait at once, and how long one does. */
 const MAX_WAITING = 500;
@@ -213,7 +214,7 @@ interface TopUpTriggerParts {
   readonly store: Store;
   readonly ledger: Pick<Ledger, 'identify'>;
   readonly log: Log;
-  /** Charges the account's card if it is due, and books what came of it as far as the provider tells. */
+  /** Charges the account's card if a top-up is due, and books what the provider reports about it. */
   readonly topUp: (accountId: string) => Promise<void>;
   readonly waitMs?: number | undefined;
 }
@@ -243,13 +244,15 @@ export class TopUpTrigger {
     this.#thresholds = new Map(rows.map(({ account_id, threshold }) => [account_id, threshold]));
   }
 
-  /** A request was admitted, and so much is left to spend. */
+  /** A request was admitted, and this much is left to spend. */
   admitted(accountId: string, available: NanoUsd): void {
     const threshold = this.#thresholds.get(accountId);
     if (threshold !== undefined && available < threshold) void this.#begin(accountId);
   }
 
-  /** A request was refused for want of money. True once there is more than there was: then it may be asked for again. */
+  /**
+   * A request was refused for lack of money. True once there is more than before, so that it may be asked for again.
+   */
   async covered(caller: Caller, available: NanoUsd, signal: AbortSignal): Promise<boolean> {
     if (this.#thresholds.size === 0 || this.#waiting >= MAX_WAITING) return false;
     this.#waiting++;

@@ -35,10 +35,10 @@ export interface PaymentBooksOptions {
 type Fact<Kind extends PaymentFact['kind']> = Extract<PaymentFact, { kind: Kind }>;
 
 /**
- * Books what the provider's events tell. Every step can be repeated, and the entries have keys of the provider's objects: an
- * event that comes again, too late, before its time, on two nodes at once, or after a crash in the middle changes what it
- * would have changed anyway. Of two events that need each other, each writes first and then looks for the other, so that
- * whichever is later finds both.
+ * Books what the provider's events report. Every step can be repeated, and the entries have keys made of the provider's
+ * objects: an event that comes again, late, early, on two nodes at once, or after a crash in the middle has the same
+ * effect. Of two events that need each other, each writes first and then looks for the other, so that the later one
+ * finds both.
  */
 export class PaymentBooks {
   readonly #options: PaymentBooksOptions;
@@ -49,7 +49,7 @@ export class PaymentBooks {
     this.#rows = new PaymentRows(options);
   }
 
-  /** Resolves when all that the event tells is in the books, or it was refused and the operator can see why. */
+  /** Resolves when everything that the event reports is booked, or was refused where the operator can see why. */
   async apply(event: ProviderEvent): Promise<void> {
     if (event.unreadable !== undefined) await this.#refuse(event, `unreadable: ${event.unreadable}`);
     for (const fact of event.facts) await this.#applyFact(fact, event);
@@ -141,7 +141,7 @@ export class PaymentBooks {
       log.error('payment_lost', { payment: payment.id, reversal: id, amount, lostNanoUsd: booked.lost });
   }
 
-  /** What was taken, and what was booked as a loss, is undone; nothing is, where nothing was taken. */
+  /** Undoes what was taken and what was booked as a loss; does nothing where nothing was taken. */
   async #giveBack(reversal: ReversalRow, payment: PaymentRow, event: ProviderEvent): Promise<void> {
     const once = reversalKey(reversal.id);
     const booked = await this.#rows.entryAmounts([once, lossKey(once)]);
@@ -198,8 +198,8 @@ function mismatch(payment: PaymentRow | undefined, fact: Fact<'paid'>): string |
 type PauseReason = 'refund' | 'dispute';
 
 /**
- * Nothing more can be spent, and no saved card is charged any more. Whoever the account belongs to can sign in and read why. An
- * administrator is never locked out, and what an operator disabled stays disabled.
+ * Stops all spending and the charging of a saved card. The owner can still sign in and read why. An administrator is
+ * never locked out, and an account that an operator disabled stays disabled.
  */
 async function pauseAccount(tx: Transaction<Schema>, accountId: string, reason: PauseReason): Promise<void> {
   await tx
@@ -237,8 +237,9 @@ interface MissedEventsOptions {
 }
 
 /**
- * Fetches what was not delivered: from where the list was last read to its end, with an overlap, on the provider's clock. The
- * position moves only when all was booked, so an interruption means to read again, which changes nothing.
+ * Fetches events whose notification was not delivered: from where the list was last read to its end, with an overlap,
+ * by the provider's clock. The position moves only when all of them were booked; after an interruption they are read
+ * again, which changes nothing.
  */
 export class MissedEvents {
   readonly #options: MissedEventsOptions;

@@ -238,7 +238,7 @@ async function endRun(tx: Transaction<Schema>, accountId: string, paymentId: str
     .execute();
 }
 
-/** A payment, with what of it went back and did not return. */
+/** A payment, with the part that was refunded or disputed and did not come back. */
 export interface ListedPayment extends PaymentRow {
   readonly reversed: number;
 }

@@ -99,7 +99,7 @@ export class Payments {
     await this.#asked(() => provider.forgetCard(topUp.method_id ?? ''));
   }
 
-  /** Charges that the provider has accepted are events a moment later. */
+  /** The provider's events about accepted charges follow a moment later. */
   async runAutomatic(stopping?: AbortSignal): Promise<void> {
     await this.trigger.refresh();
     if ((await this.#automatic.run(stopping)) > 0) await this.#missed.run(stopping);
@@ -202,9 +202,9 @@ export interface AutomaticRule {
 }
 
 const DAY_MS = 86_400_000;
-/** A page of the provider's is good for a day. */
+/** The provider's page expires after a day. */
 const OPEN_MS = 3 * DAY_MS;
-/** A refund or dispute of a payment that is none of ours waits for nothing; the provider's events are gone by then. */
+/** A refund or dispute of a payment that is not ours waits in vain; by then the provider has deleted its events. */
 const WAITING_MS = 60 * DAY_MS;
 const PROBLEM_MS = 400 * DAY_MS;
 const MOST_TOGETHER = 20;
@@ -215,7 +215,10 @@ interface SweepParts {
   readonly clock: Clock;
 }
 
-/** Closes what nobody went on with, and deletes what belongs to nobody. What is paid all the same is paid. */
+/**
+ * Closes payments that nobody finished, and deletes rows that belong to no account. A closed payment that is paid after
+ * all is still credited.
+ */
 async function sweepPayments({ store, provider, clock }: SweepParts): Promise<void> {
   const { db } = store;
   const now = clock.now();

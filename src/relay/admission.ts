@@ -29,7 +29,7 @@ export class RefusedRequest extends Fault {
   }
 }
 
-/** What a call may cost at most, and what it may use; nobody is called. Throws the fault that the client gets. */
+/** What a call may cost and use at most; no backend is called. Throws the fault that the client gets. */
 export function quoteOf<C extends Call<unknown>, Q extends Quote>(
   operation: { quote(call: C, parts: RelayParts): Q },
   call: C,
@@ -94,7 +94,7 @@ interface LedgerQuestion {
   readonly streamed: boolean;
 }
 
-/** What a refused request may still become: by its counted input, and by money from a card. */
+/** Whether a refused request can still be admitted: by its counted input, or by money from a card. */
 async function askAgain(refused: Refused, question: LedgerQuestion): Promise<Admission> {
   const { call, quote, parts, streamed } = question;
   let admission = await withCountedInput(refused, question);
@@ -274,14 +274,13 @@ function paymentFault(refused: Refused, message: string): Fault {
   });
 }
 
-/** The dearest outcome costs no more than this. */
 function costsAtMost(quote: Quote, maxCost: NanoUsd): boolean {
   return holdFor(quote, askedOutputOf(quote) ?? 0) <= maxCost;
 }
 
 /**
- * The quote with an output cap that keeps the dearest outcome within what the client allows. The bound on the input may be
- * too loose for that, so it is counted. Throws a 402 with the cost that would be enough.
+ * The quote with an output cap that keeps the most expensive outcome within what the client allows. The bound on the
+ * input may be too loose for that, so it is counted. Throws a 402 with the cost that would be enough.
  */
 async function withinMaxCost<Q extends Quote>(quote: Q, maxCost: NanoUsd): Promise<Q> {
   const { price } = quote;

@@ -42,7 +42,7 @@ export function withServedCost(
   });
 }
 
-/** Adds what a request cost to the costs of the day, and says so where it cost more than it brought. */
+/** Adds what a request cost to the costs of the day, and logs a request that cost more than was charged. */
 export function tellCosts(ending: Ending, settled: Settled, parts: RelayParts, fields: LogFields): void {
   const { dailyCosts, clock, metrics, log } = parts;
   for (const { upstream, cost } of ending.attempts)

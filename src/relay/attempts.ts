@@ -162,7 +162,7 @@ export interface RoutedCall {
   readonly outputCap?: number | undefined;
   readonly route: Route;
   readonly account: AccountId;
-  /** For whatever is logged about it. */
+  /** What is known of it so far, for its log lines. */
   readonly notes?: RequestNotes | undefined;
 }
 

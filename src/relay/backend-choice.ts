@@ -30,7 +30,7 @@ export function withChosenBackends<Q extends Quote>(quote: Q, call: Call<unknown
   };
 }
 
-/** It chose backends of this endpoint; no backend gets it. */
+/** Whether a field has chosen backends of this endpoint: then no backend gets it. */
 export function isBackendChoice({ field }: CostlyField, { selectable }: Endpoint): boolean {
   return field === 'provider' && selectable !== undefined;
 }

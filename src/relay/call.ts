@@ -22,7 +22,7 @@ export interface Call<Request> {
   /** User-Agent, for the request log. */
   readonly client: string;
   readonly signal: AbortSignal;
-  /** For whatever is logged about it. */
+  /** What is known of it so far, for its log lines. */
   readonly notes?: RequestNotes | undefined;
   readonly selector: RouteSelector;
   /** The model's name as the client wrote it, which the answer repeats. */
@@ -127,9 +127,12 @@ export interface RelayParts {
 
 /** Saved cards that are charged when a balance runs low. */
 export interface AdmissionTopUps {
-  /** A request was admitted, and so much is left to spend. Returns at once. */
+  /** A request was admitted, and this much is left to spend. Returns at once. */
   admitted(accountId: AccountId, available: NanoUsd): void;
-  /** A request was refused for want of money. True once there is more than `available`; waits, for a bounded time, only if a card is charged. */
+  /**
+   * A request was refused for lack of money. True once there is more than `available`; waits, for a bounded time, only
+   * if a card is charged.
+   */
   covered(caller: Caller, available: NanoUsd, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -156,7 +159,7 @@ export interface ActiveRequest {
 
 /** The running requests of this node. */
 export interface ActiveRequestSet {
-  /** `notes`: for how many a backend has. */
+  /** `notes`: tells how many requests each backend has. */
   add(request: ActiveRequest, notes?: RequestNotes): void;
   remove(requestId: RequestId): void;
   /** Whether the request is between admission and settlement. */

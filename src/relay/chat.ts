@@ -96,7 +96,10 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
   };
 }
 
-/** Text has fewer: one that is longer than the context with this many may not fit, and is counted to be sure. */
+/**
+ * Text has fewer bytes per token than this: a text that is too long for the context even so may not fit, and is counted
+ * to be sure.
+ */
 const MOST_BYTES_PER_TOKEN = 3;
 
 /** What was not counted in time stays at its bound, whatever the context: the backend may bill all of it. */

@@ -14,7 +14,7 @@ const MOST_WAIT_MS = 5_000;
 
 /**
  * The input tokens of a conversation as a backend of the client's own dialect counts them, where one serves the model;
- * `undefined` if there is none, it rests, or it does not say in time. Whatever comes of it says nothing about its health.
+ * `undefined` if there is none, it is resting, or it does not answer in time. The result does not count for its health.
  */
 export async function countAtBackend(
   route: Route,

@@ -2,8 +2,8 @@ import type { Log } from '../std/log.ts';
 import { dayOf } from '../std/calendar.ts';
 
 /**
- * What each upstream has cost today on all nodes: read from the sums of the day every few seconds, plus what this node has
- * booked since. So many nodes may go beyond a limit by what they spend within one interval.
+ * What each upstream has cost today on all nodes: read from the sums of the day every few seconds, plus what this node
+ * has booked since. Together, nodes may exceed a limit by what they spend within one interval.
  */
 export class DailyCosts {
   readonly #read: (day: number) => Promise<ReadonlyMap<string, number>>;
@@ -11,7 +11,7 @@ export class DailyCosts {
   #day = 0;
   #booked: ReadonlyMap<string, number> = new Map();
   #since = new Map<string, number>();
-  /** What the books that are being read have already; it counts until they are here. */
+  /** Already part of the sums that are being read; counted until they arrive. */
   #beingRead: ReadonlyMap<string, number> = new Map();
   readonly #told = new Set<string>();
 
@@ -20,7 +20,7 @@ export class DailyCosts {
     this.#log = log;
   }
 
-  /** To be called when the books have it. */
+  /** Called once the ledger has booked the amount. */
   add(upstream: string, amount: number, nowMs: number): void {
     this.#turn(nowMs);
     this.#since.set(upstream, (this.#since.get(upstream) ?? 0) + amount);
@@ -43,7 +43,7 @@ export class DailyCosts {
   async refresh(nowMs: number): Promise<void> {
     this.#turn(nowMs);
     const day = this.#day;
-    // What was added before this moment is in the books that are read now; what comes meanwhile may not be.
+    // What was added before this moment is part of the sums that are read now; what is added meanwhile may not be.
     const before = this.#since;
     this.#since = new Map();
     this.#beingRead = before;

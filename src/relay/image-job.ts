@@ -34,7 +34,7 @@ export interface StartedImageJob {
   readonly ended: Promise<Settled | undefined>;
 }
 
-/** Resolves when the call is held and written down; a refusal is thrown, as for a call that is waited for. */
+/** Resolves when the call has its hold and its row; a refusal is thrown, as for a call whose client waits. */
 export async function startImageJob(
   call: ImageCall,
   record: ImageRecord,
@@ -49,7 +49,7 @@ export async function startImageJob(
     },
   };
   const ended = relay(operation, call, parts).then(({ settled }) => settled);
-  // After it was held the failure is the job's alone.
+  // Once it has its hold, a failure concerns the job alone.
   ended.catch(held.reject);
   return { summary: await held.promise, ended };
 }
@@ -63,7 +63,7 @@ export interface ForsakenImageJob {
   readonly deadline: number;
 }
 
-/** Goes on with a job whose hold was adopted. */
+/** Continues a job whose hold was adopted. */
 export function resumeImageJob(
   job: ForsakenImageJob,
   record: ImageRecord,
@@ -142,7 +142,7 @@ export function mayAskAgain({ kind, status }: UpstreamFailure): boolean {
   return isUnreachable || kind === 'rate_limited' || (status !== undefined && status >= 500);
 }
 
-/** The time that the job had in the process before counts too. */
+/** Time that the job spent in an earlier process counts too. */
 function untilDeadline(hold: ActiveHold, deadline: number, { clock }: RelayParts): AttemptDeadline {
   return {
     begin: (timeouts) => hold.begin({ ...timeouts, totalMs: deadline - clock.now() }),
@@ -160,7 +160,7 @@ function pastDeadline(): Fault {
   return new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.');
 }
 
-/** A request that a backend was called for when its process died. */
+/** A request whose process died while a backend worked on it. */
 export interface InterruptedImages {
   readonly call: ImageCall;
   readonly upstream: string;
@@ -168,7 +168,10 @@ export interface InterruptedImages {
   readonly delivered: Usage;
 }
 
-/** Closes an adopted hold that nobody can go on with: what was delivered is charged, and what it may have cost is booked. */
+/**
+ * Closes an adopted hold whose request cannot be continued: what was delivered is charged, and what it may have cost is
+ * booked.
+ */
 export async function endInterrupted(
   { call, upstream, delivered }: InterruptedImages,
   fault: Fault,

@@ -30,7 +30,7 @@ export function fitToModel(asked: ImageRequest, model: Model): FittingRequest {
       : chosenShape(asked, model.abilities?.shapes ?? []);
   const size = shape?.size ?? wantedSize(asked, model);
   const { abilities } = model;
-  // What a backend does without them is left to it where it has no list of values.
+  // Without declared abilities the backend decides.
   const left = abilities ? checkAbilities(asked, abilities) : [];
   return {
     size,
@@ -72,7 +72,7 @@ function noSuchShape(field: 'aspect_ratio' | 'resolution', shapes: readonly Name
   return refused(field, `${field} must be one of ${known.join(', ')}.`);
 }
 
-/** The fields that the backend does not get: they say no more than their absence, or are seen to afterwards. */
+/** The fields that the backend does not get: they say no more than their absence, or are handled here afterwards. */
 function checkAbilities(request: ImageRequest, abilities: ImageAbilities): string[] {
   const left: string[] = [];
   for (const field of LISTED_FIELDS) {

@@ -21,7 +21,7 @@ import {
 import type { MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
 
-/** Who takes the images of a stream as they come. */
+/** Takes the images of a stream as they arrive. */
 export interface ImageSink {
   /** Resolves when the next may come: at the client's pace, or at once if nobody reads any more. */
   take(event: ImageEvent, size: string): Promise<TakenImage>;
@@ -30,7 +30,7 @@ export interface ImageSink {
 }
 
 export interface TakenImage {
-  /** It can be found again by an account whose client did not get it. */
+  /** It is in the gallery, for an account whose client did not get it. */
   readonly isKept: boolean;
 }
 
@@ -110,7 +110,7 @@ class ImageDelivery implements ActiveRequest {
   readonly #deadlineMs: number;
   #finished: FinishedImage[] = [];
   #partials = 0;
-  /** Those that could neither be handed over nor kept: nobody pays for them, and they may have cost us. */
+  /** Images that could neither be delivered nor kept: nobody pays for them, although they may have cost us. */
   #lost: FinishedImage[] = [];
   #quality: string | undefined;
   readonly #counting: Promise<ImageInputCount> | undefined;
@@ -213,7 +213,7 @@ class ImageDelivery implements ActiveRequest {
   async #end(how: Outcome, thrown: unknown): Promise<void> {
     const { call, hold, served } = this.#answered;
     const failed = how === 'completed' ? undefined : brokenOff(thrown);
-    // How a backend ended for which nobody waited changes only what was metered.
+    // Once the client has left, the way the backend ended matters only for the meter.
     const [outcome, fault] = this.#clientLeft
       ? (['client_left', undefined] as const)
       : [this.#cutBy ? 'cut_short' : how, this.#cutBy ?? failed];
@@ -225,13 +225,13 @@ class ImageDelivery implements ActiveRequest {
     call.sink.end(settled, fault);
   }
 
-  /** Whoever left may not have got them, and will not find them. */
+  /** A client that left may not have received them, and cannot find them in the gallery. */
   #loseUnkept(): void {
     this.#lost.push(...this.#finished.filter(({ isKept }) => !isKept));
     this.#finished = this.#finished.filter(({ isKept }) => isKept);
   }
 
-  /** The images were made, and nobody has them. */
+  /** Releases the hold: the images were made, but nobody has them. */
   async #void(made: MeteredUsage, told: Fault | undefined): Promise<void> {
     const { call, hold, served, quote } = this.#answered;
     const fault = told ?? new Fault('service_unavailable', 'The images could not be kept. Retry.');

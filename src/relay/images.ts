@@ -35,11 +35,11 @@ export function quoteImageCall(call: ImageCall, parts: RelayParts): Quote | Prom
   return quoteOf(IMAGES, call, parts);
 }
 
-/** What is written down of a request while it runs, so that another process can go on with it, and what becomes of its images. */
+/** Records a request while it runs, so that another process can continue it, and stores its images. */
 export interface ImageRecord {
   /** It has a hold. Throws if the request cannot be kept. */
   held(admission: Admitted, hold: ActiveHold): Promise<void>;
-  /** A backend is called, which may send a bill of which we know the most. */
+  /** A backend is called. `mayCost`: it may send a bill, whose maximum is known. */
   started(upstream: string, mayCost: boolean): Promise<void>;
   /** The backend has a job of its own, which it works on for at most `lifeMs`. */
   accepted(backendJob: string, lifeMs: number): Promise<void>;
@@ -74,7 +74,7 @@ export function mayCost({ route, image }: ImageQuote, { name }: Upstream): boole
   return costPriceFor(route.model, name, image) !== undefined;
 }
 
-/** The attempt with where its job is written down. */
+/** The attempt, with the record that notes its backend's job. */
 export function withRecord(
   attempt: AttemptOptions,
   { name }: Upstream,
@@ -117,7 +117,7 @@ export const IMAGES: ImageOperation = {
 
 type ServedImages = Omit<AnsweredCall<ImageCall, ImageQuote, ImageAnswer>, 'summary'>;
 
-/** Charges what was delivered; more images than were asked for are neither. */
+/** Charges the images that were delivered; those beyond what was asked for are neither delivered nor charged. */
 export async function settleImages({
   call,
   quote,
@@ -142,7 +142,7 @@ function measuredAnswer({ served: { answer }, quote }: KeptAnswer, input?: Image
   return imagesMeasured(quote, { ...made, usages: [usage], quality, input });
 }
 
-/** A backend that does not work by jobs any more, after a change of the catalog, cannot know the job. */
+/** After a change of the catalog a backend may no longer work by jobs: then it cannot know this one. */
 function resume(upstream: Upstream, job: string, asked: UpstreamImageCall): Promise<ImageAnswer> {
   if (upstream.resumeImages) return upstream.resumeImages(job, asked);
   throw new UpstreamFailure('protocol', 'this backend does not work by jobs', { blameless: true });

@@ -85,7 +85,7 @@ function passFields(upstream: string, parts: RelayParts): ReadonlySet<string> | 
   return parts.catalog().upstreams.get(upstream)?.passFields;
 }
 
-/** It gets the request as the client wrote it. */
+/** Whether an upstream gets the request as the client wrote it. */
 function isNative(call: Call<unknown> | ChatCall, upstream: string, parts: RelayParts): boolean {
   return 'nativeRequest' in call && parts.catalog().upstreams.get(upstream)?.speaksMessages === true;
 }

@@ -20,7 +20,7 @@ import { recentOf } from '../recent-answers.ts';
 import { route } from '../route.ts';
 import { backendState } from './backends.ts';
 
-/** As long before its end as the operator is told by a webhook first. */
+/** The same as for the first webhook about it. */
 const CERTIFICATE_ENDS_WITHIN_MS = 14 * DAY_MS;
 const MOST_REASONS = 5;
 const MOST_LOSSES = 3;

@@ -19,7 +19,7 @@ import {
   webhookPatchSchema,
 } from '../webhooks.ts';
 
-/** What leaves the house, with its attempts, the operator's own webhooks, and a test of each way. */
+/** Mail and webhooks with their attempts, the operator's own webhooks, and a test of each way. */
 export const messageRoutes = [
   route('GET /api/console/admin/messages', {
     who: 'admin',

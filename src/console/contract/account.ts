@@ -6,7 +6,7 @@ export interface Overview {
   balanceUsd: Usd;
   heldUsd: Usd;
   availableUsd: Usd;
-  /** Money was on this account at some time: an empty balance has run out, and is not just new. */
+  /** The account had money at some time: an empty balance has been used up, and is not just new. */
   everFunded: boolean;
   /** What the account gets when its address is confirmed; null: nothing, or it had it. */
   welcomeUsd: Usd | null;
@@ -170,7 +170,10 @@ export interface UsageReport {
   /** What is not among the groups, together; null: there is nothing else. */
   others: UsageSaved | null;
   totals: UsageSaved;
-  /** How many requests are not told apart by hour and client: their receipts have left, or are being counted. */
+  /**
+   * Requests that are not broken down by hour and client: their receipts are no longer kept, or are still being
+   * counted.
+   */
   missing: number;
 }
 
@@ -258,7 +261,7 @@ export interface RefusedCallItem {
   param: string | null;
   /** What the client was told, where that cannot repeat the prompt. */
   message: string | null;
-  /** A backend refused it after money was held: the request has a receipt of nothing. */
+  /** A backend refused it after money was held: its receipt charges nothing. */
   hasReceipt: boolean;
 }
 
@@ -318,7 +321,7 @@ export interface ReceiptDetailLine {
   amountUsd: Usd;
 }
 
-/** What anybody sees who has the link to a receipt: nothing of whom it belongs to, of the client, nor of other requests. */
+/** What anybody with the link to a receipt sees: nothing about its owner, the client or other requests. */
 export interface SharedReceipt extends Omit<ReceiptDetail, 'client'> {
   /** When the link stops working. */
   expiresAt: Millis;

@@ -23,7 +23,7 @@ export interface AdminAccount {
   status: 'active' | 'disabled';
   /** Why a disabled account is only paused: its owner may sign in and read it. */
   pausedBy: string | null;
-  /** Nobody's any more: only its books are left. */
+  /** Its owner was removed: only its books are left. */
   isRemoved: boolean;
   balanceUsd: Usd;
   heldUsd: Usd;
@@ -43,7 +43,7 @@ export interface AdminAccount {
 }
 
 export interface AdminListedAccount extends AdminAccount {
-  /** Of whoever signs in to it. */
+  /** The name of its user. */
   name: string | null;
 }
 
@@ -231,7 +231,7 @@ export interface AdminCatalogProposal {
     column: number | null;
     path: string | null;
     message: string;
-    /** A key that would mend it if it were stored, and the server that it would be sent to. */
+    /** A key that would fix it if it were stored, and the server that it would be sent to. */
     missingKey: { name: string; host: string } | null;
   }[];
   /** What would change, for the preview; empty when nothing does. */

@@ -107,7 +107,7 @@ export interface AdminPriceRow {
   output: Usd;
   /** What the draft says instead; null: the same. */
   draft: { input: Usd; output: Usd } | null;
-  /** What the dearest of its backends takes; null: nobody knows. */
+  /** What the most expensive of its backends charges; null: not known. */
   cost: { input: Usd; output: Usd } | null;
 }
 
@@ -186,6 +186,6 @@ export interface AdminBackendModel {
   /** Per million tokens; null: it is not sold by the token. */
   price: { input: Usd; output: Usd } | null;
   isFree: boolean;
-  /** What this backend takes for it; null: nobody knows. */
+  /** What this backend charges for it; null: not known. */
   cost: { input: Usd; output: Usd } | null;
 }

@@ -28,7 +28,7 @@ export interface ImageItem {
   thumbnail: string;
 }
 
-/** What the gallery can be narrowed to, the most frequent first. */
+/** What the gallery can be filtered by, the most frequent first. */
 export interface ImageFacets {
   total: number;
   models: { model: string; images: number }[];
@@ -37,7 +37,7 @@ export interface ImageFacets {
 
 /** Image requests that run in the background, the newest first: those that run, and those that ended lately. */
 export interface ImageJobList {
-  /** The server's time, so that what has passed is known on a computer with another one. */
+  /** The server's time, so that elapsed time is right in a browser whose clock is not. */
   now: Millis;
   items: ImageJobItem[];
 }
@@ -48,7 +48,7 @@ export interface ImageJobItem {
   state: 'queued' | 'running' | 'done' | 'failed';
   endpoint: string | null;
   model: string | null;
-  /** Null once a job has failed: then it is kept nowhere. */
+  /** Null once a job has failed, since it is no longer stored then. */
   prompt: string | null;
   /** How many images were asked for. */
   count: number;

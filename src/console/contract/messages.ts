@@ -1,9 +1,9 @@
 import type { Millis } from './shared.ts';
 
-/** What leaves the house: webhooks and mail. */
+/** The webhooks of an account, or of the operator. */
 export interface WebhookList {
   items: WebhookItem[];
-  /** What can be asked for. */
+  /** The events that they can ask for. */
   events: string[];
   /** How many there may be. */
   max: number;
@@ -62,7 +62,7 @@ export interface AdminMessage extends MessageItem {
   destination: string | null;
 }
 
-/** How mail leaves; null: it does not. */
+/** How mail is sent; null: it is not. */
 export interface MailState {
   mail: { from: string; server: string } | null;
 }

@@ -65,12 +65,12 @@ export interface PlaygroundChunk {
 /** What the answer cost and how long it took. */
 export interface PlaygroundReceipt {
   requestId: string;
-  /** `pending`: the store is away and the charge will follow; look at the request again in a moment. */
+  /** `pending`: the store is unavailable and the charge will follow; look at the request again in a moment. */
   state: 'pending' | 'posted' | 'void' | 'expired';
   outcome: string | null;
   costUsd: Usd;
   heldUsd: Usd;
-  /** What the account can spend now; null where nobody knows yet. */
+  /** What the account can spend now; null: not known yet. */
   availableUsd: Usd | null;
   inputTokens: number;
   cachedTokens: number;

@@ -71,7 +71,7 @@ export function modelMissing(context: PageContext, path: string): PageContent {
   };
 }
 
-/** The playground; who is not signed in is asked to, and comes back there. */
+/** The playground; visitors who are not signed in are asked to, and return there. */
 function tryHref({ type, endpoint, model }: ModelItem): string {
   const tab = type === 'image_generation' ? '&tab=images' : '';
   return `/app/playground?model=${encodeURIComponent(`${endpoint} ${model}`)}${tab}`;

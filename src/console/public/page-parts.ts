@@ -190,7 +190,7 @@ export function shareText(share: number, language: PageLanguage): string {
   return formatter(language, PERCENT).format(share < 1 ? Math.min(share, 0.9999) : share);
 }
 
-/** Of failures: one that there was is never shown as 0 %. */
+/** A share of failures; one above zero is never shown as 0 %. */
 export function failedText(share: number, language: PageLanguage): string {
   return formatter(language, PERCENT).format(share > 0 ? Math.max(share, 0.0001) : 0);
 }

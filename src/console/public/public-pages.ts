@@ -55,7 +55,7 @@ export function makePublicPages(parts: PublicPageParts): PublicPages {
     if (!PATHS.test(path)) return undefined;
     // A client whose base URL lacks /v1 asks for /models with its token: it is told so, and gets no page.
     if (path.startsWith('/models') && request.headers.has('authorization')) return undefined;
-    // Nothing then says that there were such pages; only crawlers are still told what not to read.
+    // Closed pages do not exist for anybody; only crawlers are still told what not to read.
     if (!(await areOpen()))
       return path === '/robots.txt' ? await respond(robots(undefined), incoming) : undefined;
     const url = new URL(request.url, incoming.origin);
@@ -203,7 +203,10 @@ function rememberedSiteName({ store, clock }: PublicPageParts): () => Promise<st
 
 const OPEN_MS = 1_000;
 
-/** Whether the operator lets everybody see these pages; the last known answer while the store cannot be read, and no before. */
+/**
+ * Whether the operator lets everybody see these pages; while the store cannot be read, the last known answer, or no if
+ * there is none.
+ */
 function rememberedOpen({ store, clock }: PublicPageParts): () => Promise<boolean> {
   let isOpen = false;
   let until = 0;
@@ -220,7 +223,9 @@ function rememberedOpen({ store, clock }: PublicPageParts): () => Promise<boolea
   return async () => (clock.now() < until ? isOpen : await (asking ??= ask()));
 }
 
-/** May be kept for a minute by anybody; after that, whoever has the same one is told so and gets nothing. */
+/**
+ * May be cached for a minute by anybody; after that, a client that has the current version is told so and gets no body.
+ */
 async function respond(
   { body, type, status = 200 }: PublicDocument,
   { request, origin }: IncomingRequest,

@@ -24,8 +24,9 @@ export interface Removal {
 }
 
 /**
- * Removes whoever an account belonged to: address, name, token, ways to sign in, images and jobs, kept answers, refused calls, links to receipts, a draft of the catalog. Its books stay, statements among them, under
- * its id. It is closed first, so that nothing new can begin; whoever is interrupted after that can simply call again.
+ * Removes the person behind an account: address, name, token, ways to sign in, images and jobs, kept answers, refused
+ * calls, links to receipts, a draft of the catalog. Its books stay under its id, statements among them. It is closed
+ * first, so that nothing new can begin; after an interruption this can simply be called again.
  */
 export async function removeAccount(
   parts: RemovalParts,

@@ -17,7 +17,7 @@ export interface AccountMails {
   sendVerification(tx: Kysely<Schema>, account: MailedAccount, language?: string): Promise<void>;
   /** Whether the token is from such a link and not too old; the address then counts as confirmed. */
   verify(token: string): Promise<boolean>;
-  /** For whoever has shown, within a transaction, that a mail to the account's address was read. */
+  /** Confirms the account's address within a transaction that has proved that a mail to it was read. */
   markVerified(tx: Transaction<Schema>, accountId: string): Promise<void>;
   /** Somebody signed in from a browser that was not used with the account before. */
   tellNewDevice(signIn: NewDeviceSignIn): Promise<void>;
@@ -145,7 +145,7 @@ const SYSTEMS = [
   [/\bLinux\b/, 'Linux'],
 ] as const;
 
-/** Known words only: whoever signs in chooses the text. */
+/** Known names only: the client chooses the text. */
 function browserName(userAgent: string): string {
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1] ?? '?';
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1];

@@ -229,7 +229,7 @@ async function countGuess(
   return await context.limiter.guess({ kind, subject: email, address: meta.address, device, secretSetAt });
 }
 
-/** A code is guessed by whoever is signed in, or has entered the right password before. */
+/** Codes can be guessed only by a user who is signed in or has just entered the right password. */
 async function guessCode(
   { sessions, users, devices, limiter }: AuthContext,
   { headers, meta, visitor }: AuthCall,
@@ -254,7 +254,7 @@ async function guessOwnPassword(
   return await limiter.guess({ kind: 'own-password', subject: accountId, address, secretSetAt });
 }
 
-/** Whoever gets a session, by whatever means, has signed in here: from now on this browser is a known device. */
+/** Any answer that starts a session makes this browser a known device. */
 async function rememberDevice(
   context: AuthContext,
   response: Response,
@@ -276,7 +276,7 @@ async function rememberDevice(
   return response;
 }
 
-/** A mail that cannot be written keeps nobody from signing in. */
+/** Signing in must not fail because a mail cannot be written. */
 async function tellNewDevice(
   { mails, log }: AuthContext,
   { accountId, sessionId }: Visitor,

@@ -150,7 +150,7 @@ async function admitSession({ store, secret, clock }: LibraryParts, userId: stri
   const now = clock.now();
   await store.db.transaction().execute(async (tx) => {
     await insertAccount(tx, { id: userId, email: user.email, role: 'user', now });
-    // The provider has confirmed it.
+    // The provider has confirmed the address.
     if (user.emailVerified) await giveWelcomeCredit(tx, userId, { secret, now });
   });
 }

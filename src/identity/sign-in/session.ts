@@ -32,7 +32,7 @@ export interface Sessions {
   /** Extends a session that was last extended more than a day ago; returns a `Set-Cookie` line if it did. */
   prolong(headers: Headers, meta: AuthMeta): Promise<string | undefined>;
   confirm(sessionId: string): Promise<number>;
-  /** Who has entered the right password here and is still to enter a code. */
+  /** The user who has entered the right password here and still has to enter a code. */
   awaitingCode(headers: Headers, meta: AuthMeta): Promise<Pick<Visitor, 'accountId' | 'email'> | undefined>;
 }
 
@@ -100,7 +100,7 @@ async function find({ store, secret, clock }: SessionParts, headers: Headers, me
   return endsAt > clock.now() ? { ...row, role: row.role, token, createdAt, endsAt } : undefined;
 }
 
-/** A paused account can spend nothing, but whoever it belongs to may read why. */
+/** A paused account can spend nothing, but its owner may sign in and read why. */
 export function maySignIn(account: {
   readonly status: string;
   readonly paused_reason: string | null;

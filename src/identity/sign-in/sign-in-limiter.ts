@@ -7,7 +7,7 @@ import { networkOf, tooManyTries } from './throttle.ts';
 /**
  * Slows down guessing of passwords and codes. Attempts are counted in the store, by all nodes and workers together.
  *
- * What one network guesses on an account makes that network wait, and neither the owner elsewhere nor the owner's known
+ * Guesses of one network at an account make only that network wait, not the owner elsewhere and not the owner's known
  * devices. Distributed guessing is bounded by a higher limit on each network and on each account.
  */
 export interface SignInLimiter {
@@ -146,7 +146,7 @@ async function sweep(store: Store, now: number, maxRows: number): Promise<void> 
       const removed = await remove(filter, Math.min(left, SWEEP_BATCH));
       if (removed === 0) return;
       left -= removed;
-      // Requests go first.
+      // Waiting requests go first.
       await Bun.sleep(0);
     }
   };
@@ -205,7 +205,6 @@ function waitBefore(limit: AttemptLimit, before: CountedAttempts, now: number): 
   return before.at + Math.min(limit.maxWaitMs, limit.firstWaitMs * 2 ** Math.min(beyond, 30)) - now;
 }
 
-/** With one attempt more, made now. */
 function withAttempt(
   limit: AttemptLimit,
   before: CountedAttempts,

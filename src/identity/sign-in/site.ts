@@ -101,7 +101,7 @@ interface PublicPageSettings {
 export const publicPagesSchema = z.strictObject({ open: z.boolean() });
 
 const OPEN_PAGES: PublicPageSettings = { open: true };
-/** A setting of its own: a node of the version before refuses fields that it does not know in the others. */
+/** A setting of its own: nodes of the previous version refuse unknown fields in the other settings. */
 const PUBLIC_PAGES_KEY = 'public_pages';
 
 export async function readPublicPages({ db }: Pick<Store, 'db'>): Promise<PublicPageSettings> {

@@ -97,9 +97,9 @@ class BoundedMap<Value> {
 }
 
 /**
- * The network that attempts are counted for. One IPv4 address: whole blocks of them are shared by strangers at a hoster or
- * a carrier, whose failures must not delay each other, and who has many of them is bounded by the limit on the account.
- * A /64 of IPv6, because any client has one to itself.
+ * The network that attempts are counted for. One IPv4 address: whole blocks are shared by strangers at a hoster or a
+ * carrier, whose failures must not delay each other; somebody with many addresses is bounded by the limit on the
+ * account. A /64 of IPv6, because any client has one to itself.
  */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');

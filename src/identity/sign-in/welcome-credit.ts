@@ -28,7 +28,7 @@ export const welcomeCreditSchema = z.strictObject({
 });
 
 const OFF: WelcomeCredit = { amountUsd: '0', perDay: 50 };
-/** A setting of its own: a node of the version before refuses fields that it does not know in the others. */
+/** A setting of its own: nodes of the previous version refuse unknown fields in the other settings. */
 const KEY = 'welcome_credit';
 const LOCK_KEY = 'welcome_credit_lock';
 const ACTOR = 'welcome';
@@ -109,7 +109,7 @@ export async function giveWelcomeCredit(
     return;
   }
   const entry = { accountId: accountId as AccountId, amount, once, cause: CAUSE, actor: ACTOR, now };
-  // An account that can take no more keeps what it has.
+  // An account at the highest balance keeps what it has.
   if ((await creditWithin(tx, entry)) === undefined) return;
   const detail = JSON.stringify({ amount_usd: formatUsd(amount) });
   await tx

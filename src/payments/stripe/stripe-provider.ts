@@ -166,7 +166,7 @@ function checkoutMode(checkout: Checkout): Stripe.Checkout.SessionCreateParams {
   };
 }
 
-/** Stripe's own check refuses what is old; what is from the future would be good until then. */
+/** Stripe's own check refuses old notifications; one dated in the future would stay valid until then. */
 function refuseFuture(signature: string, nowMs: number): void {
   const times = signature.split(',').filter((part) => part.startsWith('t='));
   const seconds = times.length === 1 ? Number(times[0]?.slice(2)) : Number.NaN;
@@ -189,7 +189,7 @@ function refusalOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** What is not there any more need not be forgotten. */
+/** An object that no longer exists need not be deleted. */
 async function unlessGone(call: Promise<unknown>): Promise<void> {
   try {
     await call;

@@ -173,7 +173,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     return settled;
   }
 
-  /** `isLate`: it was told before, without its charge. */
+  /** `isLate`: the end was reported before, without its charge. */
   #tellEnd(close: HoldEnd, settled: Settled | undefined, isLate = false): void {
     const { code: endpoint, model } = this.#selector;
     const ending = close.kind === 'void' ? close.ending : close.settlement;
@@ -206,7 +206,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     return [{ upstream, result: 'skipped', reason, durationMs: 0 }, ...attempts];
   }
 
-  /** For what tells others about a request: its failure must neither keep a hold open nor spoil an answer that is paid. */
+  /** For reports about a request: their failure must neither keep a hold open nor spoil an answer that was paid for. */
   #quietly<T>(tell: () => T): T | undefined {
     try {
       return tell();
@@ -291,7 +291,7 @@ export class ActiveRequests implements ActiveRequestSet {
   }
 
   add(request: ActiveRequest, notes?: RequestNotes): void {
-    // A stream is delivered by another part than the one that asked for it; it is the same request.
+    // A stream's delivery takes the place of what asked for it; it is the same request.
     const before = this.#requests.get(request.requestId);
     if (before) before.request = request;
     else this.#requests.set(request.requestId, { request, since: this.#clock.now(), notes, outlived: false });

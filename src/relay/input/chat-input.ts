@@ -26,7 +26,7 @@ const TOKENS_BEFORE_ANSWER = 3;
 export class ChatInput implements MeterSource {
   readonly #parts: ChatInputParts;
   #texts: readonly string[] | undefined;
-  /** As a charge says it; `undefined` while it is not counted. */
+  /** The count as it is charged; `undefined` until it is known. */
   #counted: number | undefined;
   #counting: Promise<number> | undefined;
 
@@ -77,7 +77,7 @@ export class ChatInput implements MeterSource {
 }
 
 export interface InputCount {
-  /** Our own count, as a charge would say it, but for attachments: of them only the most that they can take is known. */
+  /** Our own count as it would be charged, but with the maximum for attachments: nothing else is known of them. */
   readonly textTokens: number;
   /** The most that the model may count. */
   readonly bound: number;
@@ -107,7 +107,7 @@ function collect(value: unknown, key: string, texts: string[]): void {
   }
 }
 
-/** They are not shown to the model, or with a token or two that belong to the message. */
+/** Names are not shown to the model, or take a token or two that belong to the message. */
 const NAMES: ReadonlySet<string> = new Set([
   'role',
   'type',

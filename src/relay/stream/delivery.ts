@@ -132,7 +132,7 @@ export class Delivery implements ActiveRequest, StreamListener {
     try {
       return this.#options.onClientLeft?.() ?? 'stop';
     } catch {
-      // Whatever failed to decide it, the backend must not go on for nobody.
+      // If the decision itself fails, the backend must not go on for nobody.
       return 'stop';
     }
   }
@@ -236,7 +236,7 @@ export class Delivery implements ActiveRequest, StreamListener {
     if (how === 'completed') this.#events.release();
     else this.#events.cancel();
     this.#writeText();
-    // How a backend ended for which nobody waited changes only what was metered.
+    // Once the client has left, the way the backend ended matters only for the meter.
     const [outcome, fault] = this.#clientLeft ? (['client_left', undefined] as const) : [how, why];
     const measured = await this.#measured();
     try {
@@ -249,12 +249,13 @@ export class Delivery implements ActiveRequest, StreamListener {
             : '',
       );
     } catch {
-      // An encoder that fails leaves no way to say so in its dialect: the end without final events says that it is cut.
+      // If the encoder fails, nothing can be said in its dialect: the missing final events show that the stream was
+      // cut.
       this.#client.end('');
     }
   }
 
-  /** The meter reads other parts of the service. Where they fail, what it knows by itself is charged. */
+  /** The meter depends on other services. If they fail, what it knows by itself is charged. */
   async #measured(): Promise<MeteredUsage> {
     try {
       return await this.#meter.measure();

@@ -87,7 +87,7 @@ class PassThroughStream implements EventSource {
     return [usageEvent(usage), written];
   }
 
-  /** What waited for the end of its event, which never came. */
+  /** What waited for the end of an event that never came. */
   #rest(): DataEvent[] | undefined {
     const data = this.#beginning ?? '';
     this.#beginning = undefined;
@@ -111,7 +111,7 @@ class PassThroughStream implements EventSource {
     return event.includes('"message_start"') ? withModelOfStart(event, this.#model) + all.slice(end) : all;
   }
 
-  /** Told again, a count from before the text would pass for one from after it. */
+  /** If it were reported again, a count from before the text would look like one from after it. */
   #isNews(usage: ChatUsage): boolean {
     const text = JSON.stringify(usage);
     const isNews = text !== this.#toldUsage;

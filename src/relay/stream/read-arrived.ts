@@ -22,11 +22,11 @@ interface Patience {
 const READ_ALONG: Patience = { pauseMs: 10, pauses: 10, withinMs: 3_000, leastTurns: 300 };
 
 /**
- * Calls back once, when everything was read that a backend had sent before its client left. Whoever calls this goes on
- * reading meanwhile. Returns how to call it off.
+ * Calls back once everything was read that a backend had sent before its client left; the caller continues to read
+ * meanwhile. Returns a function that cancels it.
  *
- * A client that had not taken what was written kept the backend waiting too: the longer it did, the more is on its way,
- * and the longer a pause may be until it flows again. A write to a connection that has just ended looks like a short lag.
+ * A client that had not read what was written made the backend wait too: the longer it did, the more is on its way, and
+ * the longer the pause may be until it flows again. A write to a connection that has just ended looks like a short lag.
  */
 export function onceArrivedIsRead(
   events: Pick<EventSource, 'bytesRead'>,
@@ -45,7 +45,8 @@ export function onceArrivedIsRead(
       if (isOver) return;
       const now = performance.now();
       const isSilent = events.bytesRead - bytesBefore < leastBytes;
-      // Whoever wakes far too late stood still, and so may have those who send and read: silence says nothing then.
+      // A timer that fires far too late means that the machine stood still, perhaps for sender and reader too: then
+      // silence proves nothing.
       const stoodStill = now - startedAt > LATE_FACTOR * pauseMs;
       const pausesSeen = isSilent ? pausesBefore + (stoodStill ? 0 : 1) : 0;
       const isTimeUp = now >= until && (isSilent || turns >= leastTurns);

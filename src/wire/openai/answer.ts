@@ -230,7 +230,7 @@ export function withModel(text: string, model: string): string {
   return text.slice(0, value) + JSON.stringify(model) + text.slice(endOfString(text, value) + 1);
 }
 
-/** What a request costs the operator is no business of the customer's: `cost`, `cost_details`, `estimated_cost`, … */
+/** What a request costs the operator is not shown to customers: `cost`, `cost_details`, `estimated_cost`, … */
 export function withoutCost<T>(usage: T): T {
   if (!namesCost(usage)) return usage;
   // The same object with fewer members, all of which a backend may leave out.

@@ -292,7 +292,7 @@ const MOST_NAMES = 64;
 const names = z.array(z.string().max(200)).min(1).max(MOST_NAMES).nullish();
 const choice = z.strictObject({ order: names, only: names, allow_fallbacks: z.boolean().nullish() });
 
-/** What is promised by other fields (price, privacy, quantization) nobody here would keep, so they are refused. */
+/** Other fields (price, privacy, quantization) promise what nothing here would enforce, so they are refused. */
 export function providerChoiceOf(value: unknown): ProviderChoice {
   const parsed = choice.safeParse(value);
   if (!parsed.success) throw invalid(parsed.error.issues[0]);

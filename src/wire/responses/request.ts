@@ -154,8 +154,7 @@ export function isInnerTool(tool: { readonly type: string }): tool is InnerTool 
 
 /**
  * The Responses API (https://platform.openai.com/docs/api-reference/responses/create). A request is translated into a
- * chat, so only what the translation knows reaches a backend; the others of these fields are kept by nobody or told to
- * nobody.
+ * chat, so only fields that the translation knows reach a backend; the other fields here have no effect.
  */
 export const RESPONSES_FIELDS: FieldRules = fieldRules({
   harmless: [
