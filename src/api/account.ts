@@ -52,10 +52,10 @@ export const account: ApiOperation = {
   handle: (parts) => (incoming) => answerAccount(incoming, parts),
 };
 
-async function answerAccount(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+async function answerAccount(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
-  const headers = rateHeaders(rateOf(snapshot, 'chat', callerAuth.parts));
-  return json(accountView(snapshot, callerAuth.parts.catalog()), incoming.requestId, headers);
+  const headers = rateHeaders(rateOf(snapshot, 'chat', relay));
+  return json(accountView(snapshot, relay.catalog()), incoming.requestId, headers);
 }
 
 function accountView(snapshot: AccountSnapshot, catalog: Catalog) {

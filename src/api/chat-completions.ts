@@ -131,7 +131,7 @@ export const chatCompletions: ApiOperation = {
   handle: inference({
     rate: 'chat',
     read: publicChatCall,
-    answer: (call, parts) => answerChat(call, parts.callerAuth.parts),
+    answer: (call, parts) => answerChat(call, parts.relay),
   }),
 };
 
@@ -162,7 +162,7 @@ export const v1ChatCompletions: ApiOperation = {
         ? readResponses(base, body, parts)
         : readV1Chat(base, body, parts),
     answer: (call, parts) =>
-      isResponsesCall(call) ? answerResponses(call, parts) : answerV1Chat(call, parts.callerAuth.parts),
+      isResponsesCall(call) ? answerResponses(call, parts) : answerV1Chat(call, parts.relay),
   }),
 };
 

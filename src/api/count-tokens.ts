@@ -57,7 +57,7 @@ async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
   const request = parseBody(countTokensRequestSchema, body);
   const route = knownRoute(request.model, parts);
   const counted =
-    route && (await countAtBackend(route, conversationOf(incoming, body, account), parts.callerAuth.parts));
+    route && (await countAtBackend(route, conversationOf(incoming, body, account), parts.relay));
   const tokens =
     counted ??
     (await countForFree(countableMessages(request), { account, size, signal: incoming.signal }, parts));
@@ -65,9 +65,9 @@ async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
 }
 
 /** Clients may count for a model that is not served here: then our own tokenizer estimates. */
-function knownRoute(model: string, { callerAuth }: ApiParts): Route | undefined {
+function knownRoute(model: string, { relay }: ApiParts): Route | undefined {
   try {
-    return findRoute(callerAuth.parts.catalog(), model, 'chat_completion');
+    return findRoute(relay.catalog(), model, 'chat_completion');
   } catch (thrown) {
     if (thrown instanceof Fault) return undefined;
     throw thrown;
@@ -104,9 +104,9 @@ interface FreeCount {
 export async function countForFree(
   { texts, tokens }: CountableInput,
   { account, size, signal }: FreeCount,
-  { callerAuth }: ApiParts,
+  { relay }: ApiParts,
 ): Promise<number> {
-  const counted = await callerAuth.parts.tokens.count({
+  const counted = await relay.tokens.count({
     encoding: USUAL_ENCODING,
     texts,
     account: account.accountId,

@@ -61,8 +61,8 @@ export const embeddings: ApiOperation = {
 };
 
 async function embed(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
-  const { callerAuth } = parts;
-  const call = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
+  const { relay } = parts;
+  const call = await preferTokenError({ caller, rate: 'chat' }, relay, async () => {
     const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
     const base = callOf(incoming, caller, body);
     const { body: fields, knobs } = selectFields(body.value, EMBEDDING_FIELDS);
@@ -76,6 +76,6 @@ async function embed(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
       cap: 'lowered' as const,
     };
   });
-  const reply = await relayEmbeddings(call, callerAuth.parts);
+  const reply = await relayEmbeddings(call, relay);
   return paidAnswer(reply.text, reply.summary, reply.charged);
 }

@@ -83,12 +83,10 @@ export const endpointModels: ApiOperation = {
   handle: (parts) => (incoming) => listModels(incoming, parts),
 };
 
-async function listEndpoints(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+async function listEndpoints(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const caller = callerAuth.optionalCaller(incoming);
-  const headers = caller
-    ? rateHeaders(rateOf(await callerAuth.account(caller), 'chat', callerAuth.parts))
-    : {};
-  const data = publicEndpoints(callerAuth.parts.catalog());
+  const headers = caller ? rateHeaders(rateOf(await callerAuth.account(caller), 'chat', relay)) : {};
+  const data = publicEndpoints(relay.catalog());
   return json({ success: true, data }, incoming.requestId, headers);
 }
 
@@ -106,10 +104,10 @@ function publicEndpoints(catalog: Catalog) {
   }));
 }
 
-async function listModels(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+async function listModels(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const code = incoming.parameters[0] ?? '';
-  const endpoint = callerAuth.parts.catalog().endpoints.get(code);
+  const endpoint = relay.catalog().endpoints.get(code);
   if (!endpoint || !isPublic(endpoint)) {
     throw new Fault('unknown_endpoint', `There is no endpoint '${code.slice(0, 100)}'.`, { param: 'code' });
   }
@@ -117,7 +115,7 @@ async function listModels(incoming: IncomingRequest, { callerAuth }: ApiParts): 
   return json(
     endpoint.models.map((model) => modelEntry(endpoint, model)),
     incoming.requestId,
-    rateHeaders(rateOf(snapshot, kind, callerAuth.parts)),
+    rateHeaders(rateOf(snapshot, kind, relay)),
   );
 }
 

@@ -113,9 +113,9 @@ export const countGeminiTokens: ApiOperation = {
 /** Google's own limits. */
 const MOST_ON_A_PAGE = 1_000;
 
-async function list(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+async function list(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
-  const entries = modelEntries(callerAuth.parts.catalog());
+  const entries = modelEntries(relay.catalog());
   const { searchParams } = new URL(incoming.request.url);
   const size = wholeNumber(searchParams.get('pageSize'), 'pageSize') ?? MOST_ON_A_PAGE;
   const start = wholeNumber(searchParams.get('pageToken'), 'pageToken') ?? 0;
@@ -124,7 +124,7 @@ async function list(incoming: IncomingRequest, { callerAuth }: ApiParts): Promis
     models: entries.slice(start, end).map(geminiModel),
     ...(end < entries.length && { nextPageToken: String(end) }),
   };
-  return json(page, incoming.requestId, rateHeaders(rateOf(snapshot, 'chat', callerAuth.parts)));
+  return json(page, incoming.requestId, rateHeaders(rateOf(snapshot, 'chat', relay)));
 }
 
 function wholeNumber(text: string | null, param: string): number | undefined {
@@ -133,10 +133,10 @@ function wholeNumber(text: string | null, param: string): number | undefined {
   throw new Fault('invalid_field', `${param} is not valid.`, { param });
 }
 
-async function one(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+async function one(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   await callerAuth.account(callerAuth.caller(incoming));
   const id = incoming.parameters[0] ?? '';
-  const entry = modelEntries(callerAuth.parts.catalog()).find((candidate) => candidate.id === id);
+  const entry = modelEntries(relay.catalog()).find((candidate) => candidate.id === id);
   if (!entry) throw new Fault('not_found', `There is no model '${id.slice(0, 100)}'.`, { param: 'model' });
   return json(geminiModel(entry), incoming.requestId);
 }
@@ -155,7 +155,7 @@ function modelEntries(catalog: Catalog): GeminiModelEntry[] {
 async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { account, rate } = await parts.callerAuth.freeCaller(caller);
   const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
-  findRoute(parts.callerAuth.parts.catalog(), incoming.parameters[0] ?? '', 'chat_completion');
+  findRoute(parts.relay.catalog(), incoming.parameters[0] ?? '', 'chat_completion');
   const { signal } = incoming;
   const totalTokens = await countForFree(countableContents(value), { account, size, signal }, parts);
   return json({ totalTokens }, incoming.requestId, rateHeaders(rate));

@@ -143,13 +143,13 @@ interface GeminiCall extends ChatCall {
 
 type Given = [base: CallBase, value: Record<string, unknown>, parts: ApiParts, incoming: IncomingRequest];
 
-function read([base, value, { callerAuth }, incoming]: Given, delivered: Delivered): GeminiCall {
+function read([base, value, { relay }, incoming]: Given, delivered: Delivered): GeminiCall {
   // Respelling the keys of an object gives an object.
   const spelled = inReferenceSpelling(value) as Record<string, unknown>;
   const { body, knobs } = selectFields(spelled, GEMINI_FIELDS);
   const asked = parseBody(generateContentSchema, body);
   const name = incoming.parameters[0] ?? '';
-  const { endpoint, model } = findRoute(callerAuth.parts.catalog(), name, 'chat_completion');
+  const { endpoint, model } = findRoute(relay.catalog(), name, 'chat_completion');
   const { request, leftOut } = geminiToChat(asked, {
     model: name,
     stream: delivered !== 'whole',
@@ -172,8 +172,8 @@ function isSse({ request }: IncomingRequest): boolean {
   return new URL(request.url).searchParams.get('alt') === 'sse';
 }
 
-async function answer(call: GeminiCall, { callerAuth }: ApiParts): Promise<Response> {
-  const reply = await relayChat(call, callerAuth.parts);
+async function answer(call: GeminiCall, { relay }: ApiParts): Promise<Response> {
+  const reply = await relayChat(call, relay);
   const { showsThoughts, delivered } = call.gemini;
   if (reply.kind === 'stream') {
     const response = streamResponse(reply);

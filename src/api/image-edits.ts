@@ -102,8 +102,8 @@ interface Sender {
 }
 
 async function edit({ incoming, caller }: Sender, parts: ApiParts, read: ReadCall): Promise<Response> {
-  const { callerAuth, idempotency, links } = parts;
-  const { call, text } = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
+  const { callerAuth, idempotency, links, relay } = parts;
+  const { call, text } = await preferTokenError({ caller, rate: 'images' }, relay, async () => {
     const body = await readEdit(incoming.request, largeBodyOf(parts, incoming, caller));
     const plain = read(callOf(incoming, caller, body), body.value);
     const accountId = async () => (await callerAuth.account(caller)).accountId;

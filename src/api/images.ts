@@ -234,14 +234,14 @@ export function readImageFields(value: Record<string, unknown>): ImageFields {
 /** The images, or the job of a client that does not want to wait for them. */
 export async function answerOrStart(
   call: ImageCall,
-  { imageJobs, callerAuth, links }: Pick<ApiParts, 'imageJobs' | 'callerAuth' | 'links'>,
+  { imageJobs, links, relay }: Pick<ApiParts, 'imageJobs' | 'relay' | 'links'>,
   incoming: IncomingRequest,
 ): Promise<Response> {
   if (prefersAsync(incoming.request)) {
     if (call.request.stream === true) throw streamedJob();
     return await imageJobs.start(call, incoming.notes);
   }
-  return await answerImages(call, incoming.origin, { relay: callerAuth.parts, imageJobs, links });
+  return await answerImages(call, incoming.origin, { relay, imageJobs, links });
 }
 
 /** A job is fetched later and a stream is read now, so a request cannot be both. */
@@ -312,9 +312,12 @@ export const imageJob: ApiOperation = {
   handle: (parts) => (incoming) => answerJob(incoming, parts),
 };
 
-async function answerJob(incoming: IncomingRequest, { callerAuth, imageJobs }: ApiParts): Promise<Response> {
+async function answerJob(
+  incoming: IncomingRequest,
+  { callerAuth, imageJobs, relay }: ApiParts,
+): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const { origin, requestId, parameters } = incoming;
   const job = await imageJobs.find(parameters[0] ?? '', snapshot.accountId, origin);
-  return json(job, requestId, rateHeaders(rateOf(snapshot, 'images', callerAuth.parts)));
+  return json(job, requestId, rateHeaders(rateOf(snapshot, 'images', relay)));
 }

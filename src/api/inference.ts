@@ -37,18 +37,14 @@ async function serve<C extends CallBase>(
   incoming: IncomingRequest,
   parts: ApiParts,
 ): Promise<Response> {
-  const { callerAuth, idempotency } = parts;
+  const { callerAuth, idempotency, relay } = parts;
   const caller = callerAuth.caller(incoming);
   parts.places.enter(incoming.requestId, accountKey(caller));
   try {
-    const { call, body } = await preferTokenError(
-      { caller, rate: steps.rate },
-      callerAuth.parts,
-      async () => {
-        const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
-        return { call: steps.read(callOf(incoming, caller, body), body.value, parts, incoming), body };
-      },
-    );
+    const { call, body } = await preferTokenError({ caller, rate: steps.rate }, relay, async () => {
+      const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
+      return { call: steps.read(callOf(incoming, caller, body), body.value, parts, incoming), body };
+    });
     if (body.size.bytes > SMALL_BODY_BYTES) await nextTurn();
     return await idempotency.run(incoming, { caller, text: body.text }, (keyed) =>
       // A call with a key continues when its client leaves.
@@ -80,8 +76,8 @@ export function placed(
   };
 }
 
-function leavePlace({ requestId }: IncomingRequest, { places, callerAuth }: ApiParts): void {
-  places.answered(requestId, callerAuth.parts.activeRequests.has(requestId));
+function leavePlace({ requestId }: IncomingRequest, { places, relay }: ApiParts): void {
+  places.answered(requestId, relay.activeRequests.has(requestId));
 }
 
 /** An account has one token, so the token's hash stands for the account without a lookup. */
@@ -147,8 +143,8 @@ export const MAX_COST_FIELD = {
 };
 
 /** Under `/v1` the endpoint code is part of the model's name, because its clients have no field for it. */
-export function routeSelector({ callerAuth }: ApiParts, name: string, type: EndpointType): RouteSelector {
-  const { endpoint, model } = findRoute(callerAuth.parts.catalog(), name, type);
+export function routeSelector({ relay }: ApiParts, name: string, type: EndpointType): RouteSelector {
+  const { endpoint, model } = findRoute(relay.catalog(), name, type);
   return { code: endpoint.code, model: model.id, type };
 }
 

@@ -189,8 +189,8 @@ function estimatedInput({ texts, tokens }: CountableInput): number {
 const MOST_ESTIMATED = 65_536;
 const USUAL_CHARACTERS_PER_TOKEN = 4;
 
-async function answer(call: ChatCall, { callerAuth }: ApiParts): Promise<Response> {
-  const reply = await relayChat(call, callerAuth.parts);
+async function answer(call: ChatCall, { relay }: ApiParts): Promise<Response> {
+  const reply = await relayChat(call, relay);
   if (reply.kind === 'stream') return streamResponse(reply);
   const { shown } = reply;
   if (shown.passThrough) return paidAnswer(shown.text, reply.summary, reply.charged);

@@ -138,16 +138,16 @@ export const oneModelById: ApiOperation = {
   handle: (parts) => (incoming) => one(incoming, parts),
 };
 
-async function list(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+async function list(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
-  const headers = rateHeaders(rateOf(snapshot, 'chat', callerAuth.parts));
-  return json(modelsList(modelEntries(callerAuth.parts.catalog())), incoming.requestId, headers);
+  const headers = rateHeaders(rateOf(snapshot, 'chat', relay));
+  return json(modelsList(modelEntries(relay.catalog())), incoming.requestId, headers);
 }
 
-async function one(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+async function one(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   await callerAuth.account(callerAuth.caller(incoming));
   const id = incoming.parameters[0] ?? '';
-  const entry = modelEntries(callerAuth.parts.catalog()).find((candidate) => candidate.id === id);
+  const entry = modelEntries(relay.catalog()).find((candidate) => candidate.id === id);
   if (!entry) throw new Fault('not_found', `There is no model '${id.slice(0, 100)}'.`, { param: 'model' });
   return json(oneModel(entry), incoming.requestId);
 }

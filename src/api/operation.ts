@@ -4,6 +4,7 @@ import type { CallerAuth } from '../http/caller-auth.ts';
 import type { Idempotency } from '../http/idempotency/idempotency.ts';
 import type { LargeBodies } from '../http/large-bodies.ts';
 import type { HttpRoute, Method } from '../http/router.ts';
+import type { RelayParts } from '../relay/call.ts';
 import type { FaultCode } from '../std/fault.ts';
 import type { Places } from '../std/places.ts';
 import type { Store } from '../store/store.ts';
@@ -49,6 +50,7 @@ export type ApiTag =
 /** The services that operations use. */
 export interface ApiParts {
   readonly callerAuth: CallerAuth;
+  readonly relay: RelayParts;
   readonly largeBodies: LargeBodies;
   readonly places: Places;
   readonly links: ImageLinks;

@@ -89,11 +89,11 @@ export const quotes: ApiOperation = {
 };
 
 async function answerQuote(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
-  const { callerAuth } = parts;
+  const { callerAuth, relay } = parts;
   const { rate } = await callerAuth.freeCaller(caller);
-  const quoted = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
+  const quoted = await preferTokenError({ caller, rate: 'chat' }, relay, async () => {
     const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
-    return await quoteBody(callOf(incoming, caller, body), body.value, callerAuth.parts);
+    return await quoteBody(callOf(incoming, caller, body), body.value, relay);
   });
   return json(quoteView(quoted), incoming.requestId, rateHeaders(rate));
 }

@@ -110,7 +110,10 @@ export const requestReceipt: ApiOperation = {
 };
 
 /** A request of another account gets the same answer as one that does not exist. */
-async function answerReceipt(incoming: IncomingRequest, { callerAuth, store }: ApiParts): Promise<Response> {
+async function answerReceipt(
+  incoming: IncomingRequest,
+  { callerAuth, store, relay }: ApiParts,
+): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const row = await store.db
     .selectFrom('request')
@@ -119,9 +122,5 @@ async function answerReceipt(incoming: IncomingRequest, { callerAuth, store }: A
     .where('account_id', '=', snapshot.accountId)
     .executeTakeFirst();
   if (!row) throw new Fault('not_found', 'There is no such request on this account.');
-  return json(
-    receiptView(receiptOf(row)),
-    incoming.requestId,
-    rateHeaders(rateOf(snapshot, 'chat', callerAuth.parts)),
-  );
+  return json(receiptView(receiptOf(row)), incoming.requestId, rateHeaders(rateOf(snapshot, 'chat', relay)));
 }

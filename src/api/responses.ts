@@ -249,16 +249,16 @@ export function readResponses(
     request: responsesToChat(asked),
     knobs: joinKnobs(knobs, { leftOut: providerTools(asked) }),
     cap: 'lowered',
-    encoder: (labels) => responsesEncoder(contextOf(labels, asked, parts.callerAuth.parts.clock)),
+    encoder: (labels) => responsesEncoder(contextOf(labels, asked, parts.relay.clock)),
     responses: asked,
   };
 }
 
-export async function answerResponses(call: ResponsesCall, { callerAuth }: ApiParts): Promise<Response> {
-  const reply = await relayChat(call, callerAuth.parts);
+export async function answerResponses(call: ResponsesCall, { relay }: ApiParts): Promise<Response> {
+  const reply = await relayChat(call, relay);
   if (reply.kind === 'stream') return streamResponse(reply);
   const labels = { id: call.requestId, model: call.label };
-  const context = contextOf(labels, call.responses, callerAuth.parts.clock);
+  const context = contextOf(labels, call.responses, relay.clock);
   return paidAnswer(chatToResponse(reply.shown.completion, context), reply.summary, reply.charged);
 }
 

@@ -128,7 +128,7 @@ function read(base: CallBase, value: Record<string, unknown>, parts: ApiParts): 
 }
 
 async function answer(call: TextCompletionCall, parts: ApiParts): Promise<Response> {
-  const reply = await relayChat(call, parts.callerAuth.parts);
+  const reply = await relayChat(call, parts.relay);
   if (reply.kind === 'stream') return streamResponse(reply);
   const { summary, charged, shown } = reply;
   const context = contextOf({ id: call.requestId, model: call.label }, call.completion, parts);
@@ -139,7 +139,7 @@ async function answer(call: TextCompletionCall, parts: ApiParts): Promise<Respon
 function contextOf(
   labels: { id: string; model: string },
   request: TextCompletionRequest,
-  { callerAuth }: ApiParts,
+  { relay }: ApiParts,
 ): TextCompletionContext {
-  return { ...labels, created: Math.floor(callerAuth.parts.clock.now() / 1000), request };
+  return { ...labels, created: Math.floor(relay.clock.now() / 1000), request };
 }

@@ -30,7 +30,7 @@ export function makeConsole(parts: ConsoleParts): Console {
   };
 }
 
-interface IncomingRequest {
+interface ConsoleRequest {
   readonly request: Request;
   readonly meta: ConsoleMeta;
   readonly url: URL;
@@ -55,7 +55,7 @@ async function respond(parts: RouteParts, request: Request, meta: ConsoleMeta): 
 async function serve(
   parts: RouteParts,
   { route, params }: MatchedRoute,
-  incoming: IncomingRequest,
+  incoming: ConsoleRequest,
 ): Promise<Response> {
   const { request, meta, url } = incoming;
   requireOwnPage(request, meta.origin);
@@ -91,7 +91,7 @@ function queryOf({ searchParams }: URL): Record<string, string> {
 async function requireAccess(
   { auth, setup }: RouteParts,
   { who }: RouteDeclaration,
-  { request, meta }: IncomingRequest,
+  { request, meta }: ConsoleRequest,
 ): Promise<Visitor | undefined> {
   const user = await auth.sessions.read(request.headers, authMeta(meta));
   switch (who) {
@@ -145,7 +145,7 @@ function recordable(body: unknown): Record<string, unknown> {
 
 async function serveAuth(
   parts: RouteParts,
-  { request, meta }: IncomingRequest,
+  { request, meta }: ConsoleRequest,
   name: string,
 ): Promise<Response> {
   requireOwnPage(request, meta.origin);
@@ -167,7 +167,7 @@ async function serveAuth(
 /** Where a social provider sends the browser back to; the library checks that the sign-in began here. */
 async function serveCallback(
   { auth }: RouteParts,
-  { request, meta }: IncomingRequest,
+  { request, meta }: ConsoleRequest,
   provider: string,
 ): Promise<Response> {
   if (!auth.socialProviders.some((name) => name === provider)) throw notFound();

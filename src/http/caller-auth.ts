@@ -19,14 +19,14 @@ export interface CallerAuthOptions {
 
 /** Authenticates callers and requires HTTPS. */
 export class CallerAuth {
-  readonly parts: RelayParts;
+  readonly #parts: Pick<RelayParts, 'ledger' | 'catalog'>;
   readonly #options: CallerAuthOptions;
   #freeCalls: FreeCallRate | undefined;
   #isTrusted: (address: string) => boolean;
   #trustsProxies: boolean;
 
-  constructor(parts: RelayParts, options: CallerAuthOptions) {
-    this.parts = parts;
+  constructor(parts: Pick<RelayParts, 'ledger' | 'catalog'>, options: CallerAuthOptions) {
+    this.#parts = parts;
     this.#options = options;
     this.#isTrusted = addressMatcher(options.trustedProxies);
     this.#trustsProxies = options.trustedProxies.length > 0;
@@ -54,7 +54,7 @@ export class CallerAuth {
 
   /** The account behind a caller, or 401. */
   async account(caller: Caller): Promise<AccountSnapshot> {
-    const snapshot = await this.parts.ledger.identify(caller);
+    const snapshot = await this.#parts.ledger.identify(caller);
     if (!snapshot) throw invalidToken();
     return snapshot;
   }
@@ -62,7 +62,7 @@ export class CallerAuth {
   /** The account behind a caller of a free operation, which counts against its rate: 401, or 429. */
   async freeCaller(caller: Caller): Promise<{ readonly account: AccountSnapshot; readonly rate: RateState }> {
     const account = await this.account(caller);
-    const limit = account.limits.chatPerMinute ?? this.parts.catalog().limits.chatPerMinute;
+    const limit = account.limits.chatPerMinute ?? this.#parts.catalog().limits.chatPerMinute;
     this.#freeCalls ??= new FreeCallRate();
     return { account, rate: this.#freeCalls.count(account, limit) };
   }

@@ -297,11 +297,12 @@ async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<Running
   });
   catalog.onChange(() => callerAuth.trustProxies(settings.trustedProxies()));
   const largeBodies = new LargeBodies(callerAuth);
-  const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth);
+  const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth, log);
   const heartbeat = new Heartbeat(() => parts.services.ledger.probe());
   const router = new Router([
     ...apiRoutes({
       callerAuth,
+      relay,
       largeBodies,
       places: relay.places,
       links,

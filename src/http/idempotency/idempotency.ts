@@ -4,6 +4,7 @@ import type { IdempotencyStore, IdempotencyKey } from '../../ledger/idempotency-
 import type { Call, HoldEnd } from '../../relay/call.ts';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
+import type { Log } from '../../std/log.ts';
 import { inSteps, LONG_TEXT } from '../../std/long-text.ts';
 import type { CallerAuth } from '../caller-auth.ts';
 import type { IncomingRequest } from '../router.ts';
@@ -30,11 +31,13 @@ const MAX_KEY = 255;
  */
 export class Idempotency {
   readonly #store: IdempotencyStore;
-  readonly #callerAuth: CallerAuth;
+  readonly #callerAuth: Pick<CallerAuth, 'account'>;
+  readonly #log: Log;
 
-  constructor(answers: IdempotencyStore, callerAuth: CallerAuth) {
+  constructor(answers: IdempotencyStore, callerAuth: Pick<CallerAuth, 'account'>, log: Log) {
     this.#store = answers;
     this.#callerAuth = callerAuth;
+    this.#log = log;
   }
 
   run(incoming: IncomingRequest, keyed: KeyedRequest, work: KeyedWork): Promise<Response> {
@@ -120,7 +123,7 @@ export class Idempotency {
     try {
       await this.#store.renew(ownKey);
     } catch (error) {
-      this.#callerAuth.parts.log.warn('idempotency_lease_not_renewed', { error });
+      this.#log.warn('idempotency_lease_not_renewed', { error });
     }
   }
 }
