@@ -3,7 +3,7 @@ import { testConsole, type TestConsole } from '../console/testing/harness.ts';
 import { MailServer, readMail } from '../outbox/testing/mail-server.ts';
 import { OPERATOR } from '../outbox/events.ts';
 import { silentLog } from '../std/log.ts';
-import { PaymentBooks } from './payment-books.ts';
+import { PaymentEventHandler } from './payment-events.ts';
 import type { PaymentFact } from './port.ts';
 
 let server: MailServer;
@@ -42,7 +42,13 @@ async function payment(id: string, kind: 'top_up' | 'automatic'): Promise<void> 
 /** Every event comes three times. */
 async function told(fact: PaymentFact): Promise<void> {
   const { store, ledger, clock, messages } = site;
-  const books = new PaymentBooks({ store, ledger, clock, log: silentLog, notices: messages.notices });
+  const handler = new PaymentEventHandler({
+    store,
+    ledger,
+    clock,
+    log: silentLog,
+    notices: messages.notices,
+  });
   const event = {
     id: `evt_${fact.kind}`,
     type: 'test',
@@ -50,7 +56,7 @@ async function told(fact: PaymentFact): Promise<void> {
     facts: [fact],
     unreadable: undefined,
   };
-  for (let index = 0; index < 3; index++) await books.apply(event as never);
+  for (let index = 0; index < 3; index++) await handler.apply(event as never);
 }
 
 async function mails(): Promise<string[]> {

@@ -4,17 +4,17 @@ import type { AccountId } from '../std/ids.ts';
 import { MAX_BALANCE, type NanoUsd } from '../std/money.ts';
 import type { Store } from '../store/store.ts';
 import { AutomaticTopUps, topUpOf, TopUpTrigger, type AutomaticOptions } from './automatic.ts';
-import { MissedEvents, PaymentBooks, type PaymentBooksOptions } from './payment-books.ts';
+import { MissedEvents, PaymentEventHandler, type PaymentEventOptions } from './payment-events.ts';
 import { PaymentRows } from './payment-rows.ts';
 import { centsOf, type PaymentProvider } from './port.ts';
 
-export interface PaymentsOptions extends AutomaticOptions, PaymentBooksOptions {}
+export interface PaymentsOptions extends AutomaticOptions, PaymentEventOptions {}
 
 /** Payments by card: what customers begin, what the provider's events tell, and what runs by itself. */
 export class Payments {
   readonly #options: PaymentsOptions;
   readonly #rows: PaymentRows;
-  readonly #books: PaymentBooks;
+  readonly #eventHandler: PaymentEventHandler;
   readonly #automatic: AutomaticTopUps;
   readonly #missed: MissedEvents;
   /** For the requests. */
@@ -23,15 +23,15 @@ export class Payments {
   constructor(options: PaymentsOptions) {
     this.#options = options;
     this.#rows = new PaymentRows(options);
-    this.#books = new PaymentBooks(options);
+    this.#eventHandler = new PaymentEventHandler(options);
     this.#automatic = new AutomaticTopUps(options);
-    this.#missed = new MissedEvents({ ...options, books: this.#books });
+    this.#missed = new MissedEvents({ ...options, handler: this.#eventHandler });
     this.trigger = new TopUpTrigger({ ...options, topUp: (accountId) => this.#topUp(accountId) });
   }
 
   /** A notification of the provider's. Resolves when it is booked; until then the provider sends it again. */
   async receive(body: string, signature: string): Promise<void> {
-    await this.#books.apply(await this.#options.provider.readNotification(body, signature));
+    await this.#eventHandler.apply(await this.#options.provider.readNotification(body, signature));
   }
 
   /** The page of the provider's where a top-up is paid. Nothing is credited before the provider's event. */

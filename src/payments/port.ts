@@ -88,7 +88,7 @@ export type PaymentFact =
 export const REVERSAL_STAGES = ['gone', 'lost', 'returned'] as const;
 export type ReversalStage = (typeof REVERSAL_STAGES)[number];
 
-/** The only currency of the books. */
+/** The only currency of the ledger. */
 export const CURRENCY = 'usd';
 const NANO_PER_CENT = 10_000_000;
 

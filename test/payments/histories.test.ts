@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import type { Ledger } from '../../src/ledger/port.ts';
-import { PaymentBooks } from '../../src/payments/payment-books.ts';
+import { PaymentEventHandler } from '../../src/payments/payment-events.ts';
 import { nanoOfCents } from '../../src/payments/port.ts';
 import { providerEvent } from '../../src/payments/stripe/stripe-facts.ts';
 import type { AccountId } from '../../src/std/ids.ts';
@@ -74,7 +74,7 @@ describe.each(STORES)('histories of payments on %s', (_, database) => {
     const dying = { next: false };
     const clock = { now: () => Date.now() * 1_000 + ++made };
     const { store } = harness;
-    const books = new PaymentBooks({
+    const handler = new PaymentEventHandler({
       store,
       ledger: dyingLedger(harness.ledger, dying),
       clock,
@@ -85,13 +85,13 @@ describe.each(STORES)('histories of payments on %s', (_, database) => {
       const event = events[pick % events.length];
       if (!event) continue;
       dying.next = crash;
-      await books.apply(providerEvent(event)).catch(ignoreDeath);
+      await handler.apply(providerEvent(event)).catch(ignoreDeath);
       dying.next = false;
       oracle.deliver(event, crash);
       expect(await harness.balance(accountId)).toBe(nanoOfCents(oracle.balance));
     }
     for (const event of shuffled(events, history.seed)) {
-      await books.apply(providerEvent(event));
+      await handler.apply(providerEvent(event));
       oracle.deliver(event, false);
     }
     expect(await harness.balance(accountId)).toBe(nanoOfCents(oracle.balance));

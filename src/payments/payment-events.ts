@@ -24,7 +24,7 @@ import {
 const ACTOR = 'stripe';
 const RETURNED = REVERSAL_STAGES.indexOf('returned');
 
-export interface PaymentBooksOptions {
+export interface PaymentEventOptions {
   readonly store: Store;
   readonly ledger: Ledger;
   readonly clock: Clock;
@@ -40,11 +40,11 @@ type Fact<Kind extends PaymentFact['kind']> = Extract<PaymentFact, { kind: Kind 
  * effect. Of two events that need each other, each writes first and then looks for the other, so that the later one
  * finds both.
  */
-export class PaymentBooks {
-  readonly #options: PaymentBooksOptions;
+export class PaymentEventHandler {
+  readonly #options: PaymentEventOptions;
   readonly #rows: PaymentRows;
 
-  constructor(options: PaymentBooksOptions) {
+  constructor(options: PaymentEventOptions) {
     this.#options = options;
     this.#rows = new PaymentRows(options);
   }
@@ -232,7 +232,7 @@ const MOST_KNOWN = 10_000;
 interface MissedEventsOptions {
   readonly store: Store;
   readonly provider: Pick<PaymentProvider, 'eventsSince'>;
-  readonly books: Pick<PaymentBooks, 'apply'>;
+  readonly handler: Pick<PaymentEventHandler, 'apply'>;
   readonly clock: Clock;
 }
 
@@ -252,7 +252,7 @@ export class MissedEvents {
 
   /** Returns how many events were looked at. */
   async run(stopping?: AbortSignal): Promise<number> {
-    const { provider, books } = this.#options;
+    const { provider, handler } = this.#options;
     const position = await this.#position();
     let latest = position;
     let seen = 0;
@@ -260,7 +260,7 @@ export class MissedEvents {
       if (stopping?.aborted) return seen;
       latest = Math.max(latest, event.createdSeconds);
       if (this.#known.has(event.id)) continue;
-      await books.apply(event);
+      await handler.apply(event);
       this.#remember(event.id);
       seen++;
     }
