@@ -13,6 +13,28 @@ export interface HttpRoute {
   readonly faults?: FaultShape;
 }
 
+/** One HTTP request, with what a handler needs to know about its connection. */
+export interface IncomingRequest {
+  readonly request: Request;
+  readonly requestId: RequestId;
+  /** What is known of it so far, for its log lines. */
+  readonly notes: RequestNotes;
+  /** Without the query, repeated slashes collapsed. */
+  readonly path: string;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  /** Scheme and host as the client used them, for links. */
+  readonly origin: string;
+  /** The other end of the connection, which may be a proxy. */
+  readonly peer: string;
+  /** The client's own address, as reported by trusted proxies. */
+  readonly address: string;
+  /** Called once when the request has its answer, or a stream has begun; a second callback replaces the first. */
+  onAnswered(callback: () => void): void;
+  /** Path parameters, in order. */
+  readonly parameters: readonly string[];
+}
+
 export type RouteMatch =
   | { readonly kind: 'route'; readonly route: HttpRoute; readonly parameters: readonly string[] }
   | { readonly kind: 'wrong_method'; readonly allowed: readonly string[] }
@@ -106,26 +128,4 @@ function decodeSegment(segment: string): string {
     // A malformed escape is left as it is; none of our names contains one.
     return segment;
   }
-}
-
-/** One HTTP request, with what a handler needs to know about its connection. */
-export interface IncomingRequest {
-  readonly request: Request;
-  readonly requestId: RequestId;
-  /** What is known of it so far, for its log lines. */
-  readonly notes: RequestNotes;
-  /** Without the query, repeated slashes collapsed. */
-  readonly path: string;
-  /** Aborted when the client leaves. */
-  readonly signal: AbortSignal;
-  /** Scheme and host as the client used them, for links. */
-  readonly origin: string;
-  /** The other end of the connection, which may be a proxy. */
-  readonly peer: string;
-  /** The client's own address, as reported by trusted proxies. */
-  readonly address: string;
-  /** Called once when the request has its answer, or a stream has begun; a second callback replaces the first. */
-  onAnswered(callback: () => void): void;
-  /** Path parameters, in order. */
-  readonly parameters: readonly string[];
 }
