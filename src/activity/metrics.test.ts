@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { RequestEnd } from '../std/request-notes.ts';
+import type { RequestEnd } from '../std/request-record.ts';
 import { mergeMetrics, renderMetrics } from './metric-family.ts';
 import { makeMetrics, type Metrics } from './metrics.ts';
 

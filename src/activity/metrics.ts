@@ -1,7 +1,7 @@
 import { BoundedCounter, BoundedNames, OTHER } from '../std/bounded-counter.ts';
 import { FAULTS, type FaultCode } from '../std/fault.ts';
 import { Distribution } from '../std/distribution.ts';
-import type { RequestEnd } from '../std/request-notes.ts';
+import type { RequestEnd } from '../std/request-record.ts';
 import {
   counterFamily,
   gaugeFamily,

@@ -179,7 +179,7 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
     signal: base.signal,
     size: base.size,
     maxCost: base.maxCost,
-    notes: base.notes,
+    requestRecord: base.requestRecord,
     selector: { code, model, type: 'chat_completion' },
     label: model,
     request,

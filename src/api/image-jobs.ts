@@ -4,7 +4,7 @@ import type { ImageCall, RelayParts } from '../relay/call.ts';
 import { endInterrupted, resumeImageJob, startImageJob, type StartedImageJob } from '../relay/image-job.ts';
 import { asFault, Fault } from '../std/fault.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
-import type { RequestNotes } from '../std/request-notes.ts';
+import type { RequestRecord } from '../std/request-record.ts';
 import { faultBody, type FaultBody } from '../wire/fault-body.ts';
 import type { ImageLinks } from './image-links.ts';
 import { keptCallOf, PlainImageRecord, RunningImageJob, storedImagesOf } from './image-records.ts';
@@ -41,18 +41,18 @@ export class ImageJobs {
   }
 
   /** Resolves once the call has its hold and its row. */
-  async start(asked: ImageCall, answered: RequestNotes | undefined): Promise<Response> {
+  async start(asked: ImageCall, answered: RequestRecord | undefined): Promise<Response> {
     if (this.#running.size >= this.#options.max) throw full();
     // A job continues when its client leaves, and its end is not part of the access log's line about this answer.
-    const notes = asked.notes && { ...asked.notes, onEnd: undefined };
-    const call = { ...asked, notes, signal: new AbortController().signal };
+    const requestRecord = asked.requestRecord && { ...asked.requestRecord, onEnd: undefined };
+    const call = { ...asked, requestRecord, signal: new AbortController().signal };
     const job = this.#runningJob(call);
     this.#running.set(call.requestId, job);
     try {
       const { relay } = this.#options;
       const { summary, ended } = await startImageJob(call, job, relay);
       this.#follow(job, ended);
-      const { account, endpoint, model } = notes ?? {};
+      const { account, endpoint, model } = requestRecord ?? {};
       if (answered) Object.assign(answered, { account, endpoint, model });
       const headers = admissionHeaders(summary);
       headers.set('preference-applied', RESPOND_ASYNC);

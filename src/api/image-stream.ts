@@ -30,12 +30,13 @@ export async function answerImageStream(call: ImageCall, parts: ImageStreamParts
       (reply) => reply.leave(),
       () => undefined,
     );
-  const begun = await Promise.race([relayed, writer.firstSilence(() => call.notes?.isHeld === true)]).catch(
-    (thrown: unknown) => {
-      writer.end(undefined, undefined);
-      throw thrown;
-    },
-  );
+  const begun = await Promise.race([
+    relayed,
+    writer.firstSilence(() => call.requestRecord?.isHeld === true),
+  ]).catch((thrown: unknown) => {
+    writer.end(undefined, undefined);
+    throw thrown;
+  });
   if (begun) return new Response(writer.body, { headers: asEventStream(admissionHeaders(begun.summary)) });
   relayed.catch((thrown: unknown) => {
     const fault = asFault(thrown);

@@ -239,7 +239,7 @@ export async function answerOrStart(
 ): Promise<Response> {
   if (prefersAsync(incoming.request)) {
     if (call.request.stream === true) throw streamedJob();
-    return await imageJobs.start(call, incoming.notes);
+    return await imageJobs.start(call, incoming.requestRecord);
   }
   return await answerImages(call, incoming.origin, { relay, imageJobs, links });
 }

@@ -16,7 +16,7 @@ import { noteRefusal } from './refusals.ts';
 /** What every inference call has, whatever it asks for. */
 export type CallBase = Pick<
   Call<unknown>,
-  'requestId' | 'caller' | 'client' | 'signal' | 'size' | 'maxCost' | 'onClosed' | 'retryOf' | 'notes'
+  'requestId' | 'caller' | 'client' | 'signal' | 'size' | 'maxCost' | 'onClosed' | 'retryOf' | 'requestRecord'
 >;
 
 /** What differs between the inference operations that take JSON and an `Idempotency-Key`. */
@@ -101,13 +101,13 @@ export function callOf(
   caller: Caller,
   { size, value }: Pick<JsonBody, 'size' | 'value'>,
 ): CallBase {
-  const { requestId, signal, notes } = incoming;
+  const { requestId, signal, requestRecord } = incoming;
   const { headers } = incoming.request;
   const client = clientOf(incoming.request);
-  notes.askedModel = value['model'];
-  notes.askedEndpoint = value['endpoint'] ?? value['endpoint_code'];
+  requestRecord.askedModel = value['model'];
+  requestRecord.askedEndpoint = value['endpoint'] ?? value['endpoint_code'];
   const maxCost = takeMaxCost(value, headers.get(MAX_COST_HEADER));
-  return { requestId, caller, client, signal, size, maxCost, notes };
+  return { requestId, caller, client, signal, size, maxCost, requestRecord };
 }
 
 function clientOf({ headers }: Request): string {

@@ -52,7 +52,7 @@ export function makePlayground(
     startImageJob: (asked) =>
       placed(asked, async () => {
         const call = await imageCallOf(asked, links);
-        await imageJobs.start(call, call.notes);
+        await imageJobs.start(call, call.requestRecord);
       }),
     quote: async (asked) => {
       const quote = quoteView(await quoteBody(baseOf(asked), { ...asked.body }, parts));
@@ -79,6 +79,6 @@ function closedTo(asked: PlaygroundCall): NonNullable<Call<unknown>['onClosed']>
   };
 }
 
-function baseOf({ accountId, requestId, notes, client, signal, size }: QuotedCall): CallBase {
-  return { requestId, caller: { kind: 'account', id: accountId }, client, signal, size, notes };
+function baseOf({ accountId, requestId, requestRecord, client, signal, size }: QuotedCall): CallBase {
+  return { requestId, caller: { kind: 'account', id: accountId }, client, signal, size, requestRecord };
 }

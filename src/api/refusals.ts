@@ -4,7 +4,7 @@ import type { IncomingRequest } from '../http/router.ts';
 import type { Caller } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { redact } from '../std/log.ts';
-import type { RequestNotes } from '../std/request-notes.ts';
+import type { RequestRecord } from '../std/request-record.ts';
 
 /** A client's texts are cut to these lengths. */
 const CHARACTERS = { name: 200, param: 100, message: 300 };
@@ -22,16 +22,16 @@ export function noteRefusal(
   { incoming, caller, client, thrown }: RefusedIncoming,
 ): void {
   if (!isRefusal(thrown)) return;
-  const { requestId, notes, path, parameters } = incoming;
+  const { requestId, requestRecord, path, parameters } = incoming;
   const [inPath] = parameters;
   refusedCalls.add({
     caller,
     requestId,
     operation: operationOf(path),
-    endpoint: shortText(notes.endpoint ?? notes.askedEndpoint, CHARACTERS.name),
-    model: shortText(notes.model ?? inPath ?? notes.askedModel, CHARACTERS.name),
+    endpoint: shortText(requestRecord.endpoint ?? requestRecord.askedEndpoint, CHARACTERS.name),
+    model: shortText(requestRecord.model ?? inPath ?? requestRecord.askedModel, CHARACTERS.name),
     client: shortText(client, CHARACTERS.name),
-    ...reasonOf(thrown, notes),
+    ...reasonOf(thrown, requestRecord),
   });
 }
 
@@ -47,7 +47,7 @@ export function notePlaygroundRefusal(
   { asked, endpoint, model, thrown }: RefusedInPlayground,
 ): void {
   if (!isRefusal(thrown)) return;
-  const { requestId, accountId, client, notes } = asked;
+  const { requestId, accountId, client, requestRecord } = asked;
   refusedCalls.add({
     caller: { kind: 'account', id: accountId },
     requestId,
@@ -55,7 +55,7 @@ export function notePlaygroundRefusal(
     endpoint: shortText(endpoint, CHARACTERS.name),
     model: shortText(model, CHARACTERS.name),
     client,
-    ...reasonOf(thrown, notes),
+    ...reasonOf(thrown, requestRecord),
   });
 }
 
@@ -74,11 +74,12 @@ function isRefusal(thrown: unknown): thrown is Fault {
  */
 function reasonOf(
   fault: Fault,
-  notes: Pick<RequestNotes, 'upstream'> | undefined,
+  requestRecord: Pick<RequestRecord, 'upstream'> | undefined,
 ): Pick<RefusedCall, 'status' | 'reason' | 'param' | 'message'> {
   const { status, code, extra } = fault;
   const param = fault.param !== undefined && FIELD.test(fault.param) ? fault.param : undefined;
-  if (notes?.upstream !== undefined) return { status, reason: 'backend_refused', param, message: undefined };
+  if (requestRecord?.upstream !== undefined)
+    return { status, reason: 'backend_refused', param, message: undefined };
   const reason = typeof extra['reason'] === 'string' ? extra['reason'] : code;
   const message = code === 'invalid_json' ? undefined : shortText(redact(fault.message), CHARACTERS.message);
   return { status, reason, param, message };

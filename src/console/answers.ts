@@ -4,7 +4,7 @@ import { ZodError } from 'zod';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
-import { requestLogFields } from '../std/request-notes.ts';
+import { requestLogFields } from '../std/request-record.ts';
 import type { ConsoleMeta } from './route.ts';
 import { API_HEADERS } from './security.ts';
 
@@ -63,10 +63,14 @@ export function withApiHeaders(response: Response, requestId: string): Response 
   return response;
 }
 
-export function errorResponse(thrown: unknown, { requestId, notes }: ConsoleMeta, log: Log): Response {
+export function errorResponse(
+  thrown: unknown,
+  { requestId, requestRecord }: ConsoleMeta,
+  log: Log,
+): Response {
   const { status, code, message, param, retryAfterMs, extra } = describeError(thrown);
   if (status >= 500) {
-    const fields = notes ? requestLogFields(notes) : { request: requestId };
+    const fields = requestRecord ? requestLogFields(requestRecord) : { request: requestId };
     log.error('console_request_failed', { ...fields, code, error: thrown });
   }
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };

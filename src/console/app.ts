@@ -60,7 +60,7 @@ async function serve(
   const { request, meta, url } = incoming;
   requireOwnPage(request, meta.origin);
   const user = await requireAccess(parts, route, incoming);
-  if (user && meta.notes) meta.notes.account = user.accountId;
+  if (user && meta.requestRecord) meta.requestRecord.account = user.accountId;
   const query = route.query?.parse(queryOf(url));
   const body = route.body?.parse((await readConsoleBody(request, route.maxBytes)).value);
   if (route.confirmed && user) requireConfirmed(user, parts.clock);

@@ -1,7 +1,7 @@
 import type { Outcome, Settled } from '../ledger/port.ts';
 import type { Usage } from '../ledger/price.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
-import type { RequestNotes } from '../std/request-notes.ts';
+import type { RequestRecord } from '../std/request-record.ts';
 
 /**
  * The relay as the playground needs it: the same calls as the public API, on an account instead of a token. They answer
@@ -29,7 +29,7 @@ export interface CallQuote {
 export interface PlaygroundCall {
   readonly accountId: AccountId;
   readonly requestId: RequestId;
-  readonly notes?: RequestNotes | undefined;
+  readonly requestRecord?: RequestRecord | undefined;
   /** Parsed JSON, not yet checked: `endpoint`, `model` and whatever else the public API takes. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly size: { readonly bytes: number; readonly characters: number };

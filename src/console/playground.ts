@@ -128,11 +128,11 @@ function callOf(
   body: Record<string, unknown>,
 ): { asked: PlaygroundCall; receipt: () => PlaygroundReceipt } {
   let closed: ClosedCall | undefined;
-  const { requestId, notes, origin } = call.meta;
+  const { requestId, requestRecord, origin } = call.meta;
   const asked: PlaygroundCall = {
     accountId: call.user.accountId,
     requestId,
-    notes,
+    requestRecord,
     body,
     size: measured(body),
     signal: call.request.signal,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AuthMeta, Visitor } from '../identity/sign-in/session.ts';
 import type { RequestId } from '../std/ids.ts';
-import type { RequestNotes } from '../std/request-notes.ts';
+import type { RequestRecord } from '../std/request-record.ts';
 import type { RouteParts } from './parts.ts';
 
 /** Method and path; `{name}` in the path is a parameter. */
@@ -59,7 +59,7 @@ export type ParamName<Name extends RouteName> = Name extends `${string}{${infer 
 export interface ConsoleMeta {
   readonly requestId: RequestId;
   /** What is known of it so far, for its log lines. */
-  readonly notes?: RequestNotes | undefined;
+  readonly requestRecord?: RequestRecord | undefined;
   /** Scheme and host as the browser sees them, also through trusted proxies. */
   readonly origin: string;
   readonly address: string;

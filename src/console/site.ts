@@ -28,9 +28,9 @@ const PAGE_PATHS =
 /** Everything a browser sees: pages, their files, and the API behind them. `undefined`: no such path. */
 export function makeSite(parts: SiteParts): (incoming: IncomingRequest) => Promise<Response | undefined> {
   return async (incoming) => {
-    const { path, request, requestId, notes, origin, address } = incoming;
+    const { path, request, requestId, requestRecord, origin, address } = incoming;
     if (/^\/api\/(?:console|auth)\//.test(path))
-      return await parts.console(request, { requestId, notes, origin, address });
+      return await parts.console(request, { requestId, requestRecord, origin, address });
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
     const rendered = await parts.publicPages(incoming, async () => (await parts.files).keys());
     if (rendered) return rendered;

@@ -6,7 +6,7 @@ import type { RequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
 import { ShedFault } from '../std/places.ts';
-import { requestLogFields, type RequestNotes } from '../std/request-notes.ts';
+import { requestLogFields, type RequestRecord } from '../std/request-record.ts';
 import { faultBody } from '../wire/fault-body.ts';
 
 export type HeaderMap = Record<string, string>;
@@ -35,17 +35,17 @@ export function json(value: unknown, requestId: string, more: HeaderMap = {}, st
 /** The only place where a fault becomes a response. Our own errors are logged, a client's are not. */
 export function faultResponse(
   thrown: unknown,
-  notes: RequestNotes | RequestId,
+  requestRecord: RequestRecord | RequestId,
   log: Log,
   shape: FaultShape = faultBody,
 ): Response {
   const fault = asFault(thrown);
-  const requestId = typeof notes === 'string' ? notes : notes.requestId;
+  const requestId = typeof requestRecord === 'string' ? requestRecord : requestRecord.requestId;
   // Thousands a second may be shed; their number is a metric.
   const isShed = fault instanceof ShedFault;
   if (fault.status >= 500 && !isShed) {
     log.error('request_failed', {
-      ...(typeof notes === 'string' ? { request: notes } : requestLogFields(notes)),
+      ...(typeof requestRecord === 'string' ? { request: requestRecord } : requestLogFields(requestRecord)),
       code: fault.code,
       detail: fault.detail,
       cause: fault.cause,

@@ -1,5 +1,5 @@
 import type { RequestId } from '../std/ids.ts';
-import type { RequestNotes } from '../std/request-notes.ts';
+import type { RequestRecord } from '../std/request-record.ts';
 import type { FaultShape } from './response.ts';
 
 export type Method = 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH' | 'HEAD';
@@ -18,7 +18,7 @@ export interface IncomingRequest {
   readonly request: Request;
   readonly requestId: RequestId;
   /** What is known of it so far, for its log lines. */
-  readonly notes: RequestNotes;
+  readonly requestRecord: RequestRecord;
   /** Without the query, repeated slashes collapsed. */
   readonly path: string;
   /** Aborted when the client leaves. */

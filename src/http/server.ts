@@ -6,7 +6,7 @@ import { Fault } from '../std/fault.ts';
 import { newRequestId, type Random } from '../std/ids.ts';
 import { loggedPath, type AccessLog } from '../std/access-log.ts';
 import type { Log } from '../std/log.ts';
-import type { RequestEnd, RequestNotes } from '../std/request-notes.ts';
+import type { RequestEnd, RequestRecord } from '../std/request-record.ts';
 import { clientIdOf, traceOf, type TraceContext } from '../std/trace.ts';
 import { TransientMap } from '../std/transient-map.ts';
 import type { CallerAuth } from './caller-auth.ts';
@@ -292,7 +292,7 @@ interface ConnectionInfo {
 }
 
 /** A request with its connection. What few handlers need is computed on demand. */
-class BunRequest implements IncomingRequest, RequestNotes {
+class BunRequest implements IncomingRequest, RequestRecord {
   readonly request: Request;
   readonly requestId: IncomingRequest['requestId'];
   readonly parameters: readonly string[];
@@ -323,7 +323,7 @@ class BunRequest implements IncomingRequest, RequestNotes {
     this.#whenAnswered?.();
   }
 
-  get notes(): RequestNotes {
+  get requestRecord(): RequestRecord {
     return this;
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import type { Admission, AdmissionRequest, AccountSnapshot, RefusalReason } from '../ledger/port.ts';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
-import type { RequestNotes } from '../std/request-notes.ts';
+import type { RequestRecord } from '../std/request-record.ts';
 import { admissionSummary, admit, preferTokenError, rateKindOf, RefusedRequest } from './admission.ts';
 import type { Call, Quote, RelayParts } from './call.ts';
 
@@ -260,12 +260,12 @@ test('the summary names a lowered cap only if it is lower than what was asked, f
 });
 
 test('what was admitted is noted for the log', async () => {
-  const notes = {} as RequestNotes;
+  const requestRecord = {} as RequestRecord;
   const parts = {
     ledger: { admit: () => Promise.resolve(ADMITTED) },
     catalog: () => ({ limits: {} }),
   } as unknown as RelayParts;
-  const call = { selector: { type: 'chat' }, notes } as unknown as Call<unknown>;
+  const call = { selector: { type: 'chat' }, requestRecord } as unknown as Call<unknown>;
   await admit(call, QUOTE, parts);
-  expect(notes).toEqual({ account: 'acc_1', endpoint: 'svc_chat', model: 'm' } as never);
+  expect(requestRecord).toEqual({ account: 'acc_1', endpoint: 'svc_chat', model: 'm' } as never);
 });

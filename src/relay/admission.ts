@@ -11,7 +11,7 @@ import type {
 } from '../ledger/port.ts';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
-import type { RequestNotes } from '../std/request-notes.ts';
+import type { RequestRecord } from '../std/request-record.ts';
 import { withChosenBackends } from './backend-choice.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { checkKnobs } from './knobs.ts';
@@ -68,7 +68,7 @@ export async function admit(
   if (admission.kind === 'refused') admission = await askAgain(admission, { call, quote, parts, streamed });
   if (admission.kind === 'admitted') {
     parts.topUps?.admitted(admission.accountId, admission.available);
-    if (call.notes) note(call.notes, quote, admission);
+    if (call.requestRecord) note(call.requestRecord, quote, admission);
     return admission;
   }
   parts.metrics.refused(admission.reason);
@@ -120,10 +120,10 @@ async function withCountedInput(
   return await parts.ledger.admit(admissionRequest(call, counted, parts, streamed));
 }
 
-function note(notes: RequestNotes, { route }: Quote, { accountId }: Admitted): void {
-  notes.account = accountId;
-  notes.endpoint = route.endpoint.code;
-  notes.model = route.model.id;
+function note(requestRecord: RequestRecord, { route }: Quote, { accountId }: Admitted): void {
+  requestRecord.account = accountId;
+  requestRecord.endpoint = route.endpoint.code;
+  requestRecord.model = route.model.id;
 }
 
 async function countedCeiling(count: () => Promise<Ceiling>, rate: RateState | undefined): Promise<Ceiling> {

@@ -9,7 +9,7 @@ import {
 import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
-import { requestLogFields, type RequestNotes } from '../std/request-notes.ts';
+import { requestLogFields, type RequestRecord } from '../std/request-record.ts';
 import type { TraceContext } from '../std/trace.ts';
 import {
   connectionFailure,
@@ -83,7 +83,7 @@ const RETRY_PAUSE_MS = { min: 20, jitter: 80 };
  * the client yet. `attempt` must not resolve before the answer has proved to be one (the first event of a stream).
  */
 export async function firstAnswer<Answer>(
-  { route, account, quote, outputCap, notes }: RoutedCall,
+  { route, account, quote, outputCap, requestRecord }: RoutedCall,
   deadline: AttemptDeadline,
   parts: RelayParts,
   attempt: AttemptCall<Answer>,
@@ -117,7 +117,7 @@ export async function firstAnswer<Answer>(
     }
     made++;
     const { form, hidesReasoning, sizes } = route.model;
-    if (notes) notes.upstream = name;
+    if (requestRecord) requestRecord.upstream = name;
     const result = await tryOne({
       permit,
       model,
@@ -126,7 +126,7 @@ export async function firstAnswer<Answer>(
       attempt,
       deadline,
       parts,
-      notes,
+      requestRecord,
     });
     const isCosted = result.kind === 'failed' && quote !== undefined;
     attempts.push(
@@ -163,7 +163,7 @@ export interface RoutedCall {
   readonly route: Route;
   readonly account: AccountId;
   /** What is known of it so far, for its log lines. */
-  readonly notes?: RequestNotes | undefined;
+  readonly requestRecord?: RequestRecord | undefined;
 }
 
 interface PlannedAttempt<Answer> {
@@ -174,7 +174,7 @@ interface PlannedAttempt<Answer> {
   readonly attempt: AttemptCall<Answer>;
   readonly deadline: AttemptDeadline;
   readonly parts: RelayParts;
-  readonly notes: RequestNotes | undefined;
+  readonly requestRecord: RequestRecord | undefined;
 }
 
 type AttemptOutcome<Answer> =
@@ -182,12 +182,12 @@ type AttemptOutcome<Answer> =
   | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
 
 export async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutcome<Answer>> {
-  const { permit, model, form, attempt, deadline, parts, notes } = one;
+  const { permit, model, form, attempt, deadline, parts, requestRecord } = one;
   const { upstream } = permit;
   const startedAt = parts.clock.now();
   const signal = deadline.begin(timeoutsOf(one));
   try {
-    const answer = await attempt(upstream, { model, form, signal, trace: notes?.trace });
+    const answer = await attempt(upstream, { model, form, signal, trace: requestRecord?.trace });
     const durationMs = parts.clock.now() - startedAt;
     permit.report({ kind: 'ok', firstByteMs: durationMs });
     return { kind: 'served', answer, record: { upstream: upstream.name, result: 'served', durationMs } };
@@ -219,10 +219,10 @@ export function attemptTimeout(): UpstreamFailure {
 
 /** A client that left and an invalid request say nothing about the backend's health. */
 function report(one: PlannedAttempt<unknown>, failure: UpstreamFailure): void {
-  const { permit, model, deadline, parts, notes } = one;
+  const { permit, model, deadline, parts, requestRecord } = one;
   const { kind, status, message, retryAfterMs, blameless } = failure;
   const detail = {
-    ...(notes && requestLogFields(notes)),
+    ...(requestRecord && requestLogFields(requestRecord)),
     upstream: permit.upstream.name,
     upstream_model: model,
     kind,

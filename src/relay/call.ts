@@ -7,7 +7,7 @@ import type { Fault } from '../std/fault.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
 import type { Log, LogFields } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
-import type { RequestEnd, RequestNotes } from '../std/request-notes.ts';
+import type { RequestEnd, RequestRecord } from '../std/request-record.ts';
 import type { TokenCounter } from '../tokenizer/port.ts';
 import type { UpstreamPool } from '../upstream/port.ts';
 import type { Knobs } from '../wire/field-table.ts';
@@ -23,7 +23,7 @@ export interface Call<Request> {
   readonly client: string;
   readonly signal: AbortSignal;
   /** What is known of it so far, for its log lines. */
-  readonly notes?: RequestNotes | undefined;
+  readonly requestRecord?: RequestRecord | undefined;
   readonly selector: RouteSelector;
   /** The model's name as the client wrote it, which the answer repeats. */
   readonly label: string;
@@ -159,8 +159,8 @@ export interface ActiveRequest {
 
 /** The running requests of this node. */
 export interface ActiveRequestSet {
-  /** `notes`: tells how many requests each backend has. */
-  add(request: ActiveRequest, notes?: RequestNotes): void;
+  /** `requestRecord`: tells how many requests each backend has. */
+  add(request: ActiveRequest, requestRecord?: RequestRecord): void;
   remove(requestId: RequestId): void;
   /** Whether the request is between admission and settlement. */
   has(requestId: RequestId): boolean;

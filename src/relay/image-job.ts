@@ -109,7 +109,7 @@ async function resumedAnswer(
         isSilent: true,
         deadline,
         parts,
-        notes: undefined,
+        requestRecord: undefined,
         attempt: (backend, attempt) =>
           IMAGES.callUpstream({ call, quote, outputCap: 0, parts }, backend, {
             ...withRecord(attempt, backend, { record, parts }),

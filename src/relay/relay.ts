@@ -26,7 +26,7 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
     if (operation.onHeld) await operation.onHeld({ quote, hold }, admission);
     const admitted = { call, quote, outputCap: admission.output, parts };
     const { accountId: account, output: outputCap } = admission;
-    const routed = { route: quote.route, account, quote, outputCap, notes: call.notes };
+    const routed = { route: quote.route, account, quote, outputCap, requestRecord: call.requestRecord };
     const served = await firstAnswer(routed, hold, parts, (upstream, attempt) =>
       operation.callUpstream(admitted, upstream, attempt),
     );

@@ -2,12 +2,12 @@ import { expect, test } from 'bun:test';
 import { AccessLog, loggedPath } from './access-log.ts';
 import { newRequestId } from './ids.ts';
 import type { Log } from './log.ts';
-import type { RequestNotes } from './request-notes.ts';
+import type { RequestRecord } from './request-record.ts';
 
 const STARTED_AT = 1_700_000_000_000;
 const ANSWER = { method: 'POST', path: '/v1/chat/completions', status: 200, address: '127.0.0.1' };
 
-function notes(): RequestNotes {
+function requestRecord(): RequestRecord {
   return {
     requestId: newRequestId(STARTED_AT),
     clientRequestId: undefined,
@@ -42,7 +42,7 @@ function open(share: number, random?: () => number) {
 
 test('an answered request leaves one line, which is made after the answer', async () => {
   const { accessLog, lines } = open(1);
-  const one = notes();
+  const one = requestRecord();
   accessLog.answered(one, ANSWER);
   expect(lines).toEqual([]);
   await accessLog.written();
@@ -64,7 +64,7 @@ test('an answered request leaves one line, which is made after the answer', asyn
 
 test('the line of a stream waits for its end, and has what it used', async () => {
   const { accessLog, lines } = open(1);
-  const one = { ...notes(), isHeld: true };
+  const one = { ...requestRecord(), isHeld: true };
   accessLog.answered(one, ANSWER);
   await accessLog.written();
   expect(lines).toEqual([]);
@@ -92,7 +92,7 @@ test('the line of a stream waits for its end, and has what it used', async () =>
 test('a share of the requests is logged, and none when it is off', async () => {
   const draws = [0.1, 0.3, 0.29, 0.9];
   const { accessLog, lines } = open(0.3, () => draws.shift() ?? 1);
-  for (let n = 0; n < 4; n++) accessLog.answered(notes(), ANSWER);
+  for (let n = 0; n < 4; n++) accessLog.answered(requestRecord(), ANSWER);
   await accessLog.written();
   expect(lines).toHaveLength(2);
   accessLog.setShare(0);
@@ -103,9 +103,9 @@ test('a log that nobody reads keeps a bounded number of lines, and says how many
   const { accessLog, lines, warnings, reader } = open(1);
   const resumed = Promise.withResolvers<void>();
   reader.waits = resumed.promise;
-  accessLog.answered(notes(), ANSWER);
+  accessLog.answered(requestRecord(), ANSWER);
   while (reader.writes === 0) await Bun.sleep(5);
-  for (let n = 0; n < 10_500; n++) accessLog.answered(notes(), ANSWER);
+  for (let n = 0; n < 10_500; n++) accessLog.answered(requestRecord(), ANSWER);
   expect(reader.writes).toBe(1);
   resumed.resolve();
   await accessLog.written();
@@ -115,7 +115,7 @@ test('a log that nobody reads keeps a bounded number of lines, and says how many
 
 test('a token in an id that the client made up is redacted', async () => {
   const { accessLog, lines } = open(1);
-  accessLog.answered({ ...notes(), clientRequestId: 'sk-abcdefghijklmnop' }, ANSWER);
+  accessLog.answered({ ...requestRecord(), clientRequestId: 'sk-abcdefghijklmnop' }, ANSWER);
   await accessLog.written();
   expect(lines[0]?.['client_request']).toBe('sk-‹redacted›');
 });

@@ -1,7 +1,7 @@
 import { redact, type Log, type LogFields } from './log.ts';
 import { formatUsd, nanoUsd } from './money.ts';
 import { requestTime } from './ids.ts';
-import { requestLogFields, type RequestNotes } from './request-notes.ts';
+import { requestLogFields, type RequestRecord } from './request-record.ts';
 
 /** What the server knows about an answer. */
 export interface AnsweredRequest {
@@ -54,10 +54,10 @@ export class AccessLog {
   }
 
   /** A request has its answer. The line of a stream is written when it ends. */
-  answered(notes: RequestNotes, answer: AnsweredRequest): void {
+  answered(requestRecord: RequestRecord, answer: AnsweredRequest): void {
     if (this.#share < 1 && this.#random() >= this.#share) return;
-    if (notes.isHeld) notes.onEnd = () => this.#add(notes, answer);
-    else this.#add(notes, answer);
+    if (requestRecord.isHeld) requestRecord.onEnd = () => this.#add(requestRecord, answer);
+    else this.#add(requestRecord, answer);
   }
 
   /** Resolves when every line so far was handed on. */
@@ -65,7 +65,7 @@ export class AccessLog {
     while (this.#writing) await this.#writing;
   }
 
-  #add(notes: RequestNotes, answer: AnsweredRequest): void {
+  #add(requestRecord: RequestRecord, answer: AnsweredRequest): void {
     if (this.#waiting.length >= MAX_WAITING) {
       this.#dropped++;
       return;
@@ -73,10 +73,10 @@ export class AccessLog {
     const nowMs = this.#now();
     this.#waiting.push({
       time: nowMs,
-      ...requestLogFields(notes),
+      ...requestLogFields(requestRecord),
       ...answer,
-      duration_ms: nowMs - requestTime(notes.requestId),
-      ...endFields(notes),
+      duration_ms: nowMs - requestTime(requestRecord.requestId),
+      ...endFields(requestRecord),
     });
     this.#writing ??= this.#writeAll();
   }
@@ -97,7 +97,7 @@ export class AccessLog {
   }
 }
 
-function endFields({ end }: RequestNotes): LogFields {
+function endFields({ end }: RequestRecord): LogFields {
   if (!end) return {};
   const { ending, usage, charged } = end;
   return {

@@ -5,7 +5,7 @@ import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { AllAttemptsFailed } from '../attempts.ts';
-import type { RequestEnd } from '../../std/request-notes.ts';
+import type { RequestEnd } from '../../std/request-record.ts';
 import type { Call, HoldEnd, RelayParts } from '../call.ts';
 import { ActiveHold, type RequestResult } from './active-hold.ts';
 

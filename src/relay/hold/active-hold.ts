@@ -5,7 +5,7 @@ import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { stderrLog, type Log, type LogFields } from '../../std/log.ts';
-import { noteEnd, requestLogFields, type RequestNotes } from '../../std/request-notes.ts';
+import { recordEnd, requestLogFields, type RequestRecord } from '../../std/request-record.ts';
 import { TransientMap } from '../../std/transient-map.ts';
 import { AllAttemptsFailed, attemptTimeout } from '../attempts.ts';
 import type { AnsweredAttempt, AttemptDeadline } from '../attempts.ts';
@@ -28,7 +28,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   readonly requestId: RequestId;
   readonly #parts: RelayParts;
   readonly #selector: RouteSelector;
-  readonly #notes: RequestNotes | undefined;
+  readonly #requestRecord: RequestRecord | undefined;
   readonly #client: AbortSignal;
   readonly #onClosed: Call<unknown>['onClosed'];
   readonly #retryOf: string | undefined;
@@ -44,14 +44,14 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.requestId = call.requestId;
     this.#parts = parts;
     this.#selector = call.selector;
-    this.#notes = call.notes;
-    if (call.notes) call.notes.isHeld = true;
+    this.#requestRecord = call.requestRecord;
+    if (call.requestRecord) call.requestRecord.isHeld = true;
     this.#client = call.signal;
     this.#onClosed = call.onClosed;
     this.#retryOf = call.retryOf;
     this.#streamed = streamed;
     this.#startedAt = parts.clock.now();
-    parts.activeRequests.add(this, call.notes);
+    parts.activeRequests.add(this, call.requestRecord);
   }
 
   /** For a call that was just admitted: if it cannot even begin, its hold is released. */
@@ -180,14 +180,14 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const usage = close.kind === 'void' ? undefined : close.settlement.usage;
     const end = { endpoint, model, ending, usage, charged: settled?.charged };
     this.#quietly(() => this.#parts.metrics[isLate ? 'chargedLater' : 'request'](end));
-    if (!isLate) this.#quietly(() => this.#notes && noteEnd(this.#notes, end));
+    if (!isLate) this.#quietly(() => this.#requestRecord && recordEnd(this.#requestRecord, end));
     if (settled && settled.overrun > 0) this.#quietly(() => this.#parts.metrics.overrun(settled.overrun));
     if (settled && ending.attempts.some(({ cost }) => cost !== undefined))
       this.#quietly(() => tellCosts(ending, settled, this.#parts, this.#fields()));
   }
 
   #fields(): LogFields {
-    return this.#notes ? requestLogFields(this.#notes) : { request: this.requestId };
+    return this.#requestRecord ? requestLogFields(this.#requestRecord) : { request: this.requestId };
   }
 
   async #closeInLedger(close: HoldEnd): Promise<Settled | undefined> {
@@ -260,7 +260,7 @@ const OUTLIVED_MARGIN_MS = 10_000;
 interface RunningRequest {
   request: ActiveRequest;
   readonly since: number;
-  readonly notes: RequestNotes | undefined;
+  readonly requestRecord: RequestRecord | undefined;
   outlived: boolean;
 }
 
@@ -290,11 +290,17 @@ export class ActiveRequests implements ActiveRequestSet {
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
   }
 
-  add(request: ActiveRequest, notes?: RequestNotes): void {
+  add(request: ActiveRequest, requestRecord?: RequestRecord): void {
     // A stream's delivery takes the place of what asked for it; it is the same request.
     const before = this.#requests.get(request.requestId);
     if (before) before.request = request;
-    else this.#requests.set(request.requestId, { request, since: this.#clock.now(), notes, outlived: false });
+    else
+      this.#requests.set(request.requestId, {
+        request,
+        since: this.#clock.now(),
+        requestRecord,
+        outlived: false,
+      });
   }
 
   remove(requestId: RequestId): void {
@@ -320,7 +326,8 @@ export class ActiveRequests implements ActiveRequestSet {
 
   /** Those that a backend serves now, or is asked to. */
   countAt(upstream: string): number {
-    return [...this.#requests.values()].filter(({ notes }) => notes?.upstream === upstream).length;
+    return [...this.#requests.values()].filter(({ requestRecord }) => requestRecord?.upstream === upstream)
+      .length;
   }
 
   /** Resolves when nothing is running any more, or after `graceMs`. */

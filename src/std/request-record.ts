@@ -2,11 +2,8 @@ import type { RequestId } from './ids.ts';
 import type { LogFields } from './log.ts';
 import type { TraceContext } from './trace.ts';
 
-/**
- * What is known about a request so far. Each stage adds what it learns, and every log line about the request contains
- * it.
- */
-export interface RequestNotes {
+/** What is known about a request so far. Each stage adds what it learns, and every log line about the request contains it. */
+export interface RequestRecord {
   readonly requestId: RequestId;
   /** The client's own `x-request-id`. */
   readonly clientRequestId: string | undefined;
@@ -62,21 +59,21 @@ interface EndedAttempt {
 }
 
 /** Notifies those who wait for the end of a request. */
-export function noteEnd(notes: RequestNotes, end: RequestEnd): void {
-  notes.isHeld = false;
-  notes.end = end;
-  notes.onEnd?.();
+export function recordEnd(requestRecord: RequestRecord, end: RequestEnd): void {
+  requestRecord.isHeld = false;
+  requestRecord.end = end;
+  requestRecord.onEnd?.();
 }
 
 /** The fields that every line about a request has, as far as they are known. */
-export function requestLogFields(notes: RequestNotes): LogFields {
+export function requestLogFields(requestRecord: RequestRecord): LogFields {
   return {
-    request: notes.requestId,
-    client_request: notes.clientRequestId,
-    traceparent: notes.trace?.traceparent,
-    account: notes.account,
-    endpoint: notes.endpoint,
-    model: notes.model,
-    upstream: notes.upstream,
+    request: requestRecord.requestId,
+    client_request: requestRecord.clientRequestId,
+    traceparent: requestRecord.trace?.traceparent,
+    account: requestRecord.account,
+    endpoint: requestRecord.endpoint,
+    model: requestRecord.model,
+    upstream: requestRecord.upstream,
   };
 }
