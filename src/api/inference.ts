@@ -39,7 +39,7 @@ async function serve<C extends CallBase>(
 ): Promise<Response> {
   const { callerAuth, idempotency, relay } = parts;
   const caller = callerAuth.caller(incoming);
-  parts.places.enter(incoming.requestId, accountKey(caller));
+  parts.requestSlots.enter(incoming.requestId, accountKey(caller));
   try {
     const { call, body } = await preferTokenError({ caller, rate: steps.rate }, relay, async () => {
       const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
@@ -54,7 +54,7 @@ async function serve<C extends CallBase>(
     noteRefusal(parts.refusedCalls, { incoming, caller, client: clientOf(incoming.request), thrown });
     throw thrown;
   } finally {
-    leavePlace(incoming, parts);
+    leaveSlot(incoming, parts);
   }
 }
 
@@ -64,20 +64,20 @@ export function placed(
 ): ApiOperation['handle'] {
   return (parts) => async (incoming) => {
     const caller = parts.callerAuth.caller(incoming);
-    parts.places.enter(incoming.requestId, accountKey(caller));
+    parts.requestSlots.enter(incoming.requestId, accountKey(caller));
     try {
       return await work(incoming, caller, parts);
     } catch (thrown) {
       noteRefusal(parts.refusedCalls, { incoming, caller, client: clientOf(incoming.request), thrown });
       throw thrown;
     } finally {
-      leavePlace(incoming, parts);
+      leaveSlot(incoming, parts);
     }
   };
 }
 
-function leavePlace({ requestId }: IncomingRequest, { places, relay }: ApiParts): void {
-  places.answered(requestId, relay.activeRequests.has(requestId));
+function leaveSlot({ requestId }: IncomingRequest, { requestSlots, relay }: ApiParts): void {
+  requestSlots.answered(requestId, relay.activeRequests.has(requestId));
 }
 
 /** An account has one token, so the token's hash stands for the account without a lookup. */

@@ -6,7 +6,7 @@ import type { LargeBodies } from '../http/large-bodies.ts';
 import type { HttpRoute, Method } from '../http/router.ts';
 import type { RelayParts } from '../relay/call.ts';
 import type { FaultCode } from '../std/fault.ts';
-import type { Places } from '../std/places.ts';
+import type { RequestSlots } from '../std/request-slots.ts';
 import type { Store } from '../store/store.ts';
 import type { ErrorDialect } from './errors.ts';
 import type { ImageJobs } from './image-jobs.ts';
@@ -52,7 +52,7 @@ export interface ApiParts {
   readonly callerAuth: CallerAuth;
   readonly relay: RelayParts;
   readonly largeBodies: LargeBodies;
-  readonly places: Places;
+  readonly requestSlots: RequestSlots;
   readonly links: ImageLinks;
   readonly imageJobs: ImageJobs;
   readonly store: Store;

@@ -3,7 +3,7 @@ import type { PlaygroundCall, PlaygroundRelay, QuotedCall } from '../console/pla
 import { NO_USAGE } from '../ledger/price.ts';
 import type { Call, ImageCall, RelayParts } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
-import type { Places } from '../std/places.ts';
+import type { RequestSlots } from '../std/request-slots.ts';
 import { answerChat, publicChatCall } from './chat-completions.ts';
 import { loadPictures, takePictures } from './edit-body.ts';
 import type { ImageJobs } from './image-jobs.ts';
@@ -21,22 +21,22 @@ export interface PlaygroundServices {
 
 /** The playground's access to the relay: the public API's calls, on the account of a session. */
 export function makePlayground(
-  parts: RelayParts & { readonly places: Places },
+  parts: RelayParts & { readonly requestSlots: RequestSlots },
   { links: publicLinks, imageJobs, refusedCalls }: PlaygroundServices,
 ): PlaygroundRelay {
-  const { places } = parts;
+  const { requestSlots } = parts;
   const links = publicLinks.onOwnAddress();
   const placed = async <Result>(asked: PlaygroundCall, work: () => Promise<Result>): Promise<Result> => {
     const { requestId, accountId } = asked;
     const { endpoint, model } = asked.body;
-    places.enter(requestId, accountId);
+    requestSlots.enter(requestId, accountId);
     try {
       return await work();
     } catch (thrown) {
       notePlaygroundRefusal(refusedCalls, { asked, endpoint, model, thrown });
       throw thrown;
     } finally {
-      places.answered(requestId, parts.activeRequests.has(requestId));
+      requestSlots.answered(requestId, parts.activeRequests.has(requestId));
     }
   };
   return {

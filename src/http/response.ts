@@ -5,8 +5,8 @@ import { asFault, type Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
-import { ShedFault } from '../std/places.ts';
 import { requestLogFields, type RequestRecord } from '../std/request-record.ts';
+import { ShedFault } from '../std/request-slots.ts';
 import { faultBody } from '../wire/fault-body.ts';
 
 export type HeaderMap = Record<string, string>;

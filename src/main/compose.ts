@@ -38,7 +38,7 @@ import { Fault } from '../std/fault.ts';
 import { systemRandom, type Random } from '../std/ids.ts';
 import { stderrLog, type Log } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
-import { Places, placesWithin } from '../std/places.ts';
+import { RequestSlots, slotsWithin } from '../std/request-slots.ts';
 import { StartupError } from '../std/startup-error.ts';
 import { Heartbeat } from '../store/heartbeat.ts';
 import { sharedTokenCounter } from '../tokenizer/worker-counter.ts';
@@ -210,7 +210,7 @@ interface Relay extends RelayParts {
   readonly upstreams: Pool;
   readonly metrics: Metrics;
   readonly dailyCosts: DailyCosts;
-  readonly places: Places;
+  readonly requestSlots: RequestSlots;
 }
 
 function makeRelay(
@@ -224,8 +224,8 @@ function makeRelay(
   const upstreams = new Pool(catalog.current(), clock, { house: houseBackend }, log);
   catalog.onChange((next) => upstreams.use(next));
   const lifetime = new LongestLife(catalog);
-  const places: Places = new Places({
-    max: placesWithin(config.maxInFlight, openFileLimit(), certificate ? 'tls' : 'plain'),
+  const requestSlots: RequestSlots = new RequestSlots({
+    max: slotsWithin(config.maxInFlight, openFileLimit(), certificate ? 'tls' : 'plain'),
     eventLoop,
     onShed: (reason) => metrics.shed(reason),
   });
@@ -233,7 +233,7 @@ function makeRelay(
   const tokens = sharedTokenCounter(log);
   const metrics = composeMetrics(services, {
     backends: () => upstreams.list(),
-    inFlight: () => places.size,
+    inFlight: () => requestSlots.size,
     eventLoop: () => eventLoop.delays(),
     certificateEndsAt: () => certificate?.endsAt(),
     queues: () => ({ settlement_retries: settlements.waiting, token_counts: tokens.size }),
@@ -250,10 +250,10 @@ function makeRelay(
       log,
       leaseMs: config.leaseMs,
       longestMs: () => lifetime.longestMs(),
-      places,
+      requestSlots,
     }),
     metrics,
-    places,
+    requestSlots,
     tokens,
     countWaitMs: config.countWaitMs,
     commentMs: config.commentMs,
@@ -304,7 +304,7 @@ async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<Running
       callerAuth,
       relay,
       largeBodies,
-      places: relay.places,
+      requestSlots: relay.requestSlots,
       links,
       imageJobs: parts.imageJobs,
       store,
@@ -383,7 +383,7 @@ function logFileLimit({ maxInFlight }: Config, log: Log): void {
   const limit = openFileLimit();
   log.info('open_files_limit', {
     limit: limit ?? 'none',
-    requests_at_once: placesWithin(maxInFlight, limit),
+    requests_at_once: slotsWithin(maxInFlight, limit),
   });
 }
 

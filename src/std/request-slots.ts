@@ -1,7 +1,7 @@
 import type { EventLoop } from './event-loop.ts';
 import { Fault } from './fault.ts';
 
-export interface PlacesOptions {
+export interface RequestSlotsOptions {
   /** Requests that may be under way at once. */
   readonly max: number;
   readonly eventLoop: Pick<EventLoop, 'isOverloaded'>;
@@ -19,60 +19,60 @@ export class ShedFault extends Fault {
 }
 
 const RETRY_AFTER_MS = 1_000;
-/** The part of the places that one account may take. */
+/** The part of the slots that one account may take. */
 const ACCOUNT_SHARE = 0.5;
 
-interface Place {
+interface Slot {
   readonly account: string;
   isAnswered: boolean;
 }
 
 /**
  * The requests that are under way, from before their body is read until their answer or the end of their stream. When
- * all places are taken, new requests are refused at once, so that those under way can finish; no account may take all
- * places.
+ * all slots are taken, new requests are refused at once, so that those under way can finish; no account may take all
+ * slots.
  */
-export class Places {
-  readonly #options: PlacesOptions;
+export class RequestSlots {
+  readonly #options: RequestSlotsOptions;
   readonly #maxOfAccount: number;
-  readonly #places = new Map<string, Place>();
+  readonly #slots = new Map<string, Slot>();
   readonly #byAccount = new Map<string, number>();
 
-  constructor(options: PlacesOptions) {
+  constructor(options: RequestSlotsOptions) {
     this.#options = options;
     this.#maxOfAccount = Math.max(1, Math.floor(options.max * ACCOUNT_SHARE));
   }
 
   get size(): number {
-    return this.#places.size;
+    return this.#slots.size;
   }
 
-  /** Takes a place until the request has ended, or throws the fault that says why there is none. */
+  /** Takes a slot until the request has ended, or throws the fault that says why there is none. */
   enter(requestId: string, account: string): void {
     const own = this.#byAccount.get(account) ?? 0;
-    if (this.#places.size >= this.#options.max) throw this.#shed('places');
+    if (this.#slots.size >= this.#options.max) throw this.#shed('places');
     if (own >= this.#maxOfAccount) throw this.#shed('account');
     if (this.#options.eventLoop.isOverloaded) throw this.#shed('delay');
-    this.#places.set(requestId, { account, isAnswered: false });
+    this.#slots.set(requestId, { account, isAnswered: false });
     this.#byAccount.set(account, own + 1);
   }
 
-  /** The request has its answer. One that still streams it keeps its place until `ended`. */
+  /** The request has its answer. One that still streams it keeps its slot until `ended`. */
   answered(requestId: string, isUnderWay: boolean): void {
-    const place = this.#places.get(requestId);
-    if (!place) return;
-    if (isUnderWay) place.isAnswered = true;
-    else this.#leave(requestId, place);
+    const slot = this.#slots.get(requestId);
+    if (!slot) return;
+    if (isUnderWay) slot.isAnswered = true;
+    else this.#leave(requestId, slot);
   }
 
   /** The request was settled or released. */
   ended(requestId: string): void {
-    const place = this.#places.get(requestId);
-    if (place?.isAnswered) this.#leave(requestId, place);
+    const slot = this.#slots.get(requestId);
+    if (slot?.isAnswered) this.#leave(requestId, slot);
   }
 
-  #leave(requestId: string, { account }: Place): void {
-    this.#places.delete(requestId);
+  #leave(requestId: string, { account }: Slot): void {
+    this.#slots.delete(requestId);
     const own = (this.#byAccount.get(account) ?? 0) - 1;
     if (own > 0) this.#byAccount.set(account, own);
     else this.#byAccount.delete(account);
@@ -99,7 +99,7 @@ const OTHER_FILES = 96;
 const FEWEST = 8;
 
 /** How many requests may be under way with this setting, and with this many files. */
-export function placesWithin(
+export function slotsWithin(
   setting: number,
   files: number | undefined,
   transport: keyof typeof FILES_PER_REQUEST = 'plain',
