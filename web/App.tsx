@@ -1,10 +1,12 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { Suspense, useEffect } from 'react';
 import { useLocation } from 'wouter';
-import { usePreferencesOf } from './lib/preferences.ts';
-import { makeQueryClient } from './lib/query.ts';
+import type { SignedInUser } from '../src/console/contract.ts';
+import { adoptLanguage } from './lib/i18n.ts';
 import { tellPublicUrl } from './lib/origin.ts';
+import { makeQueryClient } from './lib/query.ts';
 import { useFreshStart, useSession } from './lib/session.ts';
+import { adoptTheme } from './lib/theme.ts';
 import { TranslationProvider } from './lib/translation.tsx';
 import { SetupNeeded } from './pages/setup/SetupNeeded.tsx';
 import { Routes } from './Routes.tsx';
@@ -55,4 +57,14 @@ function Gate() {
       <Routes session={session.data} />
     </Suspense>
   );
+}
+
+/** On a device without its own settings, the account's language and theme apply. */
+function usePreferencesOf(user: SignedInUser | null | undefined): void {
+  const theme = user?.theme;
+  const language = user?.language;
+  useEffect(() => {
+    if (theme) adoptTheme(theme);
+    if (language) void adoptLanguage(language);
+  }, [theme, language]);
 }

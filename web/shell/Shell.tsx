@@ -1,16 +1,15 @@
-import { useEffect, useRef, useState, type ReactNode, type RefObject } from 'react';
 import MenuIcon from 'lucide-react/icons/menu';
 import Search from 'lucide-react/icons/search';
+import { useEffect, useRef, useState, type ReactNode, type RefObject, lazy, Suspense } from 'react';
 import { useLocation } from 'wouter';
+import { useSite } from '../lib/session.ts';
+import { useTranslation } from '../lib/translation.tsx';
 import { IconButton } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { Logo } from '../ui/Logo.tsx';
-import { useSite } from '../lib/session.ts';
-import { useTranslation } from '../lib/translation.tsx';
 import { Banner } from './Banner.tsx';
 import { ACCOUNT_NAV, ADMIN_NAV } from './navigation.ts';
-import { openPalette } from './palette.ts';
-import { Shortcuts } from './Shortcuts.tsx';
+import { openPalette, onPalette } from './palette.ts';
 import { Sidebar } from './Sidebar.tsx';
 
 interface ShellProps {
@@ -89,4 +88,53 @@ function useFocusOnArrival(main: RefObject<HTMLElement | null>): void {
     before.current = location;
     main.current?.focus({ preventScroll: true });
   }, [location, main]);
+}
+
+const Palette = lazy(() => import('./Palette.tsx'));
+const SEQUENCE_MS = 1000;
+
+/** ⌘K opens the palette; `g` and a letter go to a page. Keys typed into a field stay there. */
+function Shortcuts() {
+  const [, navigate] = useLocation();
+  const [open, setOpen] = useState(false);
+  useEffect(() => onPalette(setOpen), []);
+  useEffect(() => {
+    let startedAt = 0;
+    const onKey = (event: KeyboardEvent): void => {
+      if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k') {
+        event.preventDefault();
+        setOpen((now) => !now);
+        return;
+      }
+      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
+      if (event.key === 'g') startedAt = event.timeStamp;
+      else if (event.timeStamp - startedAt < SEQUENCE_MS) {
+        startedAt = 0;
+        const href = HREF_BY_KEY.get(event.key);
+        if (href) navigate(href);
+      }
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, [navigate]);
+  return open ? (
+    <Suspense fallback={null}>
+      <Palette onClose={() => setOpen(false)} />
+    </Suspense>
+  ) : null;
+}
+
+const HREF_BY_KEY = new Map(
+  [...ACCOUNT_NAV, ...ADMIN_NAV].flatMap((group) =>
+    group.items.map((item) => [item.key, item.href] as const),
+  ),
+);
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable ||
+      /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) ||
+      target.closest('dialog') !== null)
+  );
 }

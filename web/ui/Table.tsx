@@ -3,7 +3,7 @@ import type { Usd } from '../../src/console/contract.ts';
 import { classes } from '../lib/classes.ts';
 import { useNarrow } from '../lib/media.ts';
 import { shownPlaces } from '../lib/money.ts';
-import type { Sorting } from '../lib/sort.ts';
+import type { Sorting } from '../lib/table.ts';
 import { useTranslation } from '../lib/translation.tsx';
 import { AlignedPlaces } from './Money.tsx';
 import { SortButton, SortMenu } from './TableSort.tsx';

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import ArrowDown from 'lucide-react/icons/arrow-down';
 import ArrowUp from 'lucide-react/icons/arrow-up';
 import { classes } from '../lib/classes.ts';
-import type { Sorting } from '../lib/sort.ts';
+import type { Sorting } from '../lib/table.ts';
 import { useTranslation } from '../lib/translation.tsx';
 import { Button } from './Button.tsx';
 import { SelectField } from './Field.tsx';

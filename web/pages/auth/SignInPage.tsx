@@ -1,22 +1,21 @@
-import { useState } from 'react';
 import { useQueryClient } from '@tanstack/react-query';
 import KeyRound from 'lucide-react/icons/key-round';
-import { callAuth } from '../../lib/api.ts';
+import { useState } from 'react';
 import { useAction } from '../../lib/action.ts';
+import { callAuth } from '../../lib/api.ts';
 import { passkeysMissing } from '../../lib/passkey.ts';
 import { refreshSession } from '../../lib/query.ts';
-import { useSession } from '../../lib/session.ts';
+import { useSession, useSite } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
+import { Contact } from '../../ui/Contact.tsx';
 import { Check, TextField } from '../../ui/Field.tsx';
+import { Form } from '../../ui/Form.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';
-import { ForgotPassword } from './ForgotPassword.tsx';
-import { SecondFactor } from './SecondFactor.tsx';
 import { SocialButtons } from './SocialButtons.tsx';
 import { usePasskey } from './usePasskey.ts';
-import { Form } from '../../ui/Form.tsx';
 
 export default function SignInPage() {
   const { t } = useTranslation();
@@ -49,6 +48,69 @@ export default function SignInPage() {
       <SocialButtons providers={session?.socialProviders ?? []} failed={search.includes('error=')} />
       <PasswordForm onDone={(code) => (code ? setNeedsCode(true) : entered())} />
       {passkeysMissing() ? null : <PasskeyButton />}
+    </AuthFrame>
+  );
+}
+
+/** The password was right; now the code of the app, or a backup code. */
+function SecondFactor({ onDone, onStartOver }: { onDone: () => void; onStartOver: () => void }) {
+  const { t } = useTranslation();
+  const [backup, setBackup] = useState(false);
+  const [code, setCode] = useState('');
+  const [trustDevice, setTrustDevice] = useState(false);
+  const verify = useAction(
+    async () =>
+      backup
+        ? await callAuth('POST /api/auth/two-factor/verify-backup-code', { code: code.trim() })
+        : await callAuth('POST /api/auth/two-factor/verify-totp', {
+            code: code.replace(/\s/g, ''),
+            trustDevice,
+          }),
+    { onDone },
+  );
+  return (
+    <AuthFrame
+      title={t('auth.codeTitle')}
+      lead={backup ? t('auth.backupLead') : t('auth.codeLead')}
+      footer={
+        <div className="flex flex-wrap gap-x-6 gap-y-2">
+          <button
+            type="button"
+            className="text-accent underline underline-offset-2"
+            onClick={() => setBackup(!backup)}
+          >
+            {backup ? t('auth.useTotp') : t('auth.useBackup')}
+          </button>
+          <button type="button" className="text-accent underline underline-offset-2" onClick={onStartOver}>
+            {t('auth.startOver')}
+          </button>
+        </div>
+      }
+    >
+      <Form onSubmit={() => verify.mutate()}>
+        <TextField
+          key={backup ? 'backup' : 'totp'}
+          label={backup ? t('auth.backupCode') : t('auth.code')}
+          autoComplete="one-time-code"
+          inputMode={backup ? 'text' : 'numeric'}
+          autoFocus
+          required
+          className="font-mono tracking-widest"
+          value={code}
+          onChange={(event) => setCode(event.target.value)}
+        />
+        {backup ? null : (
+          <Check
+            label={t('auth.trust')}
+            checked={trustDevice}
+            onChange={(event) => setTrustDevice(event.target.checked)}
+          />
+        )}
+        <FormError error={verify.error} />
+        <Button type="submit" kind="primary" busy={verify.isPending}>
+          {t('auth.verify')}
+        </Button>
+      </Form>
     </AuthFrame>
   );
 }
@@ -106,5 +168,30 @@ function PasskeyButton() {
       </Button>
       <FormError error={passkey.error} />
     </div>
+  );
+}
+
+/** Where the server sends mail, the way to a link; otherwise the operator makes it, so the page says whom to ask. */
+function ForgotPassword() {
+  const { t } = useTranslation();
+  const contact = useSite()?.contact;
+  if (useSession().data?.sendsMail)
+    return (
+      <p>
+        <Link href="/forgot-password" className="text-accent underline underline-offset-2">
+          {t('mailbox.forgot')}
+        </Link>
+      </p>
+    );
+  return (
+    <p>
+      {contact ? (
+        <>
+          {t('auth.forgotContact')} <Contact text={contact} />
+        </>
+      ) : (
+        t('auth.forgot')
+      )}
+    </p>
   );
 }

@@ -11,7 +11,7 @@ import { SelectField, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
-import { reasonText } from './reason.ts';
+import { reasonText } from './PaymentHistory.tsx';
 
 const CHANGED = ['GET /api/console/payments'] as const;
 

@@ -13,7 +13,6 @@ import type { Column } from '../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../ui/TableFilters.tsx';
 import { TableList } from '../../ui/TableList.tsx';
 import { Time } from '../../ui/Time.tsx';
-import { reasonText } from './reason.ts';
 
 /** While one waits, the list is looked at again: its event may come at any moment. */
 const WAITING_MS = 3_000;
@@ -107,4 +106,23 @@ export function paymentColumns<Row extends PaymentItem>(t: TFunction, language: 
 function noteOf({ state, reason, reversedUsd }: PaymentItem, t: TFunction, language: string): string {
   if (state === 'failed' && reason !== null) return reasonText(reason, t);
   return Number(reversedUsd) > 0 ? t('payments.reversed', { amount: formatUsd(reversedUsd, language) }) : '';
+}
+
+const KNOWN = [
+  'authentication_required',
+  'card_declined',
+  'dispute',
+  'expired',
+  'expired_card',
+  'insufficient_funds',
+  'no_answer',
+  'no_card',
+  'provider_unavailable',
+  'refund',
+] as const;
+
+/** The provider's word for a failure, in the reader's language where it is a common one. */
+export function reasonText(word: string, t: TFunction): string {
+  const known = KNOWN.find((one) => one === word);
+  return known ? t(`payments.reasons.${known}`) : t('payments.reasons.other', { word });
 }

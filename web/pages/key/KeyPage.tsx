@@ -3,7 +3,7 @@ import KeyRound from 'lucide-react/icons/key-round';
 import type { TokenInfo } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, useApi } from '../../lib/api.ts';
-import { freshToken } from '../../lib/freshToken.ts';
+import { freshToken, useCreateToken } from '../../lib/freshToken.ts';
 import { useNow } from '../../lib/now.ts';
 import { formatRelative } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
@@ -14,7 +14,6 @@ import { Time } from '../../ui/Time.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { AskDialog } from '../../ui/AskDialog.tsx';
 import { ShownToken } from './ShownToken.tsx';
-import { useCreateToken } from './useCreateToken.ts';
 
 export default function KeyPage() {
   const { t } = useTranslation();

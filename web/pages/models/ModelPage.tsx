@@ -1,9 +1,14 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
-import type { ModelItem, OtherPrice } from '../../../src/console/contract.ts';
+import type { ModelItem, OtherPrice, ImageAbilityList } from '../../../src/console/contract.ts';
+import { Sparkline } from '../../charts/Sparkline.tsx';
+import { daysBetween } from '../../charts/usageBars.ts';
 import { useApi } from '../../lib/api.ts';
-import { pathParts } from '../../lib/search.ts';
+import { approximate, formatUsd } from '../../lib/money.ts';
+import { publicOrigin } from '../../lib/origin.ts';
+import { pathParts, hrefWith } from '../../lib/search.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Code } from '../../ui/Code.tsx';
@@ -14,13 +19,9 @@ import { Price } from '../../ui/Money.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { curlCommand } from '../requests/curl.ts';
 import { Abilities, modelHref } from './columns.tsx';
-import { ImageFields } from './ImageFields.tsx';
 import { ModelFigures } from './ModelFigures.tsx';
 import { ModelPriceCell } from './ModelPrice.tsx';
-import { ModelUse } from './ModelUse.tsx';
 import { tryHref } from './ModelsPage.tsx';
-import { publicOrigin } from '../../lib/origin.ts';
-import { useTranslation } from '../../lib/translation.tsx';
 
 export default function ModelPage() {
   const { t } = useTranslation();
@@ -206,6 +207,83 @@ function Facts({ model }: { model: ModelItem }) {
         </div>
       ))}
     </dl>
+  );
+}
+
+const LISTED = ['quality', 'background', 'output_format', 'moderation', 'style'] as const;
+const TAKEN = ['output_compression', 'seed', 'negative_prompt', 'mask'] as const;
+
+/** The fields of an image request that a model takes, with their values. */
+function ImageFields({ abilities }: { abilities: ImageAbilityList | null }) {
+  const { t } = useTranslation();
+  if (!abilities || abilities.mask === null) return t('models.imageFieldsByBackend');
+  const fields = imageFields(abilities, t('models.imageFieldTaken'));
+  return (
+    <ul className="flex flex-wrap gap-x-4 gap-y-1">
+      {fields.map(([name, value]) => (
+        <li key={name}>
+          <code className="text-sm">{name}</code> {value}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function imageFields(abilities: ImageAbilityList, yes: string): [name: string, value: string][] {
+  const { size_range: range, shapes, max_n: most, reference_images: references } = abilities;
+  const names = (key: 'aspect_ratio' | 'resolution'): string =>
+    [...new Set(shapes.flatMap((shape) => shape[key] ?? []))].join(', ');
+  const all: [string, string][] = [
+    ['n', `1–${most}`],
+    ['size', range ? `${range.min_edge}–${range.max_edge}, × ${range.step}, ≤ ${range.max_ratio}:1` : ''],
+    ['aspect_ratio', names('aspect_ratio')],
+    ['resolution', names('resolution')],
+    ...LISTED.map((name): [string, string] => [name, abilities[name]?.join(', ') ?? '']),
+    ...TAKEN.map((name): [string, string] => [name, abilities[name] === true ? yes : '']),
+    ['partial_images', (abilities.partial_images ?? 0) > 0 ? `0–${abilities.partial_images}` : ''],
+    ['image', references !== null && references > 0 ? `1–${references}` : ''],
+  ];
+  return all.filter(([, value]) => value !== '');
+}
+
+/** How much this account used the model lately, as a line of requests per day. */
+function ModelUse({ model }: { model: ModelItem }) {
+  const { t, i18n } = useTranslation();
+  const query = { endpoint: model.endpoint, model: model.model };
+  const usage = useApi('GET /api/console/usage', { query }, { staleTime: 60_000 });
+  return (
+    <Card
+      title={t('models.yourUse')}
+      actions={
+        <Link
+          href={hrefWith('/app/requests', { endpoint: model.endpoint, model: model.model })}
+          className="text-sm text-accent underline-offset-2 hover:underline"
+        >
+          {t('models.log')}
+        </Link>
+      }
+    >
+      <Loaded query={usage} skeleton={<Skeleton className="h-10 w-full" />}>
+        {({ rows: own, from, to }) => {
+          if (own.length === 0) return <p className="text-ink-3">{t('models.yourUseNone')}</p>;
+          const count = own.reduce((sum, row) => sum + row.requests, 0);
+          const spent = own.reduce((sum, row) => sum + approximate(row.chargedUsd), 0);
+          const line = t('models.yourUseLine', {
+            count,
+            spent: formatUsd(spent.toFixed(9), i18n.language),
+          });
+          const values = daysBetween(from, to).map(
+            (day) => own.find((row) => row.day === day)?.requests ?? 0,
+          );
+          return (
+            <>
+              <p className="mb-2 tabular-nums">{line}</p>
+              <Sparkline values={values} label={line} height={48} />
+            </>
+          );
+        }}
+      </Loaded>
+    </Card>
   );
 }
 

@@ -1,6 +1,13 @@
 import { useState } from 'react';
-import type { Overview } from '../../../src/console/contract.ts';
+import { useLocation } from 'wouter';
+import type { Overview, UsageChartRow } from '../../../src/console/contract.ts';
+import { daysBetween, usageBars } from '../../charts/usageBars.ts';
+import { UsageChart } from '../../charts/UsageChart.tsx';
 import { useApi } from '../../lib/api.ts';
+import { approximate, formatUsd, formatUsdTick } from '../../lib/money.ts';
+import { useToday } from '../../lib/now.ts';
+import { hrefWith } from '../../lib/search.ts';
+import { formatUtcDay, shiftDay } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
@@ -11,7 +18,6 @@ import { requestColumns } from '../requests/columns.tsx';
 import { ReceiptSheet } from '../requests/ReceiptSheet.tsx';
 import { BalanceCard } from './BalanceCard.tsx';
 import { FirstSteps } from './FirstSteps.tsx';
-import { SpendChart } from './SpendChart.tsx';
 
 const REFRESH_MS = 15_000;
 /** While the first steps are taken, elsewhere perhaps, they are ticked soon. */
@@ -46,6 +52,38 @@ export default function OverviewPage() {
         )}
       </Loaded>
     </Page>
+  );
+}
+
+const DAYS = 14;
+
+function SpendChart({ rows }: { rows: readonly UsageChartRow[] }) {
+  const { t, i18n } = useTranslation();
+  const [, navigate] = useLocation();
+  const today = useToday();
+  const usd = (value: number): string => formatUsd(value.toFixed(9), i18n.language);
+  const { series, bars } = usageBars(rows, {
+    days: daysBetween(shiftDay(today, 1 - DAYS), today),
+    measure: { value: (row) => approximate(row.chargedUsd), format: usd },
+    otherLabel: t('charts.other'),
+    dayLabel: (day, style) => formatUtcDay(day, i18n.language, style),
+  });
+  return (
+    <Card title={t('overview.chart')}>
+      {series.length === 0 ? (
+        <Empty compact title={t('overview.chartEmpty')}>
+          {t('overview.chartEmptyLead')}
+        </Empty>
+      ) : (
+        <UsageChart
+          label={t('overview.chart')}
+          series={series}
+          bars={bars}
+          formatTick={(value, step) => formatUsdTick(value, step, i18n.language)}
+          onOpen={(bar) => navigate(hrefWith('/app/requests', { from: bar.id, to: bar.id, zone: 'utc' }))}
+        />
+      )}
+    </Card>
   );
 }
 

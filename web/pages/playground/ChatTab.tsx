@@ -1,30 +1,33 @@
-import { lazy, Suspense, useEffect, useState } from 'react';
 import CodeXml from 'lucide-react/icons/code-xml';
 import MessagesSquare from 'lucide-react/icons/messages-square';
 import RotateCcw from 'lucide-react/icons/rotate-ccw';
 import SlidersHorizontal from 'lucide-react/icons/sliders-horizontal';
-import type { ModelItem } from '../../../src/console/contract.ts';
+import { lazy, Suspense, useEffect, useState, useRef } from 'react';
+import questions from '../../../docs/guide/questions.json';
+import type { ModelItem, PlaygroundQuote } from '../../../src/console/contract.ts';
+import { call } from '../../lib/api.ts';
+import { formatExactUsd } from '../../lib/money.ts';
+import { publicOrigin } from '../../lib/origin.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
+import { Code } from '../../ui/Code.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { Empty, Skeleton } from '../../ui/States.tsx';
+import { Tabs } from '../../ui/Tabs.tsx';
+import { toast } from '../../ui/Toast.tsx';
 import { alternativesTo } from './alternatives.ts';
+import { asCode, DIALECTS, type Dialect } from './asCode.ts';
 import { ChatsSheet } from './ChatsSheet.tsx';
 import { Composer } from './Composer.tsx';
-import { CodeDialog } from './CodeDialog.tsx';
+import { bodyWith, bodyOf, type Turn } from './conversation.ts';
 import { ModelPicker } from './ModelPicker.tsx';
-import { Suggestions } from './Suggestions.tsx';
 import { ParameterFields } from './ParameterFields.tsx';
-import { bodyWith } from './conversation.ts';
-import { MaxCost } from './MaxCost.tsx';
-import { choiceOf, chosenModel, recipeOf, useDraft } from './recipe.ts';
-import { TurnView } from './TurnView.tsx';
-import { useConversation } from './useConversation.ts';
-import { useFollow } from './useFollow.ts';
-import { useKeptChats, type KeptChats } from './useKeptChats.ts';
-import { useLinkedChat } from './useLinkedChat.ts';
-import type { Run } from './useRun.ts';
+import { choiceOf, chosenModel, recipeOf, useDraft, type Recipe } from './recipe.ts';
+import { chatFromFragment, isChatFragment } from './sharedChat.ts';
 import { formProblem } from './structured/answerForm.ts';
+import { TurnView } from './TurnView.tsx';
+import { useConversation, type Run } from './useRun.ts';
+import { useKeptChats, type KeptChats } from './useKeptChats.ts';
 
 const AnswerFields = lazy(() => import('./structured/AnswerFields.tsx'));
 
@@ -101,6 +104,32 @@ export function ChatTab({ models, wanted, maxTokens }: ChatTabProps) {
   );
 }
 
+/** Opens the chat that the page's link carries, once; afterwards the address is the page's own again. */
+function useLinkedChat({ add }: Pick<KeptChats, 'add'>): void {
+  const { t } = useTranslation();
+  useEffect(() => {
+    const { hash, pathname, search } = location;
+    if (!isChatFragment(hash)) return;
+    history.replaceState(history.state, '', `${pathname}${search}`);
+    void chatFromFragment(hash).then((chat) => (chat ? add(chat) : toast(t('chats.brokenLink'), 'bad')));
+    // The link is read when the page opens.
+  }, []); // oxlint-disable-line react/exhaustive-deps
+}
+
+const NEAR_PX = 240;
+
+/** Keeps the end of a growing conversation in view, unless the reader has scrolled up to read. A new turn always shows. */
+function useFollow(turns: readonly { readonly text: string }[]): void {
+  const before = useRef(turns.length);
+  useEffect(() => {
+    const page = document.documentElement;
+    const distance = page.scrollHeight - page.scrollTop - page.clientHeight;
+    if (turns.length > before.current || (turns.length > 0 && distance < NEAR_PX))
+      page.scrollTop = page.scrollHeight;
+    before.current = turns.length;
+  }, [turns]);
+}
+
 /** A chat without a question yet. */
 function Beginning({ onAsk }: { onAsk: ((question: string) => void) | undefined }) {
   const { t } = useTranslation();
@@ -110,6 +139,22 @@ function Beginning({ onAsk }: { onAsk: ((question: string) => void) | undefined 
         {t('playground.emptyLead')}
       </Empty>
     </div>
+  );
+}
+
+/** What the model of the guides answers well; a phone has room for half of it. */
+function Suggestions({ onAsk }: { onAsk: (question: string) => void }) {
+  const { t } = useTranslation();
+  return (
+    <ul lang="en" aria-label={t('playground.suggestions')} className="flex flex-wrap justify-center gap-2">
+      {questions.map((question) => (
+        <li key={question} className="max-sm:nth-[n+6]:hidden">
+          <Button small onClick={() => onAsk(question)}>
+            {question}
+          </Button>
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -202,4 +247,95 @@ function Tools({ panel, model, recipe, turns, kept }: ToolsProps) {
       ) : null}
     </div>
   );
+}
+
+const NAMES = Object.keys(DIALECTS) as Dialect[];
+
+function CodeDialog({
+  recipe,
+  turns,
+  onClose,
+}: {
+  recipe: Recipe;
+  turns: readonly Turn[];
+  onClose: () => void;
+}) {
+  const { t } = useTranslation();
+  const [dialect, setDialect] = useState<Dialect>('curl');
+  const asked =
+    turns.length > 0
+      ? bodyOf(recipe, dropLastAnswer(turns))
+      : { ...bodyOf(recipe, []), messages: [{ role: 'user' as const, content: '…' }] };
+  const code = asCode(dialect, publicOrigin(), shortenFiles(asked));
+  return (
+    <Dialog open kind="wide" title={t('playground.codeTitle')} onClose={onClose}>
+      <Tabs
+        label={t('playground.code')}
+        value={dialect}
+        onChange={setDialect}
+        tabs={NAMES.map((value) => ({ value, label: DIALECTS[value] }))}
+      >
+        <Code code={code} label={DIALECTS[dialect]} />
+      </Tabs>
+    </Dialog>
+  );
+}
+
+/** The code asks the last question again, so its answer is not part of it. */
+function dropLastAnswer(turns: readonly Turn[]): readonly Turn[] {
+  return turns.at(-1)?.role === 'assistant' ? turns.slice(0, -1) : turns;
+}
+
+/** A picture or a PDF is a megabyte of text; in sample code its beginning is enough. */
+function shortenFiles<Body>(body: Body): Body {
+  const json = JSON.stringify(body, (_, value: unknown) =>
+    typeof value === 'string' && /^data:(?:image\/\w+|application\/pdf);base64,/.test(value)
+      ? `${value.slice(0, 40)}…`
+      : value,
+  );
+  return JSON.parse(json) as Body;
+}
+
+/** Long enough not to ask for every letter. */
+const PAUSE_MS = 400;
+
+interface MaxCostProps {
+  /** The request as it would be sent; absent while there is nothing to send. */
+  readonly body: { readonly endpoint: string; readonly model: string } | undefined;
+}
+
+/** What a request can cost at most, before it is sent. Says nothing where that cannot be known: sending tells why. */
+function MaxCost({ body }: MaxCostProps) {
+  const { t, i18n } = useTranslation();
+  const quote = useQuote(body);
+  if (!quote) return null;
+  const price = formatExactUsd(quote.maxCostUsd, i18n.language);
+  return (
+    <span role="status" className="text-sm text-ink-2 tabular-nums">
+      {Number(quote.maxCostUsd) === 0 ? t('playground.atMostFree') : t('playground.atMost', { price })}
+    </span>
+  );
+}
+
+function useQuote(body: MaxCostProps['body']): PlaygroundQuote | undefined {
+  const [known, setKnown] = useState<{ readonly text: string; readonly quote: PlaygroundQuote }>();
+  // The body is made anew with each render, its text is not.
+  const text = body && JSON.stringify(body);
+  useEffect(() => {
+    if (text === undefined) return undefined;
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      // The text was made from such a body above.
+      const asked = JSON.parse(text) as NonNullable<MaxCostProps['body']>;
+      call('POST /api/console/playground/quote', { body: asked, signal: abort.signal })
+        .then((quote) => setKnown({ text, quote }))
+        .catch(() => undefined);
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [text]);
+  // Not the one of what was written before.
+  return known?.text === text ? known?.quote : undefined;
 }

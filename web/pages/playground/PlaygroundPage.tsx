@@ -1,13 +1,19 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
+import { refreshReads } from '../../lib/query.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';
 import { useTitle } from '../../lib/title.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { Segments } from '../../ui/Segments.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { Tabs } from '../../ui/Tabs.tsx';
 import { ChatTab } from './ChatTab.tsx';
 import { CompareTab } from './CompareTab.tsx';
-import { ImagesTab } from './ImagesTab.tsx';
+import { ImageCompare } from './images/ImageCompare.tsx';
+import { CHANGED_BY_IMAGES, onRunEnded } from './images/imageRuns.ts';
+import { ImageStudio } from './images/ImageStudio.tsx';
 
 const TABS = ['chat', 'compare', 'images'] as const;
 
@@ -57,4 +63,31 @@ function Tab({
   if (tab === 'chat') return <ChatTab models={fitting} wanted={wanted} maxTokens={maxTokens} />;
   if (tab === 'compare') return <CompareTab models={fitting} />;
   return <ImagesTab models={fitting} wanted={wanted} />;
+}
+
+const VIEWS = ['one', 'compare'] as const;
+
+function ImagesTab({ models, wanted }: { models: readonly ModelItem[]; wanted: string | undefined }) {
+  const { t } = useTranslation();
+  const [state, change] = useSearchState();
+  const client = useQueryClient();
+  useEffect(() => onRunEnded(() => void refreshReads(client, CHANGED_BY_IMAGES)), [client]);
+  const view = oneOf(state['view'], VIEWS);
+  return (
+    <div className="flex flex-col gap-4">
+      <div>
+        <Segments
+          label={t('studio.view')}
+          value={view}
+          onChange={(next) => change({ view: next === 'one' ? undefined : next })}
+          options={VIEWS.map((value) => ({ value, label: t(`studio.${value}`) }))}
+        />
+      </div>
+      {view === 'compare' ? (
+        <ImageCompare models={models} />
+      ) : (
+        <ImageStudio models={models} wanted={wanted} />
+      )}
+    </div>
+  );
 }

@@ -1,7 +1,9 @@
+import { useQueryClient, type QueryClient } from '@tanstack/react-query';
+import { useSyncExternalStore } from 'react';
 import type { ModelItem } from '../../../src/console/contract.ts';
-import type { Conversation, ConversationState } from './conversation.ts';
+import { refreshReads } from '../../lib/query.ts';
+import { type Conversation, type ConversationState, makeConversation } from './conversation.ts';
 import { chosenModel, recipeOf, useDraft, type Draft, type Recipe } from './recipe.ts';
-import { useConversation } from './useConversation.ts';
 
 /** One model with its parameters and its conversation. */
 export interface Run {
@@ -26,4 +28,22 @@ export function useRun(name: string, models: readonly ModelItem[], start: number
     : (distinct[start % Math.max(distinct.length, 1)] ?? usable[start % Math.max(usable.length, 1)]);
   if (!model) return undefined;
   return { model, draft, change, recipe: recipeOf(draft, model), conversation, state };
+}
+
+const conversations = new Map<string, Conversation>();
+
+/** The conversation of that name; it goes on while its page is away, and is gone with the tab. */
+export function useConversation(name: string): [Conversation, ConversationState] {
+  const client = useQueryClient();
+  const conversation = conversationOf(name, client);
+  return [conversation, useSyncExternalStore(conversation.subscribe, conversation.get)];
+}
+
+function conversationOf(name: string, client: QueryClient): Conversation {
+  let conversation = conversations.get(name);
+  if (!conversation) {
+    conversation = makeConversation(() => void refreshReads(client, ['GET /api/console/overview']));
+    conversations.set(name, conversation);
+  }
+  return conversation;
 }

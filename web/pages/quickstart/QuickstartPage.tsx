@@ -1,20 +1,22 @@
+import CircleCheck from 'lucide-react/icons/circle-check';
 import { useState } from 'react';
 import type { Quickstart } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
-import { useFreshToken } from '../../lib/freshToken.ts';
+import { useFreshToken, useCreateToken } from '../../lib/freshToken.ts';
+import { publicOrigin } from '../../lib/origin.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Code } from '../../ui/Code.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
+import { Link } from '../../ui/Link.tsx';
+import { Mark } from '../../ui/Logo.tsx';
 import { FormError, Loaded, Skeleton } from '../../ui/States.tsx';
 import { Tabs } from '../../ui/Tabs.tsx';
+import { Time } from '../../ui/Time.tsx';
 import { ShownToken } from '../key/ShownToken.tsx';
-import { useCreateToken } from '../key/useCreateToken.ts';
-import { Arrival } from './Arrival.tsx';
 import { CLIENTS, snippets, type Client } from './snippets.ts';
-import { publicOrigin } from '../../lib/origin.ts';
-import { useTranslation } from '../../lib/translation.tsx';
 
 const WAIT_MS = 2000;
 const CLIENT_IDS = Object.keys(CLIENTS) as [Client, ...Client[]];
@@ -39,6 +41,46 @@ export default function QuickstartPage() {
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** Waits for the first request and turns green when it is there. */
+function Arrival({ first }: { first: Quickstart['firstRequest'] }) {
+  const { t } = useTranslation();
+  if (!first) {
+    return (
+      <div
+        role="status"
+        className="flex items-center gap-4 rounded-lg border border-dashed border-field px-5 py-4"
+      >
+        <Mark size={26} className="animate-breathe text-ink-3" />
+        <div>
+          <p className="font-medium">{t('quickstart.waiting')}</p>
+          <p className="text-ink-3">{t('quickstart.waitingLead')}</p>
+        </div>
+      </div>
+    );
+  }
+  return (
+    <div
+      role="status"
+      className="flex flex-wrap items-center gap-x-4 gap-y-2 rounded-lg border border-accent bg-accent-soft px-5 py-4"
+    >
+      <CircleCheck size={24} aria-hidden className="text-accent" />
+      <div className="min-w-0 flex-1 basis-60">
+        <p className="font-medium text-accent">{t('quickstart.arrived')}</p>
+        <p className="text-ink-2">
+          {t('quickstart.arrivedLead', { model: first.model, endpoint: first.endpoint })} ·{' '}
+          <Time at={first.at} style="relative" />
+        </p>
+      </div>
+      <Link
+        href={`/app/requests?id=${first.id}`}
+        className="font-medium text-accent underline underline-offset-2"
+      >
+        {t('quickstart.receipt')}
+      </Link>
+    </div>
   );
 }
 

@@ -2,14 +2,12 @@ import X from 'lucide-react/icons/x';
 import type { RequestValues } from '../../../src/console/contract.ts';
 import type { Option } from '../../lib/options.ts';
 import type { ChangeSearch, SearchState } from '../../lib/search.ts';
-import { readSort, sortingOf, sortText } from '../../lib/sort.ts';
-import type { ListState } from '../../lib/table.ts';
+import { readSort, sortingOf, sortText, type ListState, useSettled } from '../../lib/table.ts';
 import { shiftDay } from '../../lib/time.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
-import { useSettled } from '../../lib/settled.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { REQUEST_SORTS } from './columns.tsx';
 

@@ -1,11 +1,15 @@
-import questions from '../../../docs/guide/questions.json' with { type: 'json' };
-import type { ModelItem } from '../../../src/console/contract.ts';
-import { useApi } from '../../lib/api.ts';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import questions from '../../../docs/guide/questions.json';
+import type { ModelItem, PlaygroundReceipt } from '../../../src/console/contract.ts';
+import { useApi, ApiError } from '../../lib/api.ts';
+import { streamChat } from '../../lib/chatStream.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
+import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Markdown } from '../../ui/Markdown.tsx';
+import { Money } from '../../ui/Money.tsx';
+import { Count, Duration, Nothing } from '../../ui/Numbers.tsx';
 import { FormError } from '../../ui/States.tsx';
-import type { FirstCallRun } from './firstCall.ts';
 
 const [QUESTION = ''] = questions;
 
@@ -53,6 +57,131 @@ export function CallStep({ call, model }: CallStepProps) {
       </Button>
     </div>
   );
+}
+
+/** What the call used, what was held for it, what it was charged, and what is left; empty until there is a call. */
+export function CallReceipt({ call: { receipt, busy, firstTokenMs } }: { call: FirstCallRun }) {
+  const { t } = useTranslation();
+  const amount = (usd: string | null | undefined): ReactNode =>
+    usd === null || usd === undefined ? <Waiting busy={busy} /> : <Money usd={usd} plain exact />;
+  const firstMs = receipt?.firstByteMs ?? firstTokenMs;
+  return (
+    <section
+      aria-label={t('setup.receipt')}
+      aria-busy={busy}
+      className="min-w-0 rounded-lg border border-line bg-surface p-4 sm:p-5 lg:sticky lg:top-6"
+    >
+      <div className="border-b border-dashed border-field pb-3">
+        <h3 className="font-semibold">{t('setup.receipt')}</h3>
+        <p className="min-h-4 min-w-0 font-mono text-xs break-all text-ink-3">
+          {receipt ? receipt.requestId : busy ? t('firstRun.running') : t('firstRun.receiptEmpty')}
+        </p>
+      </div>
+      <dl className="mt-3 flex flex-col gap-2 text-sm">
+        <LedgerLine
+          label={t('firstRun.firstToken')}
+          value={firstMs === undefined ? <Waiting busy={busy} /> : <Duration ms={firstMs} />}
+        />
+        <LedgerLine
+          label={t('firstRun.duration')}
+          value={receipt ? <Duration ms={receipt.durationMs} /> : <Waiting busy={busy} />}
+        />
+        <Tokens receipt={receipt} busy={busy} />
+        <LedgerLine label={t('setup.heldBefore')} value={amount(receipt?.heldUsd)} />
+        <LedgerLine label={t('setup.charged')} value={amount(receipt?.costUsd)} className="font-semibold" />
+        <LedgerLine
+          label={t('setup.availableNow')}
+          value={amount(receipt?.availableUsd)}
+          className="border-t border-dashed border-field pt-3"
+        />
+      </dl>
+    </section>
+  );
+}
+
+function Tokens({ receipt, busy }: { receipt: PlaygroundReceipt | undefined; busy: boolean }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <LedgerLine
+        label={t('setup.inputTokens')}
+        value={receipt ? <Count value={receipt.inputTokens} /> : <Waiting busy={busy} />}
+      />
+      <LedgerLine
+        label={t('setup.outputTokens')}
+        value={receipt ? <Count value={receipt.outputTokens} /> : <Waiting busy={busy} />}
+      />
+    </>
+  );
+}
+
+function Waiting({ busy }: { busy: boolean }) {
+  return (
+    <span className={busy ? 'animate-breathe' : undefined}>
+      <Nothing />
+    </span>
+  );
+}
+
+type FirstCallRun = ReturnType<typeof useFirstCall>;
+
+interface FirstCall {
+  readonly answer: string;
+  readonly receipt: PlaygroundReceipt | undefined;
+  readonly error: ApiError | undefined;
+  readonly busy: boolean;
+  /** As seen from here; the receipt knows better. */
+  readonly firstTokenMs: number | undefined;
+}
+
+const NOTHING: FirstCall = {
+  answer: '',
+  receipt: undefined,
+  error: undefined,
+  busy: false,
+  firstTokenMs: undefined,
+};
+
+const MAX_TOKENS = 1_000;
+
+/** One streamed call; starting again replaces it, and leaving the page aborts it. */
+export function useFirstCall() {
+  const [call, setCall] = useState(NOTHING);
+  const abort = useRef<AbortController>(undefined);
+  useEffect(() => () => abort.current?.abort(), []);
+  const run = async (model: { endpoint: string; model: string }, question: string): Promise<void> => {
+    abort.current = new AbortController();
+    const { signal } = abort.current;
+    const change = (changes: Partial<FirstCall>): void => setCall((before) => ({ ...before, ...changes }));
+    const startedAt = performance.now();
+    setCall({ ...NOTHING, busy: true });
+    try {
+      const body = {
+        endpoint: model.endpoint,
+        model: model.model,
+        messages: [{ role: 'user' as const, content: question }],
+        max_tokens: MAX_TOKENS,
+      };
+      for await (const part of streamChat({ body, signal })) {
+        if (part.kind === 'text')
+          setCall((before) => ({
+            ...before,
+            answer: before.answer + part.text,
+            firstTokenMs: before.firstTokenMs ?? performance.now() - startedAt,
+          }));
+        else if (part.kind === 'receipt') change({ receipt: part.receipt });
+        else if (part.kind === 'failed') change({ error: new ApiError(500, 'upstream_error', part.message) });
+      }
+    } catch (failure) {
+      if (!signal.aborted)
+        change({
+          error: failure instanceof ApiError ? failure : new ApiError(0, 'network', String(failure)),
+        });
+    } finally {
+      change({ busy: false });
+    }
+  };
+  return { ...call, run };
 }
 
 /** The question is about Tollgate, so the model that reads the guides is asked where there is one. */

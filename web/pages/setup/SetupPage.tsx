@@ -1,22 +1,29 @@
-import { useState, type ReactNode } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import ArrowRight from 'lucide-react/icons/arrow-right';
 import Check from 'lucide-react/icons/check';
+import { useState, type ReactNode } from 'react';
 import { useParams } from 'wouter';
-import { useApi } from '../../lib/api.ts';
+import type { ModelItem } from '../../../src/console/contract.ts';
+import { useAction } from '../../lib/action.ts';
+import { useApi, call } from '../../lib/api.ts';
 import { classes } from '../../lib/classes.ts';
-import { useFreshToken } from '../../lib/freshToken.ts';
+import { useForm } from '../../lib/form.ts';
+import { useFreshToken, useCreateToken } from '../../lib/freshToken.ts';
+import { approximate, formatUsd } from '../../lib/money.ts';
+import { refreshSession } from '../../lib/query.ts';
 import { useSession } from '../../lib/session.ts';
 import { useTitle } from '../../lib/title.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { LanguageButton, ThemeButton } from '../../shell/Preferences.tsx';
-import { LinkButton } from '../../ui/Button.tsx';
+import { LinkButton, Button } from '../../ui/Button.tsx';
+import { CopyButton } from '../../ui/Copy.tsx';
+import { TextField } from '../../ui/Field.tsx';
+import { Form } from '../../ui/Form.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Logo } from '../../ui/Logo.tsx';
-import { Empty, Skeleton } from '../../ui/States.tsx';
-import { AccountStep } from './AccountStep.tsx';
-import { CallReceipt } from './CallReceipt.tsx';
-import { CallStep, useFirstModel } from './CallStep.tsx';
-import { CreditStep } from './CreditStep.tsx';
-import { useFirstCall } from './firstCall.ts';
-import { NextStep } from './NextStep.tsx';
+import { Empty, Skeleton, FormError } from '../../ui/States.tsx';
+import { NewPasswordField } from '../auth/PasswordField.tsx';
+import { CallReceipt, GUIDE, CallStep, useFirstModel, useFirstCall } from './CallStep.tsx';
 
 /** First run, on one page: administrator, starting credit and token, a first call with its receipt beside it, what is next. */
 export default function SetupPage() {
@@ -65,6 +72,12 @@ export default function SetupPage() {
   );
 }
 
+/** The link carries the token as a query; a path is understood too. */
+function useSetupToken(): string {
+  const { token } = useParams<{ token?: string }>();
+  return token ?? new URLSearchParams(location.search).get('token') ?? '';
+}
+
 interface StepsProps {
   readonly token: string;
   readonly isCreated: boolean;
@@ -74,9 +87,9 @@ interface StepsProps {
 function Steps({ token, isCreated, onCreated }: StepsProps) {
   const { t } = useTranslation();
   const email = useSession().data?.user?.email;
-  const call = useFirstCall();
+  const firstCall = useFirstCall();
   const model = useFirstModel();
-  const isAnswered = call.receipt !== undefined;
+  const isAnswered = firstCall.receipt !== undefined;
   const hasToken = useFreshToken() !== undefined;
   return (
     <ol className="flex flex-col">
@@ -95,8 +108,8 @@ function Steps({ token, isCreated, onCreated }: StepsProps) {
       <Step number={3} title={t('firstRun.call')} state={isAnswered ? 'done' : isCreated ? 'now' : 'later'}>
         {isCreated ? (
           <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_20rem]">
-            <CallStep call={call} model={model} />
-            <CallReceipt call={call} />
+            <CallStep call={firstCall} model={model} />
+            <CallReceipt call={firstCall} />
           </div>
         ) : null}
       </Step>
@@ -167,8 +180,122 @@ function Mark({ number, state, label }: Pick<StepProps, 'number' | 'state'> & { 
   );
 }
 
-/** The link carries the token as a query; a path is understood too. */
-function useSetupToken(): string {
-  const { token } = useParams<{ token?: string }>();
-  return token ?? new URLSearchParams(location.search).get('token') ?? '';
+function AccountStep({ token, onDone }: { token: string; onDone: () => void }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const { values, field } = useForm({ email: '', password: '', name: '' });
+  const create = useAction(
+    async () => {
+      await call('POST /api/console/setup', { body: { token, ...values, email: values.email.trim() } });
+      await refreshSession(client);
+    },
+    { onDone },
+  );
+  const weak = create.error?.code === 'weak_password';
+  return (
+    <Form onSubmit={() => create.mutate()}>
+      <p className="mb-2 text-ink-2">{t('setup.accountLead')}</p>
+      <TextField
+        label={t('auth.email')}
+        type="email"
+        name="email"
+        autoComplete="username"
+        autoFocus
+        required
+        {...field('email')}
+      />
+      <NewPasswordField error={weak ? create.error?.message : undefined} {...field('password')} />
+      <TextField label={t('auth.name')} name="name" autoComplete="name" maxLength={100} {...field('name')} />
+      <FormError error={weak ? undefined : create.error} />
+      <Button type="submit" kind="primary" busy={create.isPending} className="self-start">
+        {t('setup.create')}
+      </Button>
+    </Form>
+  );
+}
+
+/** What the account begins with, and the token for programs, which may wait. */
+function CreditStep() {
+  const { t, i18n } = useTranslation();
+  // Asked once: what the account began with stays true while the receipt says what is left.
+  const overview = useApi('GET /api/console/overview', undefined, { staleTime: Infinity }).data;
+  const token = useFreshToken();
+  const create = useCreateToken(() => undefined);
+  const credited = overview !== undefined && approximate(overview.balanceUsd) > 0;
+  return (
+    <div className="flex max-w-2xl flex-col gap-3">
+      {overview ? (
+        <p className="text-ink-2">
+          {credited
+            ? t('firstRun.creditLead', { amount: formatUsd(overview.balanceUsd, i18n.language) })
+            : t('firstRun.noCredit')}
+        </p>
+      ) : null}
+      {token === undefined ? (
+        <div className="flex flex-wrap items-center gap-3">
+          <Button small busy={create.isPending} onClick={() => create.mutate()}>
+            {t('firstRun.tokenMake')}
+          </Button>
+          <p className="flex-1 basis-60 text-sm text-ink-3">
+            {overview?.token
+              ? t('firstRun.tokenKnown', { hint: overview.token.hint })
+              : t('firstRun.tokenSkip')}
+          </p>
+        </div>
+      ) : (
+        <div className="flex flex-col gap-2">
+          <p className="text-ink-2">{t('firstRun.tokenLead')}</p>
+          <div className="flex flex-wrap items-center gap-3 rounded-md border border-accent bg-accent-soft p-3">
+            <code data-testid="token" className="min-w-0 flex-1 basis-60 text-sm break-all select-all">
+              {token}
+            </code>
+            <CopyButton text={token} kind="primary" />
+          </div>
+        </div>
+      )}
+      <FormError error={create.error} />
+    </div>
+  );
+}
+
+const NEXT = [
+  { href: '/admin/backends/new', title: 'backend', lead: 'backendLead' },
+  { href: '/app', title: 'demo', lead: 'demoLead' },
+  { href: '/admin/accounts', title: 'people', lead: 'peopleLead' },
+] as const;
+
+/** Says honestly what has answered so far, and where to go from here. */
+function NextStep({ model }: { model: ModelItem | null | undefined }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      {model ? (
+        <p className="mb-4 max-w-2xl text-ink-2">
+          {model.model === GUIDE
+            ? t('firstRun.nextLead')
+            : t('firstRun.nextReal', { model: model.displayName })}
+        </p>
+      ) : null}
+      <ul className="max-w-2xl divide-y divide-line rounded-lg border border-line bg-surface">
+        {NEXT.map(({ href, title, lead }) => (
+          <li key={href}>
+            <Link
+              href={href}
+              className="group flex items-center gap-4 px-5 py-4 transition-colors hover:bg-hover"
+            >
+              <span className="flex-1">
+                <span className="block font-medium">{t(`firstRun.${title}`)}</span>
+                <span className="text-ink-3">{t(`firstRun.${lead}`)}</span>
+              </span>
+              <ArrowRight
+                size={17}
+                aria-hidden
+                className="text-ink-3 transition-transform group-hover:translate-x-1"
+              />
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
 }

@@ -16,7 +16,7 @@ import {
   weekdayName,
   type Place,
 } from './heat.ts';
-import { MissingNote } from './MissingNote.tsx';
+import { MissingNote } from './UsageTable.tsx';
 import { measureOf, useMeasureText, type Measure } from './measure.ts';
 
 interface HeatMapProps {

@@ -1,26 +1,26 @@
-import { memo, useCallback, useDeferredValue, useMemo } from 'react';
 import Download from 'lucide-react/icons/download';
+import { memo, useCallback, useDeferredValue, useMemo } from 'react';
 import { useLocation } from 'wouter';
-import type { UsageReport } from '../../../src/console/contract.ts';
+import type { UsageReport, UsageSaved } from '../../../src/console/contract.ts';
 import { chosenBars, daysBetween, usageBars } from '../../charts/usageBars.ts';
 import { UsageChart } from '../../charts/UsageChart.tsx';
 import { urlOf, useApi } from '../../lib/api.ts';
-import { formatUsdTick } from '../../lib/money.ts';
-import { formatCompactTick } from '../../lib/numbers.ts';
-import { hrefWith, oneOf, useSearchState, type ChangeSearch, type SearchState } from '../../lib/search.ts';
+import { formatUsdTick, addUsd, approximate, formatUsd } from '../../lib/money.ts';
 import { useToday } from '../../lib/now.ts';
-import { formatUtcDay } from '../../lib/time.ts';
+import { formatCompactTick, formatCount, formatPercent } from '../../lib/numbers.ts';
+import { hrefWith, oneOf, useSearchState, type ChangeSearch, type SearchState } from '../../lib/search.ts';
+import { formatUtcDay, shiftDay } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
+import { TextField } from '../../ui/Field.tsx';
+import { Money } from '../../ui/Money.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
-import { CacheSavings } from './CacheSavings.tsx';
-import { HeatMap } from './HeatMap.tsx';
-import { RangePicker, rangeOf } from './RangePicker.tsx';
-import { UsageTable } from './UsageTable.tsx';
 import { GROUPINGS, groupingOf, stackedBy, type GroupBy } from './group.ts';
+import { HeatMap } from './HeatMap.tsx';
 import { measureOf, MEASURES, useMeasureText, type Measure } from './measure.ts';
+import { MissingNote, UsageTable } from './UsageTable.tsx';
 
 const VIEWS = ['chart', 'table'] as const;
 
@@ -57,6 +57,54 @@ export default function UsagePage() {
       </Loaded>
     </Page>
   );
+}
+
+const PRESETS = ['7', '30', '90'] as const;
+const DEFAULT = '30';
+
+interface RangePickerProps {
+  readonly state: SearchState;
+  readonly change: (next: Record<string, string | undefined>) => void;
+}
+
+function RangePicker({ state, change }: RangePickerProps) {
+  const { t } = useTranslation();
+  const today = useToday();
+  const range = rangeOf(state, today);
+  const preset =
+    state['from'] || state['to'] ? 'custom' : (PRESETS.find((days) => days === state['days']) ?? DEFAULT);
+  return (
+    <div className="flex flex-wrap items-end gap-3">
+      <Segments
+        label={t('usage.range')}
+        value={preset}
+        onChange={(days) => change({ days, from: undefined, to: undefined })}
+        options={PRESETS.map((days) => ({ value: days, label: t('usage.last', { count: Number(days) }) }))}
+      />
+      <TextField
+        label={t('usage.from')}
+        type="date"
+        value={range.from}
+        max={range.to}
+        onChange={(event) => change({ ...range, from: event.target.value })}
+      />
+      <TextField
+        label={t('usage.to')}
+        type="date"
+        value={range.to}
+        min={range.from}
+        max={today}
+        onChange={(event) => change({ ...range, to: event.target.value })}
+      />
+    </div>
+  );
+}
+
+/** The days in the address, or the last thirty. */
+function rangeOf(state: SearchState, today: string): { from: string; to: string } {
+  const to = state['to'] ?? today;
+  const days = Number(PRESETS.find((preset) => preset === state['days']) ?? DEFAULT);
+  return { from: state['from'] ?? shiftDay(to, 1 - days), to };
 }
 
 /** How the figures are drawn. Their days come with them: other days alone draw nothing again, and are asked for at once. */
@@ -103,6 +151,48 @@ function Report({ data, range, drawing, change }: ReportProps) {
         <CacheSavings usage={data} />
       </div>
       <UsageTable usage={data} {...{ by, drawing, change }} />
+    </>
+  );
+}
+
+/** What cached input cost less than plain input would have. */
+function CacheSavings({ usage: { totals, missing } }: { usage: UsageReport }) {
+  const { t } = useTranslation();
+  return (
+    <Card title={t('usage.savings.title')}>
+      {totals.cachedTokens === 0 ? (
+        <p className="text-ink-2">{t('usage.savings.none')}</p>
+      ) : (
+        <>
+          <Saved totals={totals} />
+          <MissingNote missing={missing} />
+        </>
+      )}
+    </Card>
+  );
+}
+
+function Saved({ totals }: { totals: UsageSaved }) {
+  const { t, i18n } = useTranslation();
+  const { cachedTokens, inputTokens, savedUsd, chargedUsd } = totals;
+  return (
+    <>
+      <p className="text-2xl font-semibold tracking-tight" data-testid="saved">
+        <Money usd={savedUsd} />
+      </p>
+      <p className="mt-2 text-ink-2">
+        {t('usage.savings.share', {
+          cached: formatCount(cachedTokens, i18n.language),
+          input: formatCount(inputTokens, i18n.language),
+          share: formatPercent(cachedTokens / Math.max(inputTokens, 1), i18n.language),
+        })}{' '}
+        {approximate(savedUsd) === 0
+          ? t('usage.savings.same')
+          : t('usage.savings.without', {
+              charged: formatUsd(chargedUsd, i18n.language),
+              without: formatUsd(addUsd(chargedUsd, savedUsd), i18n.language),
+            })}
+      </p>
     </>
   );
 }

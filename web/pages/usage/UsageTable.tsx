@@ -4,7 +4,7 @@ import type { UsageReport } from '../../../src/console/contract.ts';
 import { approximate } from '../../lib/money.ts';
 import { hrefWith, type SearchState } from '../../lib/search.ts';
 import { useShownRows } from '../../lib/shown.ts';
-import { sortingOf, sortRows, type Sort } from '../../lib/sort.ts';
+import { sortingOf, sortRows, type Sort } from '../../lib/table.ts';
 import { formatHour, formatUtcDay } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
@@ -14,7 +14,6 @@ import { Count, Nothing } from '../../ui/Numbers.tsx';
 import { ShowMore } from '../../ui/Pager.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
-import { MissingNote } from './MissingNote.tsx';
 import { GROUPINGS, usageLines, type GroupBy, type UsageLine } from './group.ts';
 
 const FIRST = 25;
@@ -194,4 +193,11 @@ function savedColumn(t: TFunction): LineColumn {
     cell: ({ counts }) =>
       approximate(counts.savedUsd) === 0 ? <Nothing /> : <Money usd={counts.savedUsd} />,
   };
+}
+
+/** Requests that the sums by hour and client do not know. */
+export function MissingNote({ missing }: { missing: number }) {
+  const { t } = useTranslation();
+  if (missing === 0) return null;
+  return <p className="mt-3 max-w-[80ch] text-sm text-ink-3">{t('usage.missing', { count: missing })}</p>;
 }

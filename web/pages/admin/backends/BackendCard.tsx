@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
-import type { AdminBackend } from '../../../../src/console/contract.ts';
+import type { AdminBackend, BackendState } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { classes } from '../../../lib/classes.ts';
@@ -14,7 +14,6 @@ import { FormError } from '../../../ui/States.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { knownFailure } from '../overview/attentionText.ts';
-import { BREAKER_TONES } from './breaker.ts';
 
 interface BackendCardProps {
   readonly backend: AdminBackend;
@@ -137,6 +136,9 @@ function shownState(
     return { tone: 'bad', text: t('backends.failing') };
   return { tone: BREAKER_TONES.closed, text: t('backends.state.closed') };
 }
+
+/** A closed breaker lets traffic through: closed is good here. */
+export const BREAKER_TONES: Record<BackendState, Tone> = { closed: 'good', half_open: 'warn', open: 'bad' };
 
 function Resting({ resting }: Pick<AdminBackend, 'resting'>) {
   const { t } = useTranslation();

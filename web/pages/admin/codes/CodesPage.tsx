@@ -1,23 +1,32 @@
 import type { TFunction } from 'i18next';
-import { useState } from 'react';
+import Download from 'lucide-react/icons/download';
 import Plus from 'lucide-react/icons/plus';
+import { useState } from 'react';
 import type { AdminCodeBatch, AdminMadeCodes } from '../../../../src/console/contract.ts';
+import { useAction } from '../../../lib/action.ts';
+import { call } from '../../../lib/api.ts';
+import { saveFile } from '../../../lib/download.ts';
+import { useForm } from '../../../lib/form.ts';
+import { formatExactUsd, multiply, parseUsd } from '../../../lib/money.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
+import { AskDialog } from '../../../ui/AskDialog.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
+import { CopyButton } from '../../../ui/Copy.tsx';
+import { Dialog } from '../../../ui/Dialog.tsx';
+import { TextField } from '../../../ui/Field.tsx';
+import { Form } from '../../../ui/Form.tsx';
 import { Meter } from '../../../ui/Meter.tsx';
 import { Money } from '../../../ui/Money.tsx';
-import { Empty } from '../../../ui/States.tsx';
+import { Empty, FormError } from '../../../ui/States.tsx';
 import type { Column } from '../../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
 import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
-import { CancelBatch } from './CancelBatch.tsx';
+import { toast } from '../../../ui/Toast.tsx';
 import { Invites } from './Invites.tsx';
-import { MadeCodes } from './MadeCodes.tsx';
-import { MakeCodes } from './MakeCodes.tsx';
 
 export default function CodesPage() {
   const { t } = useTranslation();
@@ -140,4 +149,131 @@ function batchColumns(t: TFunction): Column<AdminCodeBatch>[] {
       cell: (row) => (row.open > 0 ? <CancelBatch batch={row} /> : null),
     },
   ];
+}
+
+/** Makes the codes of a batch worthless that nobody has redeemed. */
+function CancelBatch({ batch: { batch, open } }: { batch: AdminCodeBatch }) {
+  const { t } = useTranslation();
+  const [asking, setAsking] = useState(false);
+  const cancel = useAction(
+    async () => await call('POST /api/console/admin/codes/{id}/cancel', { params: { id: batch }, body: {} }),
+    {
+      refresh: ['GET /api/console/admin/codes'],
+      onDone: ({ cancelled }) => toast(t('codes.cancelled', { count: cancelled })),
+    },
+  );
+  return (
+    <>
+      <Button small kind="ghost" busy={cancel.isPending} onClick={() => setAsking(true)}>
+        {t('codes.cancel')}
+      </Button>
+      <AskDialog
+        open={asking}
+        title={t('codes.cancelTitle', { batch })}
+        go={t('codes.cancelGo')}
+        onGo={() => cancel.mutate()}
+        onClose={() => setAsking(false)}
+      >
+        {t('codes.cancelLead', { count: open })}
+      </AskDialog>
+    </>
+  );
+}
+
+function MakeCodes({ onMade, onClose }: { onMade: (codes: AdminMadeCodes) => void; onClose: () => void }) {
+  const { t, i18n } = useTranslation();
+  const { values, field } = useForm({ amount: '', count: '1', batch: '', expires: '' });
+  const amountUsd = parseUsd(values.amount);
+  const wrong = values.amount !== '' && (amountUsd === undefined || amountUsd.startsWith('-'));
+  const count = Math.max(1, Math.min(1000, Math.floor(Number(values.count)) || 1));
+  const make = useAction(
+    async () =>
+      await call('POST /api/console/admin/codes', {
+        body: {
+          amountUsd: amountUsd ?? '0',
+          count,
+          ...(values.batch.trim() ? { batch: values.batch.trim() } : {}),
+          expiresAt: values.expires ? endOfDay(values.expires) : null,
+        },
+      }),
+    { refresh: ['GET /api/console/admin/codes'], onDone: onMade },
+  );
+  const error = wrong ? t('settings.badAmount') : undefined;
+  return (
+    <Dialog open title={t('codes.makeTitle')} onClose={onClose}>
+      <Form onSubmit={() => !wrong && make.mutate()}>
+        <div className="grid grid-cols-2 gap-3">
+          <TextField
+            label={t('codes.amount')}
+            inputMode="decimal"
+            required
+            autoFocus
+            placeholder="10.00"
+            error={error}
+            {...field('amount')}
+          />
+          <TextField label={t('codes.count')} type="number" min={1} max={1000} required {...field('count')} />
+        </div>
+        <TextField label={t('codes.batch')} maxLength={60} {...field('batch')} />
+        <TextField label={t('codes.expires')} type="date" {...field('expires')} />
+        <FormError error={make.error} />
+        <div className="flex items-center justify-between gap-3">
+          <p className="text-ink-3">
+            {amountUsd && !wrong
+              ? t('codes.total', { amount: formatExactUsd(multiply(amountUsd, count), i18n.language) })
+              : ''}
+          </p>
+          <Button type="submit" kind="primary" busy={make.isPending}>
+            {t('codes.make')}
+          </Button>
+        </div>
+      </Form>
+    </Dialog>
+  );
+}
+
+/** A code that is valid until a day is valid during it. */
+function endOfDay(day: string): number {
+  return new Date(`${day}T23:59:59`).getTime();
+}
+
+/** The only time the codes are seen. */
+function MadeCodes({ made, onClose }: { made: AdminMadeCodes; onClose: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <Dialog
+      open
+      insistent
+      title={t('codes.madeTitle', { count: made.codes.length })}
+      onClose={onClose}
+      footer={
+        <>
+          <CopyButton small={false} text={made.codes.join('\n')} />
+          <Button icon={<Download size={15} aria-hidden />} onClick={() => saveCsv(made)}>
+            {t('codes.downloadCsv')}
+          </Button>
+          <Button kind="primary" onClick={onClose}>
+            {t('codes.savedThem')}
+          </Button>
+        </>
+      }
+    >
+      <p className="mb-3 text-ink-2">{t('codes.madeLead')}</p>
+      <pre
+        data-testid="codes"
+        className="thin-scroll max-h-72 overflow-y-auto rounded-md border border-line bg-sunken p-4 text-sm select-all"
+      >
+        {made.codes.join('\n')}
+      </pre>
+    </Dialog>
+  );
+}
+
+function saveCsv(made: AdminMadeCodes): void {
+  const lines = [
+    'code,amount_usd,batch',
+    ...made.codes.map((code) => `${code},${made.amountUsd},"${made.batch.replaceAll('"', '""')}"`),
+  ];
+  const name = `codes-${made.batch.replaceAll(/[^\w-]+/g, '-')}.csv`;
+  saveFile(name, new Blob([`${lines.join('\r\n')}\r\n`], { type: 'text/csv' }));
 }

@@ -10,8 +10,7 @@ import { ShowMore } from '../../../ui/Pager.tsx';
 import { Segments } from '../../../ui/Segments.tsx';
 import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { Table } from '../../../ui/Table.tsx';
-import { MarginAmount, UnknownAmount } from './amounts.tsx';
-import { lossColumns, marginColumns } from './columns.tsx';
+import { MarginAmount, UnknownAmount, lossColumns, marginColumns } from './columns.tsx';
 
 const GROUPINGS = ['day', 'model', 'backend'] as const;
 const RANGES = ['7', '30', '90'] as const;

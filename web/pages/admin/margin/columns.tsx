@@ -1,10 +1,14 @@
 import type { TFunction } from 'i18next';
-import type { AdminLoss, AdminMarginRow, MarginGrouping } from '../../../../src/console/contract.ts';
+import type {
+  AdminLoss,
+  AdminMarginRow,
+  MarginGrouping,
+  AdminMarginSums,
+} from '../../../../src/console/contract.ts';
 import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Count, Nothing } from '../../../ui/Numbers.tsx';
 import type { Column } from '../../../ui/Table.tsx';
-import { MarginAmount, UnknownAmount } from './amounts.tsx';
 
 export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMarginRow>[] {
   return [
@@ -106,4 +110,19 @@ function revenueColumn<Row extends { readonly chargedUsd: string }>(t: TFunction
     amount: (row) => row.chargedUsd,
     cell: ({ chargedUsd }) => <Money usd={chargedUsd} />,
   };
+}
+
+/** A cost that nobody has told is not zero. */
+export function UnknownAmount({ label }: { label: string }) {
+  return <span className="font-normal text-ink-3">{label}</span>;
+}
+
+interface MarginAmountProps {
+  readonly sums: Pick<AdminMarginSums, 'marginUsd' | 'isLoss'>;
+  readonly label: string;
+}
+
+export function MarginAmount({ sums: { marginUsd, isLoss }, label }: MarginAmountProps) {
+  if (marginUsd === null) return <UnknownAmount label={label} />;
+  return <Money usd={marginUsd} className={isLoss ? 'text-bad' : 'text-accent'} plain />;
 }

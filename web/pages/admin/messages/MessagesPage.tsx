@@ -1,7 +1,8 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import type { AdminMessage } from '../../../../src/console/contract.ts';
-import { useApi } from '../../../lib/api.ts';
+import { useAction } from '../../../lib/action.ts';
+import { useApi, call } from '../../../lib/api.ts';
 import { useNow } from '../../../lib/now.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { oneOf } from '../../../lib/search.ts';
@@ -9,17 +10,18 @@ import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { formatRelative } from '../../../lib/time.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge, type Tone } from '../../../ui/Badge.tsx';
+import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
-import { Empty } from '../../../ui/States.tsx';
+import { Empty, FormError, Loaded, Skeleton } from '../../../ui/States.tsx';
 import type { Column } from '../../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
 import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
+import { toast } from '../../../ui/Toast.tsx';
 import { OPERATOR_WEBHOOKS } from '../../webhooks/calls.ts';
 import { useEventName } from '../../webhooks/eventName.ts';
 import { Webhooks } from '../../webhooks/Webhooks.tsx';
-import { MailCard } from './MailCard.tsx';
 
 const STATES = ['waiting', 'sent', 'failed'] as const;
 
@@ -36,6 +38,36 @@ export default function MessagesPage() {
       </section>
       <MessageList />
     </Page>
+  );
+}
+
+/** How mail leaves, and a test that goes to whoever presses the button. */
+function MailCard() {
+  const { t } = useTranslation();
+  const state = useApi('GET /api/console/admin/mail');
+  const test = useAction(async () => await call('POST /api/console/admin/mail/test'), {
+    refresh: ['GET /api/console/admin/messages'],
+    onDone: ({ error }) =>
+      error === null ? toast(t('messages.mailOk')) : toast(t('messages.mailFailed', { error }), 'bad'),
+  });
+  return (
+    <Card title={t('messages.mail')}>
+      <Loaded query={state} skeleton={<Skeleton className="h-10 w-full" />}>
+        {({ mail }) =>
+          mail ? (
+            <div className="flex flex-wrap items-center gap-3">
+              <p className="min-w-0 flex-1 basis-60 break-all">{t('messages.mailOn', mail)}</p>
+              <Button small busy={test.isPending} onClick={() => test.mutate()}>
+                {t('messages.mailTest')}
+              </Button>
+            </div>
+          ) : (
+            <p className="text-ink-2">{t('messages.mailOff')}</p>
+          )
+        }
+      </Loaded>
+      <FormError error={test.error} />
+    </Card>
   );
 }
 

@@ -1,19 +1,25 @@
+import CircleCheck from 'lucide-react/icons/circle-check';
 import type { ReactNode } from 'react';
-import type { AdminOverview } from '../../../../src/console/contract.ts';
+import type { AdminOverview, AdminAttention, AdminDay } from '../../../../src/console/contract.ts';
 import { Sparkline } from '../../../charts/Sparkline.tsx';
+import type { Bar } from '../../../charts/StackedBars.tsx';
+import { UsageChart } from '../../../charts/UsageChart.tsx';
 import { useApi } from '../../../lib/api.ts';
 import { approximate, formatUsd } from '../../../lib/money.ts';
-import { formatPercent } from '../../../lib/numbers.ts';
+import { useNow } from '../../../lib/now.ts';
+import { formatPercent, formatCompactTick, formatCount } from '../../../lib/numbers.ts';
+import { formatUtcDay } from '../../../lib/time.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
-import { Page } from '../../../ui/Card.tsx';
+import { Dot } from '../../../ui/Badge.tsx';
+import { Page, Card } from '../../../ui/Card.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Count } from '../../../ui/Numbers.tsx';
 import { Loaded, Skeleton } from '../../../ui/States.tsx';
-import { Attention } from './Attention.tsx';
+import { sayAttention } from './attentionText.ts';
 import { BackendFigures } from './BackendFigures.tsx';
 import { MoneyCard } from './MoneyCard.tsx';
 import { TopAccounts, TopModels } from './Tops.tsx';
-import { TrafficChart } from './TrafficChart.tsx';
 
 const REFRESH_MS = 15_000;
 
@@ -38,6 +44,54 @@ export default function AdminOverviewPage() {
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** What should be looked at, each with the way to where it is solved. */
+function Attention() {
+  const { t } = useTranslation();
+  const attention = useApi('GET /api/console/admin/attention', undefined, { refetchInterval: REFRESH_MS });
+  return (
+    <Card flush title={t('attention.title')}>
+      <Loaded query={attention} skeleton={<Skeleton className="mx-5 mb-5 h-12" />}>
+        {(data) => (data.items.length === 0 ? <NothingWrong /> : <AttentionItems items={data.items} />)}
+      </Loaded>
+    </Card>
+  );
+}
+
+function NothingWrong() {
+  const { t } = useTranslation();
+  return (
+    <p className="flex items-center gap-2 px-5 pb-5 text-ink-2">
+      <CircleCheck size={18} aria-hidden className="shrink-0 text-accent" />
+      {t('attention.none')}
+    </p>
+  );
+}
+
+function AttentionItems({ items }: { items: AdminAttention['items'] }) {
+  const { t, i18n } = useTranslation();
+  const now = useNow();
+  return (
+    <ul className="divide-y divide-line border-t border-line">
+      {items.map((item) => {
+        const { text, link, href } = sayAttention(item, { t, language: i18n.language, now });
+        return (
+          <li key={text} className="flex items-start gap-3 px-5 py-2.5">
+            <span className="mt-1 grid shrink-0">
+              <Dot tone={item.urgency === 'high' ? 'bad' : 'warn'} label={t(`attention.${item.urgency}`)} />
+            </span>
+            <div className="flex min-w-0 flex-1 flex-wrap items-baseline gap-x-4 gap-y-0.5">
+              <span className="min-w-0 flex-1 basis-72 break-words">{text}</span>
+              <Link href={href} className="shrink-0 text-sm font-medium text-accent hover:underline">
+                {t(`attention.links.${link}`)}
+              </Link>
+            </div>
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 
@@ -105,5 +159,37 @@ function Figure({ label, value, note, extra, chart }: FigureProps) {
       {extra ? <dd className="text-sm text-ink-3">{extra}</dd> : null}
       {chart ? <dd className="mt-auto pt-3">{chart}</dd> : null}
     </div>
+  );
+}
+
+/** Requests with their failures, day by day. */
+function TrafficChart({ days }: { days: readonly AdminDay[] }) {
+  const { t, i18n } = useTranslation();
+  const count = (value: number): string => formatCount(value, i18n.language);
+  const bars = days.map((day): Bar => {
+    const parts = [
+      { series: 'requests', value: day.requests - day.failures },
+      { series: 'failures', value: day.failures },
+    ].filter((part) => part.value > 0);
+    return {
+      id: day.day,
+      label: formatUtcDay(day.day, i18n.language),
+      longLabel: formatUtcDay(day.day, i18n.language, 'long'),
+      total: count(day.requests),
+      parts: parts.map((part) => ({ ...part, text: count(part.value) })),
+    };
+  });
+  return (
+    <Card title={t('cockpit.requestsChart')}>
+      <UsageChart
+        label={t('cockpit.requestsChart')}
+        series={[
+          { id: 'requests', label: t('adminOverview.requests'), colour: 1 },
+          { id: 'failures', label: t('adminOverview.failures'), colour: 5 },
+        ]}
+        bars={bars}
+        formatTick={(value, step) => formatCompactTick(value, step, i18n.language)}
+      />
+    </Card>
   );
 }

@@ -8,7 +8,7 @@ import { Card } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';
 import { Count, Nothing } from '../../../ui/Numbers.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
-import { BREAKER_TONES } from '../backends/breaker.ts';
+import { BREAKER_TONES } from '../backends/BackendCard.tsx';
 
 /** How fast each backend answered lately, and how often it did not. */
 export function BackendFigures({ backends, sample }: Pick<AdminOverview, 'backends' | 'sample'>) {

@@ -1,19 +1,24 @@
-import { useEffect, useState } from 'react';
 import CodeXml from 'lucide-react/icons/code-xml';
 import Pencil from 'lucide-react/icons/pencil';
 import Repeat from 'lucide-react/icons/repeat';
+import { useEffect, useState } from 'react';
 import type { PlaygroundReceipt } from '../../../../src/console/contract.ts';
 import { formatDuration } from '../../../lib/numbers.ts';
+import { publicOrigin } from '../../../lib/origin.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button, LinkButton } from '../../../ui/Button.tsx';
+import { Code } from '../../../ui/Code.tsx';
+import { Dialog } from '../../../ui/Dialog.tsx';
 import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
+import { Tabs } from '../../../ui/Tabs.tsx';
+import { toast } from '../../../ui/Toast.tsx';
 import { Lightbox, type Picture } from '../../images/Lightbox.tsx';
-import { ImageCodeDialog } from './ImageCodeDialog.tsx';
+import { DIALECTS, type Dialect } from '../asCode.ts';
+import { imageAsCode } from './imageCode.ts';
 import { editImage, repeatImage } from './imageDraft.ts';
 import type { ImageRun, RunError } from './imageRuns.ts';
 import type { ImageBody } from './order.ts';
-import { toast } from '../../../ui/Toast.tsx';
 
 interface RunViewProps {
   readonly run: ImageRun;
@@ -221,5 +226,32 @@ export function EditButton({ picture, onDone }: { picture: Picture; onDone?: () 
     <Button small className="self-start" icon={<Pencil size={14} aria-hidden />} onClick={() => void edit()}>
       {t('studio.edit')}
     </Button>
+  );
+}
+
+const NAMES = Object.keys(DIALECTS) as Dialect[];
+
+function ImageCodeDialog({
+  run,
+  onClose,
+}: {
+  run: Pick<ImageRun, 'body' | 'references' | 'mask'>;
+  onClose: () => void;
+}) {
+  const { t } = useTranslation();
+  const [dialect, setDialect] = useState<Dialect>('curl');
+  const { body, references, mask } = run;
+  const request = { body, pictures: references.length, hasMask: mask !== undefined };
+  return (
+    <Dialog open kind="wide" title={t('studio.codeTitle')} onClose={onClose}>
+      <Tabs
+        label={t('playground.code')}
+        value={dialect}
+        onChange={setDialect}
+        tabs={NAMES.map((value) => ({ value, label: DIALECTS[value] }))}
+      >
+        <Code code={imageAsCode(dialect, publicOrigin(), request)} label={DIALECTS[dialect]} />
+      </Tabs>
+    </Dialog>
   );
 }

@@ -1,3 +1,7 @@
+import Brush from 'lucide-react/icons/brush';
+import Eraser from 'lucide-react/icons/eraser';
+import Undo from 'lucide-react/icons/undo-2';
+import Upload from 'lucide-react/icons/upload';
 import {
   useEffect,
   useRef,
@@ -8,16 +12,11 @@ import {
   type RefObject,
   type SetStateAction,
 } from 'react';
-import Brush from 'lucide-react/icons/brush';
-import Eraser from 'lucide-react/icons/eraser';
-import Undo from 'lucide-react/icons/undo-2';
-import Upload from 'lucide-react/icons/upload';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
 import { Segments } from '../../../ui/Segments.tsx';
 import { readMask, type Reference, type ReferenceProblem } from './references.ts';
-import { drawStrokes, maskOf, MOST_POINTS, MOST_STROKES, type Point, type Stroke } from './strokes.ts';
 
 interface MaskDialogProps {
   readonly picture: Reference;
@@ -94,6 +93,32 @@ export function MaskDialog({ picture, mask, onMask, onClose }: MaskDialogProps) 
       />
     </Dialog>
   );
+}
+
+/** One stroke of a mask's brush, in pixels of the picture. */
+interface Stroke {
+  readonly erases: boolean;
+  readonly width: number;
+  readonly points: readonly Point[];
+}
+
+interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** The mask as the API takes it: what was marked is transparent and will be painted anew, the rest is kept. */
+function maskOf(marked: HTMLCanvasElement): string {
+  const mask = document.createElement('canvas');
+  mask.width = marked.width;
+  mask.height = marked.height;
+  const context = mask.getContext('2d');
+  if (!context) throw new Error('this browser cannot draw');
+  context.fillStyle = '#000';
+  context.fillRect(0, 0, mask.width, mask.height);
+  context.globalCompositeOperation = 'destination-out';
+  context.drawImage(marked, 0, 0);
+  return mask.toDataURL('image/png');
 }
 
 interface ToolsProps {
@@ -178,6 +203,10 @@ function UploadMask({ onFile }: { onFile: (file: File | undefined) => Promise<vo
   );
 }
 
+/** So much can be taken back, and drawn again with each change. */
+const MOST_STROKES = 200;
+const MOST_POINTS = 4_000;
+
 interface SurfaceProps {
   readonly canvas: RefObject<HTMLCanvasElement | null>;
   readonly picture: Reference;
@@ -242,6 +271,34 @@ function Surface({ canvas, picture, mask, strokes, onStrokes, brush }: SurfacePr
       </div>
     </div>
   );
+}
+
+/** The marked area, over the picture. */
+function drawStrokes(context: CanvasRenderingContext2D, strokes: readonly Stroke[], colour: string): void {
+  const { width, height } = context.canvas;
+  context.clearRect(0, 0, width, height);
+  for (const stroke of strokes) drawStroke(context, stroke, colour);
+  context.globalCompositeOperation = 'source-over';
+}
+
+function drawStroke(
+  context: CanvasRenderingContext2D,
+  { erases, width, points }: Stroke,
+  colour: string,
+): void {
+  const [first] = points;
+  if (!first) return;
+  context.globalCompositeOperation = erases ? 'destination-out' : 'source-over';
+  context.strokeStyle = colour;
+  context.lineWidth = width;
+  context.lineCap = 'round';
+  context.lineJoin = 'round';
+  context.beginPath();
+  context.moveTo(first.x, first.y);
+  for (const { x, y } of points) context.lineTo(x, y);
+  // A touch without a movement is a dot.
+  if (points.length === 1) context.lineTo(first.x, first.y + 0.01);
+  context.stroke();
 }
 
 /** In pixels of the picture, however large it is shown. */

@@ -8,8 +8,7 @@ import { Button, IconButton } from '../../../ui/Button.tsx';
 import { Segments } from '../../../ui/Segments.tsx';
 import { ANSWERS_AS, formProblem, MAX_TOOLS, type AnswerForm } from './answerForm.ts';
 import { SCHEMA_EXAMPLES } from './examples.ts';
-import { problemText } from './problemText.ts';
-import { SchemaField } from './SchemaField.tsx';
+import { problemText, SchemaField } from './SchemaField.tsx';
 import { ToolDialog } from './ToolDialog.tsx';
 
 interface AnswerFieldsProps {

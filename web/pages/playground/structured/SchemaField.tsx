@@ -1,6 +1,7 @@
+import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { Field, Textarea } from '../../../ui/Field.tsx';
-import { MAX_SCHEMA_CHARACTERS } from './schemaCheck.ts';
+import { MAX_SCHEMA_CHARACTERS, type SchemaProblem } from './schemaCheck.ts';
 
 interface SchemaFieldProps {
   readonly label: string;
@@ -31,4 +32,13 @@ export function SchemaField({ label, hint, error, value, rows, onChange }: Schem
       )}
     </Field>
   );
+}
+
+/** What is wrong with a schema, in a sentence. */
+export function problemText({ kind, path, detail }: SchemaProblem, t: TFunction): string {
+  if (kind === 'notJson' && detail !== '') {
+    const [line, column] = detail.split(':');
+    return t('structured.problem.notJsonAt', { line, column });
+  }
+  return t(`structured.problem.${kind}`, { path: path || t('structured.whole'), detail });
 }

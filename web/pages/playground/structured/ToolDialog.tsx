@@ -6,8 +6,7 @@ import { TextField } from '../../../ui/Field.tsx';
 import { Form } from '../../../ui/Form.tsx';
 import { MAX_DESCRIPTION, toolProblems, type ToolDraft } from './answerForm.ts';
 import { NO_PARAMETERS, TOOL_EXAMPLE } from './examples.ts';
-import { problemText } from './problemText.ts';
-import { SchemaField } from './SchemaField.tsx';
+import { problemText, SchemaField } from './SchemaField.tsx';
 
 interface ToolDialogProps {
   /** Absent: a new one. */

@@ -1,17 +1,19 @@
 import { useState } from 'react';
 import type { AdminCatalogImport } from '../../../../../src/console/contract.ts';
 import { useAction } from '../../../../lib/action.ts';
-import { useApi } from '../../../../lib/api.ts';
+import { useApi, call } from '../../../../lib/api.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button, LinkButton } from '../../../../ui/Button.tsx';
 import { Card, Page } from '../../../../ui/Card.tsx';
+import { TextField } from '../../../../ui/Field.tsx';
+import { Form } from '../../../../ui/Form.tsx';
 import { FormError, Loaded, Skeleton } from '../../../../ui/States.tsx';
+import { toast } from '../../../../ui/Toast.tsx';
 import { READS_OF_DRAFT, replaceDraft } from '../../draft/draft.ts';
-import { ProviderTiles } from './ProviderTiles.tsx';
-import { KeyStep } from './KeyStep.tsx';
 import { ModelsStep } from './ModelsStep.tsx';
-import { PublishStep } from './PublishStep.tsx';
 import type { ChosenProvider } from './provider.ts';
+import { ProviderTiles } from './ProviderTiles.tsx';
+import { PublishStep } from './PublishStep.tsx';
 
 /** From a provider to published models, without YAML: choose, give the key, tick models, test, publish. */
 export default function NewBackendPage() {
@@ -70,5 +72,46 @@ export default function NewBackendPage() {
       <FormError error={keep.error} />
       {draft ? <PublishStep draft={draft} /> : null}
     </Page>
+  );
+}
+
+/** Stored sealed, and sent to this provider's server alone. */
+function KeyStep({ chosen, onStored }: { chosen: ChosenProvider; onStored: () => void }) {
+  const { t } = useTranslation();
+  const [value, setValue] = useState('');
+  const store = useAction(
+    async () =>
+      await call('PUT /api/console/admin/catalog/keys/{id}', {
+        params: { id: chosen.keyName ?? '' },
+        body: { value: value.trim(), host: chosen.origin },
+      }),
+    {
+      refresh: ['GET /api/console/admin/catalog/keys', 'GET /api/console/admin/providers'],
+      onDone: () => {
+        toast(t('catalog.keySet'));
+        onStored();
+      },
+    },
+  );
+  return (
+    <Card title={t('newBackend.key')} hint={t('newBackend.keyHint', { host: chosen.host })}>
+      <Form className="flex flex-wrap items-start gap-4" onSubmit={() => store.mutate()}>
+        <TextField
+          label={t('newBackend.keyOf', { title: chosen.title })}
+          required
+          type="password"
+          autoComplete="off"
+          autoFocus
+          maxLength={4_096}
+          value={value}
+          onChange={(event) => setValue(event.target.value)}
+          fieldClassName="w-full sm:w-96"
+        />
+        <Button type="submit" kind="primary" busy={store.isPending} className="sm:mt-6.5">
+          {t('newBackend.storeKey')}
+        </Button>
+      </Form>
+      <FormError error={store.error} />
+    </Card>
   );
 }
