@@ -33,7 +33,7 @@ export function App() {
   );
 }
 
-/** First of all: who is signed in, and whether this server has been set up. */
+/** Loads the session first: every page depends on who is signed in and whether the server has been set up. */
 function Gate() {
   const session = useSession();
   useFreshStart();

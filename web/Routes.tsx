@@ -7,10 +7,9 @@ import { NotFound } from './pages/NotFound.tsx';
 import { PageSkeleton } from './shell/PageSkeleton.tsx';
 import { Shell } from './shell/Shell.tsx';
 
-/** Pages that come together. */
+/** Pages that are loaded together, as one chunk. */
 interface PageGroup<Names extends string> {
   readonly load: () => Promise<Record<Names, ComponentType>>;
-  /** Once they have come. */
   readonly loaded: () => Record<Names, ComponentType> | undefined;
 }
 
@@ -19,7 +18,7 @@ function group<Names extends string>(fetched: () => Promise<Record<Names, Compon
   return { load: async () => (pages = await fetched()), loaded: () => pages };
 }
 
-/** The first load brings the shell and the group of pages asked for; the other groups come when they are opened. */
+/** The first load fetches the shell and one group of pages; the other groups are fetched when they are opened. */
 const accountPages = group(() => import('./pages/accountPages.ts'));
 const playgroundPages = group(
   async () => (await Promise.all([import('./pages/playgroundPages.ts'), loadTexts('playground')]))[0],
@@ -30,8 +29,8 @@ const adminPages = group(
 const entryPages = group(() => import('./pages/entryPages.ts'));
 
 /**
- * A page of a group that has come is there at once. React would wait for it all the same, if only for a moment, and then
- * show what stands in for it for 300 ms, so that nothing flickers.
+ * A page of a group that is already loaded is rendered at once. With `lazy`, React would suspend even then and keep
+ * the fallback on screen for 300 ms, so that nothing flickers.
  */
 function page<Names extends string>(pages: PageGroup<Names>, name: NoInfer<Names>): ComponentType {
   const Later: ComponentType = lazy(async () => {
@@ -39,7 +38,7 @@ function page<Names extends string>(pages: PageGroup<Names>, name: NoInfer<Names
     return { default: Page };
   });
   return function PageOfGroup() {
-    // Chosen once: another component in its place would begin anew.
+    // Chosen once: switching to the other component would remount the page and lose its state.
     const [shown] = useState((): { readonly Page: ComponentType } => ({
       Page: pages.loaded()?.[name] ?? Later,
     }));

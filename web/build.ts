@@ -77,8 +77,8 @@ const FONTS = [
 ];
 
 /**
- * In browsers the Markdown parser would decode `&amp;` through innerHTML, which the content policy forbids: one entity in
- * a model's answer would break the page. Its other version has a table.
+ * In browsers, the Markdown parser decodes `&amp;` through innerHTML, which the content policy forbids: one entity in
+ * a model's answer would break the page. Its other version uses a table.
  */
 const withoutMarkup: BunPlugin = {
   name: 'without-markup',
@@ -129,7 +129,7 @@ async function stylesheet(
   return hashed('styles.css', new TextEncoder().encode(text));
 }
 
-/** For pages without script: nobody says there which theme it is, so the dark colours are those of everything. */
+/** For pages without script, where nothing sets the theme: here the dark colours apply to the whole page. */
 async function darkColours(): Promise<Asset> {
   const tokens = await Bun.file(join(ROOT, 'styles/tokens.css')).text();
   const [, colours] = /^\[data-theme='dark'\] (\{[^}]*\})/m.exec(tokens) ?? [];

@@ -23,10 +23,10 @@ const READING_ORDER = [
   'managing-accounts',
 ];
 
-/** For whoever runs a server; the others are for customers. */
+/** The guides for operators; the others are for customers. */
 export const FOR_OPERATORS = ['run-a-server', 'self-hosting', 'managing-accounts'];
 
-/** Makes `virtual:guides` of the markdown files under docs/, each a chunk that is loaded when it is opened. */
+/** Provides `virtual:guides` from the Markdown files under docs/, each as a chunk that is loaded when it is opened. */
 export function guidesPlugin(docs: string): BunPlugin {
   return {
     name: 'guides',

@@ -17,7 +17,7 @@ const BUNDLE_MS = 120_000;
 export async function loadPages(): Promise<ReadonlyMap<string, WebFile>> {
   const file = join(KEPT, `${await fingerprint()}.pages`);
   if (!existsSync(file)) await bundleInto(file);
-  // Only this program writes there, as it does to the rest of its own folder.
+  // Safe to deserialise: only this program writes to that folder.
   return deserialize(await Bun.file(file).arrayBuffer()) as Map<string, WebFile>;
 }
 
@@ -64,6 +64,6 @@ if (import.meta.main) {
   const file = process.argv[2] ?? '';
   const whole = `${file}.${process.pid}`;
   await Bun.write(whole, serialize(await buildWeb({ minify: true })));
-  // Others may be waiting for the same file, so it appears only when it is complete.
+  // Other processes may be looking for this file, so it appears only when it is complete.
   await rename(whole, file);
 }

@@ -1,4 +1,4 @@
-/** Runs before the first paint, so that a dark room never sees a white flash. `lib/theme.ts` takes over afterwards. */
+/** Runs before the first paint, so that a dark theme never flashes white. `lib/theme.ts` takes over afterwards. */
 export function bootTheme(): void {
   const choice = stored();
   const dark =
@@ -10,7 +10,7 @@ function stored(): string | null {
   try {
     return localStorage.getItem('tollgate.theme');
   } catch {
-    return null; // Storage can be forbidden; the system's choice is then the answer.
+    return null; // Storage may be forbidden; then the system's setting applies.
   }
 }
 

@@ -2,17 +2,17 @@ import { useWidth } from './size.ts';
 
 interface BalanceLineProps {
   readonly values: readonly number[];
-  /** After how many days nothing is left; absent: not known. */
+  /** Days until the balance is used up; undefined if not known. */
   readonly daysLeft: number | undefined;
   /** The text alternative; the drawing itself is not read out. */
   readonly label: string;
 }
 
 const HEIGHT = 64;
-/** A forecast takes at most this share of the width, so that the days that were stay legible. */
+/** The forecast takes at most this share of the width, so that the past days stay legible. */
 const MOST_AHEAD = 0.4;
 
-/** The balance of the last days as a line, and where it leads, dashed. */
+/** The balance of the last days as a line, with a dashed forecast. */
 export function BalanceLine({ values, daysLeft, label }: BalanceLineProps) {
   const [ref, width] = useWidth<HTMLDivElement>();
   const top = Math.max(...values, 0) || 1;

@@ -6,9 +6,9 @@ import { ChartTooltip, nextIndex, type Bar, type Series } from './StackedBars.ts
 interface LinesProps {
   readonly label: string;
   readonly series: readonly Series[];
-  /** A point without a part of a series is a gap in its line: not known is not zero. */
+  /** A point without a value for a series leaves a gap in its line: unknown is not zero. */
   readonly points: readonly Bar[];
-  /** `step`: the distance of two ticks. */
+  /** `step` is the distance between two ticks. */
   readonly formatTick: (value: number, step: number) => string;
   readonly height?: number;
 }

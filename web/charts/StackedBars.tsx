@@ -22,7 +22,7 @@ interface StackedBarsProps {
   readonly label: string;
   readonly series: readonly Series[];
   readonly bars: readonly Bar[];
-  /** `step`: the distance of two ticks. */
+  /** `step` is the distance between two ticks. */
   readonly formatTick: (value: number, step: number) => string;
   readonly onOpen?: ((bar: Bar) => void) | undefined;
   readonly height?: number;
@@ -82,7 +82,7 @@ export function StackedBars({ label, series, bars, formatTick, onOpen, height = 
 interface Axis {
   readonly ticks: readonly { readonly value: number; readonly text: string }[];
   readonly top: number;
-  /** Room for the longest of the texts. */
+  /** Room for the longest tick label. */
   readonly left: number;
 }
 
@@ -219,7 +219,7 @@ export function ChartTooltip({
     <div
       aria-hidden
       className="pointer-events-none absolute z-10 w-max max-w-full rounded-md border border-line bg-raised px-3 py-2 text-sm shadow-pop"
-      // Beside the bar, a narrow screen has no room for it.
+      // A narrow screen has no room for it beside the bar.
       style={width < NARROW ? { left: 0, top: '100%' } : beside}
     >
       <div className="mb-1 flex justify-between gap-6 font-medium">
@@ -251,7 +251,7 @@ function barCentre(index: number, count: number, left: number, width: number): n
   return left + ((index + 0.5) * (width - left - MARGIN.right)) / Math.max(count, 1);
 }
 
-/** Which point or bar a key leads to. */
+/** The point or bar that a key moves to. */
 export function nextIndex(key: string, active: number | undefined, count: number): number | undefined {
   if (key === 'ArrowRight') return active === undefined ? 0 : Math.min(active + 1, count - 1);
   if (key === 'ArrowLeft') return active === undefined ? count - 1 : Math.max(active - 1, 0);

@@ -12,9 +12,9 @@ interface UsageChartProps {
   readonly bars: readonly Bar[];
   readonly formatTick: (value: number, step: number) => string;
   readonly onOpen?: ((bar: Bar) => void) | undefined;
-  /** Lines beside each other instead of bars: what they show does not add up. */
+  /** Lines instead of stacked bars, for series that do not add up. */
   readonly lines?: boolean;
-  /** The only series that is shown, and how to choose another one, or all. */
+  /** The only series that is shown, and how to choose another one or all. */
   readonly choice?: SeriesChoice | undefined;
 }
 

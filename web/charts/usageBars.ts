@@ -14,14 +14,13 @@ interface Frame {
   readonly days: readonly string[];
   readonly measure: Measure;
   readonly otherLabel: string;
-  /** What a series without a name of its own is called. */
   readonly emptyLabel?: string;
   readonly dayLabel: (day: string, style: 'short' | 'long') => string;
 }
 
 /**
- * Rows per day and model, endpoint or client → one bar per day, the largest by name and the rest as one. A row without a
- * name already stands for many.
+ * Turns rows per day and model, endpoint or client into one bar per day: the largest series by name, the rest
+ * combined. A row without a name is such a combination already.
  */
 export function usageBars(rows: readonly UsageChartRow[], frame: Frame): { series: Series[]; bars: Bar[] } {
   const totals = new Map<string | null, number>();
@@ -81,7 +80,7 @@ function barOf(
   };
 }
 
-/** Only one of the series, or all of them while it is not among them. */
+/** Only the chosen series; all of them if it is not among them. */
 export function chosenBars(
   { series, bars }: { readonly series: readonly Series[]; readonly bars: readonly Bar[] },
   chosen: string | undefined,
@@ -93,7 +92,7 @@ export function chosenBars(
   });
 }
 
-/** Every day of a range, so that a day without traffic is a gap in the chart and not missing from it. */
+/** Every day of a range, so that a day without traffic is a gap in the chart instead of missing from it. */
 export function daysBetween(from: string, to: string): string[] {
   const days: string[] = [];
   for (let day = from; day <= to && days.length < 366; day = shiftDay(day, 1)) days.push(day);

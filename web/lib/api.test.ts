@@ -42,7 +42,7 @@ test('a route is called by its method and path, with parameters encoded and empt
   ]);
 });
 
-/** Each line is an error of the compiler; one that compiles fails `tsc`, because nothing is left to expect. */
+/** Each line must be an error of the compiler; if one compiles, `tsc` fails because the expected error is missing. */
 test('what the server does not declare does not compile', async () => {
   // @ts-expect-error there is no such route
   urlOf('GET /api/console/nothing');

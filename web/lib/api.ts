@@ -48,7 +48,7 @@ export async function call<Route extends JsonRoute>(
   return (await response.json()) as Answer<Route>;
 }
 
-/** The same before its body is read, for streams. */
+/** Like `call`, but returns the response before its body is read, for streams. */
 export async function fetchRoute<Route extends ConsoleRoute>(
   route: Route,
   ...[options]: OptionsFor<Route>
@@ -56,7 +56,7 @@ export async function fetchRoute<Route extends ConsoleRoute>(
   return await send(methodOf(route), urlOf(route, options), options?.body, options?.signal);
 }
 
-/** Sign-in routes, whose bodies and answers are listed apart. */
+/** A call of a sign-in route, whose bodies and answers are typed separately. */
 export async function callAuth<Route extends keyof AuthRoutes>(
   route: Route,
   body: AuthRoutes[Route]['body'],
@@ -86,7 +86,7 @@ interface ReadOptions {
   readonly enabled?: boolean;
   readonly refetchInterval?: number | false;
   readonly staleTime?: number;
-  /** While another query of the same component is fetched, the data of the one before it stays. */
+  /** Keeps the previous data on screen while the same component fetches another query. */
   readonly keepsPrevious?: boolean;
 }
 

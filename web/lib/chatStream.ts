@@ -28,7 +28,7 @@ interface StreamOptions {
   readonly onRequestId?: (id: string) => void;
 }
 
-/** One answer of the playground, piece by piece. It runs on the session; no token is in the browser. */
+/** One answer of the playground, piece by piece. The session authenticates it, so the browser needs no token. */
 export async function* streamChat({ body, signal, onRequestId }: StreamOptions): AsyncGenerator<ChatPart> {
   const response = await fetchRoute('POST /api/console/playground/chat', { body, signal });
   const requestId = response.headers.get('x-request-id');
@@ -56,7 +56,7 @@ function* partsOf(chunk: PlaygroundChunk): Generator<ChatPart> {
   if (choice.finish_reason) yield { kind: 'finish', reason: choice.finish_reason };
 }
 
-/** After a stop the stream is gone; the receipt is settled a moment later and fetched then. */
+/** A stopped stream brings no receipt: the request is settled a moment later, and the receipt is fetched then. */
 export async function settledReceipt(requestId: string): Promise<PlaygroundReceipt | undefined> {
   for (let attempt = 0; attempt < 5; attempt++) {
     await new Promise((resolve) => setTimeout(resolve, 300 * 2 ** attempt));
@@ -66,7 +66,7 @@ export async function settledReceipt(requestId: string): Promise<PlaygroundRecei
         return { ...receipt, requestId: receipt.id, costUsd: receipt.chargedUsd, availableUsd: null };
       }
     } catch {
-      return undefined; // Without a receipt the answer is shown without its price; the log has it.
+      return undefined; // The answer is then shown without its price; the request log has it.
     }
   }
   return undefined;

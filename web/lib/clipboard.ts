@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 
 const SHOWN_MS = 1600;
 
-/** Copies, and says so for a moment. */
+/** Copies a text; `copied` is true for a moment afterwards. */
 export function useCopy(): { copied: boolean; copy: (text: string) => void } {
   const [copied, setCopied] = useState(false);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -27,7 +27,7 @@ async function write(text: string): Promise<boolean> {
   }
 }
 
-/** The clipboard interface needs a secure origin; the old command also works on plain HTTP in a home network. */
+/** The clipboard API needs a secure origin; the old command also works on plain HTTP, as in a home network. */
 function legacyWrite(text: string): boolean {
   const area = document.createElement('textarea');
   area.value = text;

@@ -1,4 +1,4 @@
-/** Lets the browser save a file that is in memory. */
+/** Saves a file that is in memory. */
 export function saveFile(name: string, content: Blob): void {
   const url = URL.createObjectURL(content);
   const link = document.createElement('a');

@@ -1,4 +1,4 @@
-/** Makes a formatter once for each language and its options: that takes longer than a hundred uses of it. */
+/** Keeps one formatter for each language and options: creating one takes longer than using it a hundred times. */
 export function formatters<Options, Format>(
   make: (language: string, options: Options) => Format,
 ): (language: string, options: Options) => Format {

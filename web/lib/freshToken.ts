@@ -2,14 +2,14 @@ import { useSyncExternalStore } from 'react';
 import { useAction } from './action.ts';
 import { call } from './api.ts';
 
-/** The token just created, for the snippets: in memory only, gone with the page. */
+/** The token that was just created, for the code examples: in memory only, gone with the page. */
 export const freshToken = makeFreshToken();
 
 export function useFreshToken(): string | undefined {
   return useSyncExternalStore(freshToken.subscribe, freshToken.get);
 }
 
-/** Creates or replaces the token; the secret goes to memory for the snippets, and to the dialog that shows it once. */
+/** Creates or replaces the token. The secret goes into memory for the code examples, and to `onShown`. */
 export function useCreateToken(onShown: (token: string) => void) {
   return useAction(async () => await call('POST /api/console/token', { body: {} }), {
     refresh: ['GET /api/console/token', 'GET /api/console/overview', 'GET /api/console/quickstart'],

@@ -58,7 +58,7 @@ export async function chooseLanguage(language: Language): Promise<void> {
   document.documentElement.lang = language;
 }
 
-/** The texts of some pages, now and in whichever language is chosen later. */
+/** Loads the texts of some pages, now and for whichever language is chosen later. */
 export async function loadTexts(set: TextSet): Promise<void> {
   wantedSets.add(set);
   if (isLanguage(i18next.language)) await addTexts(set, i18next.language);
@@ -71,7 +71,7 @@ async function addTexts(set: TextSet, language: Language): Promise<void> {
   loadedSets.add(name);
 }
 
-/** Follows the account, unless this device has its own setting. */
+/** Applies the account's setting, unless this device has its own. */
 export async function adoptLanguage(language: string): Promise<void> {
   if (readStored(KEY) === undefined && isLanguage(language) && language !== i18next.language)
     await chooseLanguage(language);

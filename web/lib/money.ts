@@ -5,9 +5,9 @@ const SIGNIFICANT = 4;
 const CENTS = 2;
 
 /**
- * An amount as all pages show it, by one rule: whole cents, and beyond them as many digits as make four significant ones.
- * Nothing but zero is shown as zero, and a larger amount is never shown as a smaller one, so a sum is never less than one
- * of its parts. The exact amount belongs beside it: see `Money`.
+ * An amount as all pages show it: to the cent, or with more digits until four of them are significant. Only zero is
+ * shown as zero, and a larger amount is never shown as a smaller one, so a sum never looks less than one of its parts.
+ * Show the exact amount beside it: see `Money`.
  */
 export function formatUsd(amount: Usd, language: string, options: UsdOptions = {}): string {
   return formatter(language, options).format(literal(shownUsd(amount)));
@@ -35,7 +35,7 @@ export function shownPlaces(amount: Usd): number {
   return Math.max(CENTS, fraction.replace(/0+$/, '').length);
 }
 
-/** A tick of an axis, with the digits of its step: no two look the same. */
+/** A tick of an axis, with as many digits as its step, so that no two ticks look the same. */
 export function formatUsdTick(value: number, step: number, language: string): string {
   const places = Math.min(MOST_PLACES, Math.max(CENTS, Math.ceil(-Math.log10(step) - 1e-9)));
   return formatter(language, {}).format(literal(value.toFixed(places)));
@@ -75,7 +75,6 @@ export function convert(amount: Usd, perUsd: string): string {
   return unscaled(left.digits * right.digits, left.places + right.places);
 }
 
-/** The sum of two amounts, exact. */
 export function addUsd(left: Usd, right: Usd): Usd {
   const a = scaled(left);
   const b = scaled(right);

@@ -4,7 +4,6 @@ export function nextPath(): string {
   return isOwnPath(wanted) ? wanted : '/app';
 }
 
-/** The sign-in page, with the path to return to. */
 export function signInHref(): string {
   const here = location.pathname + location.search;
   return here === '/app' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(here)}`;
@@ -12,6 +11,6 @@ export function signInHref(): string {
 
 function isOwnPath(path: string): boolean {
   if (!/^\/(?![/\\])/.test(path)) return false;
-  // The browser's own reading decides: tabs, newlines and backslashes are normalised before it.
+  // The browser decides, because it normalises tabs, newlines and backslashes first.
   return URL.canParse(path, location.origin) && new URL(path, location.origin).origin === location.origin;
 }

@@ -13,7 +13,7 @@ export function formatCompact(value: number, language: string): string {
   return formatter(language, { notation: 'compact', maximumFractionDigits: 1 }).format(value);
 }
 
-/** A tick of an axis, with the digits of its step: no two look the same. */
+/** A tick of an axis, with as many digits as its step, so that no two ticks look the same. */
 export function formatCompactTick(value: number, step: number, language: string): string {
   const unit = 10 ** (Math.floor(Math.log10(Math.max(value, 1)) / 3) * 3);
   const digits = Math.min(6, Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)));
@@ -27,13 +27,13 @@ export function formatPercent(share: number, language: string): string {
   }).format(share);
 }
 
-/** Of what should be whole: a share below one is never shown as 100 %. */
+/** Rounds so that a share below one is never shown as 100 %. */
 export function formatShare(share: number, language: string): string {
   const shown = share < 1 ? Math.min(share, 0.9999) : share;
   return formatter(language, { style: 'percent', maximumFractionDigits: 2 }).format(shown);
 }
 
-/** Two digits that count: 0.42, 8.3, 120. */
+/** Two significant digits: 0.42, 8.3, 120. */
 export function formatSpeed(value: number, language: string): string {
   return formatter(language, { maximumSignificantDigits: 2 }).format(value);
 }

@@ -1,22 +1,20 @@
-/** One of the choices of a picker. */
 export interface Option {
   readonly value: string;
   readonly label: string;
-  /** The heading under which it stands. */
   readonly group?: string | undefined;
   readonly disabled?: boolean | undefined;
 }
 
 export interface FoundOptions {
   readonly shown: readonly Option[];
-  /** How many more there are. */
+  /** How many more were found than are shown. */
   readonly more: number;
 }
 
-/** So many are shown at once; more are found by typing. */
+/** How many are shown at once; the rest are found by typing. */
 export const MOST_OPTIONS = 50;
 
-/** The options that hold every word of a text, in their order: those whose name begins with it come first. */
+/** The options that contain every word of a text, in their order, but first those whose label begins with the text. */
 export function findOptions(options: readonly Option[], text: string, most = MOST_OPTIONS): FoundOptions {
   const wanted = text.trim().toLowerCase();
   const words = wanted.split(/\s+/).filter(Boolean);

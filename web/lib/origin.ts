@@ -1,11 +1,11 @@
 let told: string | null = null;
 
-/** From the session, which every page begins with. */
+/** Called with the session, which is loaded before any page. */
 export function tellPublicUrl(url: string | null): void {
   told = url;
 }
 
-/** Where customers reach this server: as its operator says, else where this page came from. */
+/** Where customers reach this server: the operator's public address if there is one, else the origin of this page. */
 export function publicOrigin(): string {
   return told ?? location.origin;
 }

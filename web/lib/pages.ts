@@ -39,7 +39,7 @@ export function usePages<Route extends PagedRoute>(
       const response = await send('GET', url, undefined, signal);
       return (await response.json()) as Answer<Route>;
     },
-    // The rows of one filter stay until those of the next are there.
+    // The rows of the previous filter stay until those of the next have arrived.
     placeholderData: keepPreviousData,
     getNextPageParam: (last) => last.next ?? undefined,
     refetchInterval,

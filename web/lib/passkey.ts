@@ -19,7 +19,7 @@ export function passkeysMissing(): 'browser' | 'name' | undefined {
   return /^[\d.]+$|:/.test(location.hostname.replace(/^\[/, '')) ? 'name' : undefined;
 }
 
-/** Whether the browser can offer passkeys in the autofill of the e-mail field. */
+/** Whether the browser can offer passkeys in the autofill of the email field. */
 export async function canOfferInField(): Promise<boolean> {
   return !passkeysMissing() && (await browserSupportsWebAuthnAutofill());
 }
@@ -37,7 +37,7 @@ export async function createPasskey(
 }
 
 export interface AskOptions {
-  /** Offered in the e-mail field, without a dialog, until the signal aborts. */
+  /** Offered in the autofill of the email field, without a dialog, until the signal aborts. */
   readonly inField: boolean;
   readonly signal: AbortSignal;
 }

@@ -1,7 +1,7 @@
 import { QueryCache, QueryClient } from '@tanstack/react-query';
 import { ApiError, type ReadRoute } from './api.ts';
 
-/** Reads are retried once when the network failed; a refusal is an answer and is shown as one. */
+/** Retries a read once if the network failed; an error from the server is final and is shown. */
 export function makeQueryClient(): QueryClient {
   const client: QueryClient = new QueryClient({
     queryCache: new QueryCache({
@@ -25,7 +25,7 @@ export async function refreshSession(client: QueryClient): Promise<void> {
   await refreshReads(client, ['GET /api/console/session']);
 }
 
-/** Fetches again what is shown of these routes, whatever was asked of them. */
+/** Refetches every query of these routes that is on screen, whatever its parameters. */
 export async function refreshReads(client: QueryClient, routes: readonly ReadRoute[]): Promise<void> {
   await Promise.all(routes.map((route) => client.invalidateQueries({ queryKey: [route] })));
 }

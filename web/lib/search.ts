@@ -5,13 +5,16 @@ export type SearchState = Readonly<Record<string, string>>;
 
 export type ChangeSearch = (
   next: Record<string, string | undefined>,
-  /** While somebody types, each letter takes the place of the one before it: one step back leaves the word. */
+  /** Typing replaces the same history entry with each letter, so that one step back undoes the whole word. */
   options?: { readonly isTyping: boolean },
 ) => void;
 
-/** Filters are in the URL: they survive a reload, can be shared, and the back button undoes them. Empty values are left out. Both are the same objects until the address changes. */
+/**
+ * Filters are in the URL: they survive a reload, can be shared, and the back button undoes them. Empty values are left
+ * out. Both results stay the same objects until the address changes.
+ */
 export function useSearchState(): [state: SearchState, change: ChangeSearch] {
-  // The router's own copy is only partly decoded; the browser's is exact. The hook only subscribes to changes.
+  // Only subscribes to changes: the router's copy is partly decoded, so the address is read from the browser.
   useSearch();
   const [path, navigate] = useLocation();
   const { search } = location;
@@ -34,7 +37,7 @@ export function useSearchState(): [state: SearchState, change: ChangeSearch] {
   return [state, change];
 }
 
-/** One of the listed values, or the first of them. */
+/** The value if it is listed, otherwise the first of the list. */
 export function oneOf<Value extends string>(
   wanted: string | undefined,
   values: readonly [Value, ...Value[]],

@@ -10,7 +10,7 @@ export function useSession() {
   return useApi('GET /api/console/session', undefined, { staleTime: FRESH_MS });
 }
 
-/** Inside pages that are only shown to somebody signed in. */
+/** The signed-in user; for pages that only signed-in users see. */
 export function useUser(): SignedInUser {
   const user = useSession().data?.user;
   if (!user) throw new Error('a page for signed-in people was shown without a session');

@@ -2,18 +2,17 @@ import { useState } from 'react';
 
 const FIRST = 50;
 const STEP = 100;
-/** What a page holds at most: beyond it, a search finds faster than scrolling. */
+/** The most rows that a page shows: beyond them, searching is faster than scrolling. */
 const MOST = 400;
 
 interface ShownRows<Row> {
   readonly rows: readonly Row[];
-  /** Absent when there are no more, or too many. */
+  /** Undefined if everything is shown, or the limit is reached. */
   readonly showMore: (() => void) | undefined;
-  /** How many are not shown because a page would hold too many. */
   readonly beyond: number;
 }
 
-/** The first rows of a long list, and more on demand; another `list` begins anew. */
+/** The first rows of a long list, and more on demand; another `list` starts over. */
 export function useShownRows<Row>(all: readonly Row[], list: string, first = FIRST): ShownRows<Row> {
   const [grown, setGrown] = useState({ list, count: first });
   const count = grown.list === list ? grown.count : first;

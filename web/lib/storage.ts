@@ -1,4 +1,4 @@
-/** The playground's chats; they leave with whoever signs out. */
+/** The playground's chats; removed when the user signs out. */
 export const CHATS_KEY = 'tollgate.chats';
 
 /** Browsers may forbid storage; a preference that cannot be stored is not worth an error. */

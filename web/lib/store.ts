@@ -1,7 +1,7 @@
 /** A value that outlives the components which show it; made for `useSyncExternalStore`. */
 export interface Store<Value extends object> {
   readonly get: () => Value;
-  /** With `soon`, listeners are notified together with what follows in the next moment. */
+  /** With `soon`, changes that follow within a few milliseconds are notified together. */
   readonly change: (next: Partial<Value>, soon?: boolean) => void;
   readonly subscribe: (listener: () => void) => () => void;
 }

@@ -2,19 +2,19 @@ import { useEffect, useState } from 'react';
 import { useSearchState, type ChangeSearch, type SearchState } from './search.ts';
 
 const SETTLE_MS = 250;
-/** What the server searches for. */
+/** Shortest and longest search that the server accepts. */
 const LEAST = 2;
 export const MOST_SEARCHED = 100;
 
 interface TableOptions {
-  /** What is filtered by besides the search. */
+  /** The filters besides the search. */
   readonly fields?: readonly string[];
   readonly sorts: { readonly offered: readonly string[]; readonly usual: Sort };
-  /** Tells the second table of a page from the first, in the address. */
+  /** Distinguishes the second table of a page in the address. */
   readonly prefix?: string;
 }
 
-/** What a list under the filters has to know of them. */
+/** What a list needs to know about the filters above it. */
 export interface ListState {
   readonly sorting: Sorting;
   readonly isFiltered: boolean;
@@ -22,9 +22,8 @@ export interface ListState {
 }
 
 export interface TableState extends ListState {
-  /** What the address says, by field. */
   readonly values: Readonly<Record<string, string | undefined>>;
-  /** What to ask the server for: once somebody has stopped typing, and without what it would refuse. */
+  /** The query for the server: it follows once typing stops, without values that would be refused. */
   readonly query: Record<string, string | undefined>;
   readonly set: ChangeSearch;
 }
@@ -73,13 +72,12 @@ export function useSettled(value: string, afterMs: number): string {
   return settled;
 }
 
-/** How a table is sorted; in the address as `sort=cost` or `sort=-cost`, the latter from the largest down. */
+/** How a table is sorted; in the address as `sort=cost`, or `sort=-cost` for descending. */
 export interface Sort {
   readonly by: string;
   readonly descending: boolean;
 }
 
-/** What a table needs to know to offer it. */
 export interface Sorting {
   readonly current: Sort;
   readonly change: (next: Sort) => void;
@@ -92,7 +90,7 @@ export function readSort(text: string | undefined, offered: readonly string[], u
   return offered.includes(by) ? { by, descending } : usual;
 }
 
-/** Undefined for the usual order, which the address need not name. */
+/** Undefined for the usual order, which is left out of the address. */
 export function sortText(sort: Sort, usual: Sort): string | undefined {
   if (sort.by === usual.by && sort.descending === usual.descending) return undefined;
   return `${sort.descending ? '-' : ''}${sort.by}`;

@@ -20,7 +20,7 @@ export function chooseTheme(choice: ThemeChoice): void {
   apply();
 }
 
-/** Follows the account, unless this device has its own setting. */
+/** Applies the account's setting, unless this device has its own. */
 export function adoptTheme(choice: ThemeChoice): void {
   if (readStored(KEY) === undefined && choice !== 'system') chooseTheme(choice);
 }

@@ -24,7 +24,7 @@ export function formatTime(at: number, language: string, style: TimeStyle): stri
   return dateFormatter(language, STYLES[style]).format(at);
 }
 
-/** A day to come: `December 3`, with the year if it is another one. */
+/** A future day: `December 3`, with the year if it is not the current one. */
 export function formatDate(at: number, now: number, language: string): string {
   const isThisYear = new Date(at).getFullYear() === new Date(now).getFullYear();
   const year = isThisYear ? {} : ({ year: 'numeric' } as const);
@@ -35,7 +35,7 @@ export function utcText(at: number): string {
   return `${new Date(at).toISOString().replace('T', ' ').slice(0, 19)} UTC`;
 }
 
-/** "3 minutes ago", up to a week; older moments are better told by their date. */
+/** "3 minutes ago", up to a week; anything older is shown as a date. */
 export function formatRelative(at: number, now: number, language: string): string {
   const relative = relativeFormatter(language, { numeric: 'auto' });
   const seconds = Math.round((at - now) / 1000);
@@ -47,7 +47,7 @@ export function formatRelative(at: number, now: number, language: string): strin
   return formatTime(at, language, 'date');
 }
 
-/** Rollups are kept by UTC day; a day's name must not shift with the reader's zone. */
+/** Rollups are kept by UTC day, so the name of a day must not shift with the reader's time zone. */
 export function formatUtcDay(
   day: string | number,
   language: string,
@@ -61,7 +61,7 @@ export function formatUtcDay(
   return dateFormatter(language, { ...options, timeZone: 'UTC' }).format(at);
 }
 
-/** In the reader's own zone, which is named: clocks repeat an hour. */
+/** In the reader's own time zone, with its name: when clocks are set back, an hour occurs twice. */
 export function formatHour(at: number, language: string): string {
   const options: Intl.DateTimeFormatOptions = {
     weekday: 'short',
@@ -84,7 +84,7 @@ export function utcDayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** `YYYY-MM-DD`, `days` before or after another. */
+/** The day (`YYYY-MM-DD`) that is `days` after another, or before it if negative. */
 export function shiftDay(day: string, days: number): string {
   return utcDayOf(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS);
 }

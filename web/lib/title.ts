@@ -1,7 +1,7 @@
 import { useEffect } from 'react';
 import { useSite } from './session.ts';
 
-/** The name of the page in the tab and for screen readers: what it is first, whose it is second. */
+/** The title in the tab and for screen readers: the page first, then the site. */
 export function useTitle(title: string | undefined): void {
   const site = useSite()?.name ?? 'Tollgate';
   useEffect(() => {

@@ -9,14 +9,14 @@ interface Translation {
 
 const CurrentTranslation = createContext<Translation | undefined>(undefined);
 
-/** The texts for everything within it, which is drawn again in another language when that is chosen. */
+/** Provides the texts to everything inside it, and renders it again when another language is chosen. */
 export function TranslationProvider({ children }: { readonly children: ReactNode }) {
   const { t, i18n } = useSubscription();
   const translation = useMemo(() => ({ t, i18n }), [t, i18n]);
   return <CurrentTranslation value={translation}>{children}</CurrentTranslation>;
 }
 
-/** The library's hook subscribes each component on its own, which takes longer than drawing a cell of a table. */
+/** The library's hook subscribes every component separately, which takes longer than rendering a table cell. */
 export function useTranslation(): Translation {
   const translation = useContext(CurrentTranslation);
   if (!translation) throw new Error('useTranslation is used outside of TranslationProvider');

@@ -81,7 +81,7 @@ interface StripProps {
   readonly tone: 'warn' | 'bad';
   readonly children: ReactNode;
   readonly action: ReactNode;
-  /** The barrier is down: requests are refused. */
+  /** Drawn as a closed barrier: requests are refused. */
   readonly gate?: boolean;
 }
 

@@ -14,7 +14,7 @@ interface Waiting {
   readonly giveUp: () => void;
 }
 
-/** Sensitive actions require the password again; this asks for it, on whichever page. */
+/** Sensitive actions require the password again; this asks for it, on any page. */
 export function ConfirmProvider({ children }: { children: ReactNode }) {
   const [waiting, setWaiting] = useState<Waiting>();
   const [confirmed] = useState(() => makeConfirmed(setWaiting));

@@ -6,7 +6,7 @@ interface Props extends WithTranslation {
   readonly children: ReactNode;
 }
 
-/** A page that crashes says so and offers a way out. A chunk that is gone after an update is fixed by reloading. */
+/** A page that crashes says so and offers a way out. A chunk that an update has removed is fixed by reloading. */
 class Boundary extends Component<Props, { failed: boolean }> {
   override state = { failed: false };
 

@@ -1,7 +1,6 @@
 import { useTranslation } from '../lib/translation.tsx';
 import { Skeleton, SkeletonRows } from '../ui/States.tsx';
 
-/** The shape of a page, while its code is on the way. */
 export function PageSkeleton() {
   const { t } = useTranslation();
   return (

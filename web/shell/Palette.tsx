@@ -86,7 +86,7 @@ function Pages({ go }: { go: (href: string) => void }) {
   );
 }
 
-/** Searched here and not by the list, which would have to hold every model. */
+/** Searched here and not by the list component, which would have to hold every model. */
 function Models({ text, go }: { text: string; go: (href: string) => void }) {
   const { t } = useTranslation();
   const models = useApi('GET /api/console/models', undefined, { staleTime: 60_000 }).data?.models ?? [];

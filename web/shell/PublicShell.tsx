@@ -10,7 +10,7 @@ import { LanguageButton, ThemeButton } from './Preferences.tsx';
 export function PublicShell({ children }: { children: ReactNode }) {
   const { t } = useTranslation();
   const session = useSession().data;
-  // Until it is known, nothing leads to pages that may not be there.
+  // Until this is known, nothing links to pages that may be off.
   const hasPublicPages = session?.site.publicPages === true;
   return (
     <div className="flex min-h-dvh flex-col">

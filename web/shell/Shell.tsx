@@ -48,7 +48,7 @@ function TopBar({ area }: { area: 'account' | 'admin' }) {
   const { t } = useTranslation();
   const site = useSite();
   const [location] = useLocation();
-  // Open at one place only: going anywhere, by whatever means, closes it.
+  // Tied to one location, so that navigating by any means closes it.
   const [openAt, setOpenAt] = useState<string>();
   const open = openAt === location;
   const setOpen = (next: boolean): void => setOpenAt(next ? location : undefined);

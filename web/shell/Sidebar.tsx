@@ -96,7 +96,7 @@ function Group({ group, onNavigate }: { group: NavGroup; onNavigate: (() => void
   );
 }
 
-/** From the account to the administration and back, for those who may. */
+/** Switches between account and administration, for those who may. */
 function AreaLink({ area, onNavigate }: { area: 'account' | 'admin'; onNavigate: (() => void) | undefined }) {
   const { t } = useTranslation();
   const user = useUser();
@@ -133,7 +133,7 @@ function SearchButton() {
 
 const IS_APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
-/** Who is signed in and what is left, always in sight. */
+/** Who is signed in and what is left of the balance, always visible. */
 function AccountMenu() {
   const { t } = useTranslation();
   const user = useUser();

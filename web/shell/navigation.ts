@@ -102,7 +102,7 @@ export const ADMIN_NAV: readonly NavGroup[] = [
   },
 ];
 
-/** `/app` is itself only; the others are also the way to their details. */
+/** `/app` matches only itself; the others also match the pages below them. */
 export function isCurrent(href: string, location: string): boolean {
   return href === '/app' || href === '/admin'
     ? location === href

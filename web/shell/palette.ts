@@ -1,4 +1,4 @@
-/** The palette is loaded when first asked for; until then only this switch exists. */
+/** The palette is loaded when it is first opened; until then only this switch exists. */
 const listeners = new Set<(open: boolean) => void>();
 
 export function openPalette(): void {

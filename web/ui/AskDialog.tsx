@@ -14,7 +14,6 @@ interface AskDialogProps {
   readonly kind?: 'danger' | 'primary';
 }
 
-/** A confirmation: says what will happen, and asks. */
 export function AskDialog({ open, title, children, go, onGo, onClose, kind = 'danger' }: AskDialogProps) {
   const { t } = useTranslation();
   return (

@@ -11,7 +11,7 @@ interface CodeProps {
   readonly copyText?: string;
 }
 
-/** A block of code with a copy button. Colouring is light: comments recede, strings stand out, nothing else. */
+/** A block of code with a copy button. Highlighting is minimal: comments recede, strings stand out. */
 export function Code({ code, label, caption, className, copyText }: CodeProps) {
   return (
     <figure className={classes('group relative min-w-0 rounded-md border border-line bg-sunken', className)}>

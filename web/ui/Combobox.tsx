@@ -14,7 +14,7 @@ interface PickerProps {
   readonly fieldClassName?: string;
 }
 
-/** Beyond this many, a list is searched rather than scrolled. */
+/** Longer lists are searched rather than scrolled. */
 const MOST_IN_SELECT = 40;
 
 /** One choice of many: the browser's own list where it is short, otherwise one that is searched by typing. */

@@ -1,4 +1,4 @@
-/** How to reach the operator, as they wrote it: a link where it is a mailbox or a page, else plain text. */
+/** How to reach the operator, as they wrote it: a link if it is an email address or a page, else plain text. */
 export function Contact({ text }: { text: string }) {
   const href = hrefOf(text);
   if (href === undefined) return <span className="break-words text-ink-2">{text}</span>;

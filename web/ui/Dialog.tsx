@@ -29,7 +29,7 @@ function OpenDialog({ onClose, title, children, footer, kind = 'box', insistent,
   const { t } = useTranslation();
   const ref = useRef<HTMLDialogElement>(null);
   const [element, setElement] = useState<HTMLDialogElement | null>(null);
-  // Taken while rendering: once the dialog is there, a field in it may have the focus already.
+  // Read while rendering: once the dialog is open, a field in it may already have the focus.
   const [before] = useState(() => document.activeElement);
   const titleId = useId();
   useEffect(() => {

@@ -49,7 +49,7 @@ const CONTROL =
   'w-full min-w-0 rounded-md border border-field bg-surface text-base text-ink transition-colors hover:border-ink-3 ' +
   'focus-visible:outline-offset-0 aria-invalid:border-bad disabled:opacity-60 max-sm:text-lg';
 
-/** A dialog looks for the mark: what has focus before a dialog opens loses it to the dialog. */
+/** A dialog that opens takes the focus away, and then gives it to the field with this mark. */
 export function Input({ className, ...rest }: ComponentProps<'input'>) {
   return (
     <input data-autofocus={rest.autoFocus} className={classes(CONTROL, 'h-9 px-3', className)} {...rest} />

@@ -6,7 +6,7 @@ interface FormProps {
   readonly children: ReactNode;
   readonly className?: string;
   readonly role?: 'search';
-  /** Where a page has two searches. */
+  /** For a page with two searches. */
   readonly label?: string;
 }
 

@@ -6,12 +6,12 @@ interface LinkProps extends AnchorHTMLAttributes<HTMLAnchorElement> {
 }
 
 /**
- * A link within the console, followed without loading the page anew. The router's own subscribes to the address, which a
- * table with a link in every cell feels.
+ * A link within the console that does not reload the page. The router's own link subscribes to the address, which
+ * slows down a table with a link in every cell.
  */
 export function Link({ href, onClick, children, ...others }: LinkProps) {
   const follow = (event: MouseEvent<HTMLAnchorElement>): void => {
-    // Another tab or window, or a download.
+    // Opens another tab or window, or downloads.
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.button !== 0) return;
     onClick?.(event);
     if (event.defaultPrevented) return;

@@ -2,7 +2,7 @@ import { Component, lazy, Suspense, type ReactNode } from 'react';
 
 const Rendered = lazy(() => import('./MarkdownRendered.tsx'));
 
-/** Markdown of models. The renderer is a chunk of its own; until it is there, the plain text is shown. */
+/** Markdown from models. The renderer is a chunk of its own; until it has loaded, the plain text is shown. */
 export function Markdown({ text }: { text: string }) {
   const plain = <div className="prose whitespace-pre-wrap">{text}</div>;
   return (
@@ -14,7 +14,7 @@ export function Markdown({ text }: { text: string }) {
   );
 }
 
-/** No answer of a model may break the page around it: what cannot be rendered is shown as it came. */
+/** No answer of a model may break the page around it: what cannot be rendered is shown as plain text. */
 class OrPlain extends Component<{ plain: ReactNode; children: ReactNode }, { failed: boolean }> {
   override state = { failed: false };
 

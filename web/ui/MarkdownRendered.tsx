@@ -30,8 +30,8 @@ const BOTH: Components = {
 };
 
 /**
- * An answer stands below the page's own headings and has no anchors: two answers may use the same words. Its links leave
- * the conversation, or the setup, as it is.
+ * An answer is rendered below the page's own headings and has no anchors, since two answers may use the same words.
+ * Its links open elsewhere, so that the conversation or the setup stays.
  */
 const ANSWER: Components = {
   ...BOTH,
@@ -46,7 +46,7 @@ const ANSWER: Components = {
   h4: ({ children }) => <h5>{children}</h5>,
 };
 
-/** A guide is the page: headings keep their rank, and headings and rows of tables can be linked to. */
+/** A guide is the page itself: headings keep their level, and headings and rows of tables can be linked to. */
 const DOCUMENT: Components = {
   ...BOTH,
   a: ({ href, children }) => {

@@ -9,7 +9,6 @@ export interface MenuItem {
   readonly icon?: ReactNode;
   readonly onSelect: () => void;
   readonly danger?: boolean;
-  /** A line above it. */
   readonly apart?: boolean;
 }
 

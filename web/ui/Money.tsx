@@ -15,10 +15,10 @@ interface MoneyProps {
   readonly exact?: boolean;
 }
 
-/** The digits after the decimal mark of the longest amount in a column; the others are filled up to it. */
+/** The digits after the decimal mark of the longest amount in a column; shorter ones are padded to it. */
 export const AlignedPlaces = createContext<number | undefined>(undefined);
 
-/** An amount by the rule of `formatUsd`, with the full one on hover: cents as usual, what lies beyond them quieter. */
+/** An amount in the format of `formatUsd`, with the exact one on hover; digits beyond the cents are fainter. */
 export function Money({ usd, sign = false, className, plain, exact }: MoneyProps) {
   const { i18n } = useTranslation();
   const places = useContext(AlignedPlaces);

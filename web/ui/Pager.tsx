@@ -14,7 +14,7 @@ interface ShowMoreProps {
   readonly isSearched?: boolean;
 }
 
-/** Under a list that is there as a whole, of which the first rows are shown. */
+/** For a list that is loaded as a whole, of which the first rows are shown. */
 export function ShowMore({ showMore, beyond, isSearched = false }: ShowMoreProps) {
   const { t } = useTranslation();
   if (!showMore && beyond === 0) return null;

@@ -8,7 +8,7 @@ interface SegmentsProps<Value extends string> {
   readonly options: readonly { readonly value: Value; readonly label: ReactNode; readonly title?: string }[];
 }
 
-/** A few choices side by side, exactly one of them in force. */
+/** A few options side by side, exactly one of them chosen. */
 export function Segments<Value extends string>({ label, value, onChange, options }: SegmentsProps<Value>) {
   return (
     <ToggleGroup.Root

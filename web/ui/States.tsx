@@ -12,7 +12,7 @@ interface LoadedProps<Data> {
   readonly children: (data: Data) => ReactNode;
 }
 
-/** What a page shows while it waits, when it failed, and when it has its data. Old data stays up while new is fetched. */
+/** What a page shows while it waits, when it failed, and when it has its data. Old data stays while new data loads. */
 export function Loaded<Data>({ query, skeleton, children }: LoadedProps<Data>) {
   if (query.data !== undefined) return children(query.data);
   if (query.error) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;

@@ -18,9 +18,8 @@ export interface Column<Row> {
   /** Where the value goes when rows become cards: the card's first line, its right end, or the labelled list. */
   readonly card?: 'title' | 'aside' | 'hidden';
   readonly className?: string;
-  /** The column can be sorted by, at first in this direction. */
+  /** The column can be sorted, in this direction first. */
   readonly sortsFirst?: 'ascending' | 'descending';
-  /** Never in the other direction. */
   readonly sortsOneWay?: boolean;
 }
 
@@ -31,7 +30,7 @@ interface TableProps<Row> {
   readonly rowKey: (row: Row) => string | number;
   readonly onOpen?: ((row: Row) => void) | undefined;
   readonly rowLabel?: ((row: Row) => string) | undefined;
-  /** Absent: the rows have one order. */
+  /** Undefined if the rows have only one order. */
   readonly sorting?: Sorting | undefined;
 }
 

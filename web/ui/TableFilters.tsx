@@ -46,14 +46,13 @@ interface TableFilterProps {
   readonly table: TableState;
   readonly field: string;
   readonly label: string;
-  /** What occurs in the rows; absent until it is known. */
+  /** The values that occur in the rows; undefined until they are known. */
   readonly values: readonly string[] | undefined;
   readonly name: (value: string) => string;
-  /** What is shown while nothing is chosen. */
   readonly all?: string;
 }
 
-/** One filter, which offers what the rows hold, and what the address asks for even if no row has it any more. */
+/** One filter: it offers the values that occur, and the one in the address even if no row has it any more. */
 export function TableFilter({ table, field, label, values, name, all }: TableFilterProps) {
   const { t } = useTranslation();
   const chosen = table.values[field];

@@ -8,7 +8,7 @@ import { Pager } from './Pager.tsx';
 import { Empty, ErrorState, SkeletonRows } from './States.tsx';
 import { Table, type Column } from './Table.tsx';
 
-/** What `usePages` gives of a list that can be searched. */
+/** What `usePages` returns for a list that can be searched. */
 export interface TablePages<Row> {
   readonly data: { readonly pages: readonly SearchedPage<Row>[] } | undefined;
   readonly error: Error | null;
@@ -26,7 +26,6 @@ interface TableListProps<Row> {
   readonly rowKey: (row: Row) => string | number;
   readonly rowLabel?: (row: Row) => string;
   readonly onOpen?: (row: Row) => void;
-  /** Shown when there is nothing at all. */
   readonly empty: ReactNode;
 }
 
@@ -66,7 +65,7 @@ function NothingFound({ table, isPart }: { table: ListState; isPart: boolean }) 
   );
 }
 
-/** How far was searched or sorted, where that was not through everything. */
+/** How far the search or the sorting went, if not through everything. */
 function Notes<Row>({ pages, table }: Pick<TableListProps<Row>, 'pages' | 'table'>) {
   const { t, i18n } = useTranslation();
   const searchedTo = pages.data?.pages.at(-1)?.searchedTo;

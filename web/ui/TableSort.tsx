@@ -21,7 +21,7 @@ interface SortButtonProps {
   readonly children: ReactNode;
 }
 
-/** The head of a column that can be sorted by. The direction itself is the `aria-sort` of its cell. */
+/** The header of a sortable column. The direction itself is the `aria-sort` of its cell. */
 export function SortButton({ column, sorting: { current, change }, children }: SortButtonProps) {
   const isCurrent = current.by === column.id;
   const descendsFirst = column.sortsFirst === 'descending';
@@ -33,7 +33,7 @@ export function SortButton({ column, sorting: { current, change }, children }: S
       className={classes(
         'group -mx-1 inline-flex items-center gap-1 rounded px-1 py-0.5 font-medium hover:text-ink',
         isCurrent && 'text-ink',
-        // The arrow stands outside, so that the word stays above its figures.
+        // The arrow is on the outside, so that the word stays above its figures.
         column.align === 'right' && 'flex-row-reverse',
       )}
       onClick={() => change({ by: column.id, descending: turns ? !current.descending : descendsFirst })}
@@ -56,7 +56,7 @@ interface SortMenuProps {
   readonly sorting: Sorting;
 }
 
-/** The same for rows that are cards and have no heads. */
+/** The same for rows that are shown as cards and have no headers. */
 export function SortMenu({ columns, sorting: { current, change } }: SortMenuProps) {
   const { t } = useTranslation();
   const offered = columns.filter((column) => column.sortsFirst);

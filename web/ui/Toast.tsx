@@ -13,7 +13,7 @@ let toasts: readonly Toast[] = [];
 let nextId = 1;
 const listeners = new Set<() => void>();
 
-/** Says in passing that something was done, or was not. */
+/** Shows for a moment that something was done, or failed. */
 export function toast(text: string, tone: Toast['tone'] = 'good'): void {
   const id = nextId++;
   change([...toasts, { id, text, tone }].slice(-MAX_SHOWN));

@@ -10,7 +10,7 @@ interface SecretDialogProps {
   readonly onClose: () => void;
 }
 
-/** Something that is shown once and must be passed on. */
+/** A secret that is shown once, to be passed on. */
 export function SecretDialog({ title, lead, secret, onClose }: SecretDialogProps) {
   const { t } = useTranslation();
   return (

@@ -12,7 +12,7 @@ interface OfAccount {
   readonly email: string | null;
 }
 
-/** Whose row it is, by the name that people know. */
+/** The account of a row, by its email address. */
 export function accountColumn<Row extends OfAccount>(t: TFunction): Column<Row> {
   return {
     id: 'account',
@@ -33,7 +33,7 @@ export function accountColumn<Row extends OfAccount>(t: TFunction): Column<Row> 
   };
 }
 
-/** The account that another page has filtered by; the address may hold its id or its e-mail address. */
+/** The account that another page has filtered by; the address may hold its id or its email address. */
 export function ChosenAccount({ table }: { table: TableState }) {
   const account = table.values['account'];
   return account ? <Chosen account={account} onClear={() => table.set({ account: undefined })} /> : null;

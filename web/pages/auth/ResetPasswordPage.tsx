@@ -14,7 +14,7 @@ import { ErrorState, FormError } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';
 import { NewPasswordField } from './PasswordField.tsx';
 
-/** The page of a reset link: a new password, once. */
+/** The page of a reset link, which sets a new password once. */
 export default function ResetPasswordPage() {
   const { t } = useTranslation();
   const token = useLinkToken();
@@ -115,7 +115,7 @@ function NotGood() {
   );
 }
 
-/** Behind the `#`, which the browser keeps to itself. Another link may be opened in the same tab. */
+/** The token comes after the `#`, which browsers do not send. Another link may be opened in the same tab. */
 function useLinkToken(): string {
   return useSyncExternalStore(onHashChange, () => location.hash.slice(1));
 }

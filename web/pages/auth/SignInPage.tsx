@@ -171,7 +171,7 @@ function PasskeyButton() {
   );
 }
 
-/** Where the server sends mail, the way to a link; otherwise the operator makes it, so the page says whom to ask. */
+/** A link to reset the password if the server sends mail; otherwise the operator does it: the page says whom to ask. */
 function ForgotPassword() {
   const { t } = useTranslation();
   const contact = useSite()?.contact;

@@ -7,7 +7,7 @@ import { LinkButton } from '../../ui/Button.tsx';
 import { ErrorState } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';
 
-/** The page of a link that confirms an address. The token is behind the `#`, which the browser keeps to itself. */
+/** The page of a link that confirms an email address. The token comes after the `#`, which browsers do not send. */
 export default function VerifyEmailPage() {
   const { t } = useTranslation();
   const client = useQueryClient();

@@ -11,7 +11,7 @@ import { useTranslation } from '../../lib/translation.tsx';
 const RENEW_MS = 4 * 60_000;
 
 /**
- * Signing in with a passkey: by the button, or from the autofill of the e-mail field, which waits in the background. A
+ * Signing in with a passkey: by the button, or from the autofill of the email field, which waits in the background. A
  * browser handles one request at a time, so the button ends the waiting.
  */
 export function usePasskey() {
@@ -43,7 +43,7 @@ export function usePasskey() {
     };
     const begin = (): void => {
       offer().catch((error: unknown) => {
-        // The server refused a passkey that the user chose; that this browser has none to offer is not worth a message.
+        // Only a passkey that the user chose and the server refused is an error; having none to offer is not.
         if (error instanceof ApiError) setRefused(error);
       });
     };

@@ -15,7 +15,7 @@ import { reasonText } from './PaymentHistory.tsx';
 
 const CHANGED = ['GET /api/console/payments'] as const;
 
-/** The saved card, and charging it by itself below a threshold. */
+/** The saved card, and automatic top-up below a threshold. */
 export function Automatic({ payments }: { payments: CardPayments }) {
   const { t, i18n } = useTranslation();
   const addCard = useAction(async () => await call('POST /api/console/payments/card', { body: {} }), {

@@ -14,7 +14,7 @@ import { TableFilter, TableFilters } from '../../ui/TableFilters.tsx';
 import { TableList } from '../../ui/TableList.tsx';
 import { Time } from '../../ui/Time.tsx';
 
-/** While one waits, the list is looked at again: its event may come at any moment. */
+/** While a payment is pending, the list is polled: its event may arrive at any moment. */
 const WAITING_MS = 3_000;
 
 export function PaymentHistory() {
@@ -49,7 +49,6 @@ export function PaymentHistory() {
 
 interface PaymentStateFilterProps {
   readonly table: TableState;
-  /** Those that there are; absent until they are known. */
   readonly states: readonly PaymentItem['state'][] | undefined;
 }
 
@@ -121,7 +120,7 @@ const KNOWN = [
   'refund',
 ] as const;
 
-/** The provider's word for a failure, in the reader's language where it is a common one. */
+/** The provider's code for a failure, in the reader's language if it is a common one. */
 export function reasonText(word: string, t: TFunction): string {
   const known = KNOWN.find((one) => one === word);
   return known ? t(`payments.reasons.${known}`) : t('payments.reasons.other', { word });

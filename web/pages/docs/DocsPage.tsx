@@ -10,7 +10,7 @@ import { Reference } from './Reference.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { Skeleton } from '../../ui/States.tsx';
 
-/** It renders Markdown, which the reference does not need. */
+/** Loaded separately because it renders Markdown, which the reference does not need. */
 const GuideView = lazy(() => import('./GuideView.tsx'));
 
 const API = 'reference';

@@ -6,7 +6,7 @@ import { Empty, Skeleton } from '../../ui/States.tsx';
 import { publicOrigin } from '../../lib/origin.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 
-/** As written in the files; readers see the address of the server they are on. */
+/** The address written in the guides; readers see that of the server they are on. */
 const WRITTEN_ORIGIN = 'http://127.0.0.1:8700';
 
 export default function GuideView({ slug, part }: { slug: string; part: string | undefined }) {
@@ -50,7 +50,7 @@ function GuideText({ guide, part }: { guide: Guide; part: string | undefined }) 
   );
 }
 
-/** A heading or row with that name, else the line that speaks of it. */
+/** The heading or row of that name, else the line that mentions it. */
 function find(box: HTMLElement, wanted: string): Element | undefined {
   const named = box.querySelector(`#${CSS.escape(wanted)}`);
   if (named) return named;

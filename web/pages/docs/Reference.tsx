@@ -22,12 +22,12 @@ import { useTranslation } from '../../lib/translation.tsx';
 
 const PATH = '/api/public/v1/openapi.json';
 
-/** The public API, drawn from the document that the server itself gives out. */
+/** The public API, rendered from the document that the server itself publishes. */
 export function Reference({ part }: { part: string | undefined }) {
   const { t } = useTranslation();
   const document = useQuery<ApiDocument, ApiError>({
     queryKey: ['openapi'],
-    // Ours, and tested on the server's side: its shape is known.
+    // Our own document, tested on the server's side: its shape is known.
     queryFn: async ({ signal }) => (await (await send('GET', PATH, undefined, signal)).json()) as ApiDocument,
     staleTime: Infinity,
   });
@@ -109,7 +109,7 @@ function OperationView({ document, endpoint, language, onLanguage }: OperationVi
       {fields ? <SchemaTable title={t('docs.body')} document={document} schema={fields} /> : null}
       <Answers document={document} responses={operation.responses} />
       {operation.requestBody && !body ? null : (
-        // A form with files is not written as text.
+        // A form with files cannot be edited as text.
         <TryIt
           endpoint={endpoint}
           parameters={parameters}
@@ -120,7 +120,7 @@ function OperationView({ document, endpoint, language, onLanguage }: OperationVi
   );
 }
 
-/** The request in several languages. A form with files has none: its example is in the guides. */
+/** The request in several languages, except for a form with files: its example is in the guides. */
 function RequestExample({
   endpoint: { method, path, operation },
   parameters,
@@ -142,7 +142,6 @@ function RequestExample({
       label={t('docs.language')}
       value={language}
       onChange={onLanguage}
-      // The keys of a literal.
       tabs={(Object.keys(CODE_LANGUAGES) as CodeLanguage[]).map((value) => ({
         value,
         label: CODE_LANGUAGES[value],

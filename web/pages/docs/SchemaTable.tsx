@@ -16,7 +16,7 @@ interface SchemaTableProps {
 
 const MAX_DEPTH = 4;
 
-/** Fields of an object, one per line; objects within it open where they stand. */
+/** The fields of an object, one per line; nested objects open in place. */
 export function SchemaTable({ title, document, schema, rows }: SchemaTableProps) {
   const shown = rows ?? (schema ? rowsOf(document, schema) : []);
   if (shown.length === 0) return null;

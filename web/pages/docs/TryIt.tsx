@@ -18,7 +18,7 @@ interface TryItProps {
   readonly example: unknown;
 }
 
-/** A real request from the page. Closed at first: most readers only read. */
+/** Sends a real request from the page. Closed at first: most readers only read. */
 export function TryIt({ endpoint, parameters, example }: TryItProps) {
   const { t } = useTranslation();
   return (

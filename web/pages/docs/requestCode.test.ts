@@ -13,7 +13,7 @@ const REQUEST: CodeRequest = {
   },
 };
 
-/** What the program sends, by running it with a stand-in of its way to send. */
+/** Runs the program with its way to send replaced, to see what it would send. */
 const RUN = {
   curl: async (code: string): Promise<unknown> => {
     const shell = `curl() { for word in "$@"; do printf '%s\\0' "$word"; done; }\n${code}`;

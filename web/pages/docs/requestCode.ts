@@ -1,4 +1,4 @@
-/** Names of languages are the same in every language. */
+/** Names of programming languages are not translated. */
 export const CODE_LANGUAGES = { curl: 'curl', javascript: 'JavaScript', python: 'Python' } as const;
 export type CodeLanguage = keyof typeof CODE_LANGUAGES;
 
@@ -6,7 +6,6 @@ export interface CodeRequest {
   readonly method: string;
   readonly url: string;
   readonly needsToken: boolean;
-  /** JSON; absent where the request has none. */
   readonly body?: unknown;
 }
 
@@ -71,7 +70,7 @@ function json(value: unknown, indent: string): string {
   return JSON.stringify(value, null, 2).replaceAll('\n', `\n${indent}`);
 }
 
-/** JSON with the words of Python; texts are written the same in both. */
+/** A JSON value as a Python literal; strings are written the same in both. */
 function pythonLiteral(value: unknown, indent: string): string {
   if (value === null) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';

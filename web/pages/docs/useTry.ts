@@ -89,7 +89,7 @@ function pretty(text: string): string {
   }
 }
 
-/** Images of an answer, if they are on this origin or in the answer itself: nothing else may be loaded. */
+/** Images of an answer that are on this origin or in the answer itself: nothing else may be loaded. */
 function picturesIn(text: string): string[] {
   const links = [...text.matchAll(/"url":\s*"([^"]+)"/g)].map((match) => match[1] ?? '');
   const inline = [...text.matchAll(/"b64_json":\s*"([^"]+)"/g)].map(

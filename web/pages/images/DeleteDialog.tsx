@@ -4,7 +4,7 @@ import { useTranslation } from '../../lib/translation.tsx';
 import { AskDialog } from '../../ui/AskDialog.tsx';
 import { toast } from '../../ui/Toast.tsx';
 
-/** As many as one request of the API deletes. */
+/** The most images that one API request deletes. */
 const TOGETHER = 200;
 
 interface DeleteDialogProps {
@@ -14,7 +14,6 @@ interface DeleteDialogProps {
   readonly onDeleted: () => void;
 }
 
-/** Says what is deleted and what stays, and asks. */
 export function DeleteDialog({ ids, open, onClose, onDeleted }: DeleteDialogProps) {
   const { t } = useTranslation();
   const remove = useAction(

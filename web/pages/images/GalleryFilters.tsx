@@ -8,7 +8,7 @@ import { Picker } from '../../ui/Combobox.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
 
 export const DAYS = ['1', '7', '14'] as const;
-/** Long enough not to search for every letter. */
+/** Long enough not to search at every letter. */
 const PAUSE_MS = 300;
 
 interface GalleryFiltersProps {
@@ -17,7 +17,7 @@ interface GalleryFiltersProps {
   readonly facets: ImageFacets | undefined;
 }
 
-/** What the gallery is narrowed to; all of it is in the address. */
+/** The filters of the gallery, all of which are in the address. */
 export function GalleryFilters({ state, change, facets }: GalleryFiltersProps) {
   const { t } = useTranslation();
   const isNarrowed = ['q', 'model', 'size', 'days'].some((name) => state[name]);
@@ -82,7 +82,7 @@ interface Choice {
   readonly label: string;
 }
 
-/** An address may name one that has no images any more. */
+/** The address may name a value that no image has any more. */
 function withChosen(choices: readonly Choice[], chosen: string | undefined): readonly Choice[] {
   if (!chosen || choices.some(({ value }) => value === chosen)) return choices;
   return [...choices, { value: chosen, label: chosen }];
@@ -95,7 +95,7 @@ function SearchField({ text, change }: { text: string; change: GalleryFiltersPro
     if (typed === text) return undefined;
     const timer = setTimeout(() => change({ q: typed || undefined }), PAUSE_MS);
     return () => clearTimeout(timer);
-    // The address may change for other reasons; only typing searches.
+    // Only typing searches; the address may change for other reasons.
   }, [typed]); // oxlint-disable-line react/exhaustive-deps
   return (
     <span className="relative max-sm:col-span-2">

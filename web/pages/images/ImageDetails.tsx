@@ -14,10 +14,10 @@ import { editImage, repeatImage } from '../playground/images/imageDraft.ts';
 import { DeleteDialog } from './DeleteDialog.tsx';
 
 const MAKE = '/app/playground?tab=images';
-/** The image itself says these. */
+/** Shown with the image itself. */
 const SHOWN_APART = new Set(['size']);
 
-/** All that is known of an image, and what can be done with it. */
+/** Everything known about an image, and what can be done with it. */
 export function ImageDetails({ image, onDeleted }: { image: ImageItem; onDeleted: () => void }) {
   const { t } = useTranslation();
   const [, navigate] = useLocation();

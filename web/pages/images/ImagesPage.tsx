@@ -74,7 +74,7 @@ export default function ImagesPage() {
   );
 }
 
-/** A moment that stays the same while the page is open, so that its list is read once. */
+/** A start time that stays the same while the page is open, so that the list is fetched only once. */
 function useFrom(days: string | undefined): string | undefined {
   const today = useToday();
   const [openedAt] = useState(() => Date.now());
@@ -87,7 +87,7 @@ function useFrom(days: string | undefined): string | undefined {
 interface PictureGridProps {
   readonly images: readonly ImageItem[];
   readonly onOpen: (index: number) => void;
-  /** The ids of the chosen ones, while some are being chosen. */
+  /** The ids of the selected images; undefined while nothing is being selected. */
   readonly selected: ReadonlySet<string> | undefined;
   readonly onSelect: (id: string) => void;
 }
@@ -109,7 +109,7 @@ function PictureGrid({ images, onOpen, selected, onSelect }: PictureGridProps) {
   );
 }
 
-/** Apart from the button, whose name is the prompt. */
+/** Outside the button, whose name is the prompt. */
 function PictureFacts({ image }: { image: ImageItem }) {
   const { i18n } = useTranslation();
   const pixels = image.width === null ? [] : [`${image.width} × ${image.height}`];
@@ -122,7 +122,7 @@ function PictureFacts({ image }: { image: ImageItem }) {
 
 interface PictureButtonProps {
   readonly image: ImageItem;
-  /** Absent: a click opens it. */
+  /** Undefined if a click opens the image instead. */
   readonly isSelected: boolean | undefined;
   readonly onClick: () => void;
 }
@@ -177,7 +177,7 @@ interface BarProps {
   readonly onSelected: (selected: ReadonlySet<string> | undefined) => void;
 }
 
-/** How many there are and what they occupy; while some are chosen, what can be done with them. */
+/** How many images there are and what they occupy; while selecting, what can be done with the selected ones. */
 function Bar({ images, total, room, selected, onSelected }: BarProps) {
   const { t, i18n } = useTranslation();
   const [isAsking, setAsking] = useState(false);

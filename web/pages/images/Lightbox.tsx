@@ -14,10 +14,9 @@ import { attach } from '../playground/attachments.ts';
 export interface Picture {
   readonly key: string;
   readonly src: string;
-  /** For lists; absent: the picture itself. */
+  /** For lists; if absent, they show the picture itself. */
   readonly thumbnail?: string;
   readonly prompt: string;
-  /** What it is called when it is downloaded. */
   readonly fileName?: string;
 }
 
@@ -25,7 +24,6 @@ interface LightboxProps<Item extends Picture> {
   readonly pictures: readonly Item[];
   readonly index: number;
   readonly onIndex: (index: number | undefined) => void;
-  /** More information or actions for the image shown. */
   readonly children?: (picture: Item) => ReactNode;
 }
 

@@ -12,7 +12,7 @@ const MOST_CHARACTERS = 60;
 export function imageFileName(prompt: string, id: string, mime: string): string {
   const words = prompt
     .normalize('NFKD')
-    // The marks that were taken off their letters.
+    // Accents, which the normalisation separated from their letters.
     .replaceAll(/\p{M}/gu, '')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)

@@ -9,7 +9,7 @@ import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Price } from '../../ui/Money.tsx';
 import { Loaded, Skeleton } from '../../ui/States.tsx';
 
-/** How fast and how reliable an offer is, of all customers together; the same as on its public page. */
+/** How fast and reliable an offer is, for all customers together; the same as on its public page. */
 export function ModelFigures({ model }: { model: ModelItem }) {
   const { t } = useTranslation();
   const site = useSite();
@@ -129,7 +129,7 @@ function Typical({ model, figures: { typicalUsd } }: { model: ModelItem; figures
 const CELL = 4;
 const HEIGHT = 28;
 const NO_DAY = { fill: 'fill-line', top: 12 };
-/** From the best: as on the public page, days differ in height as well as colour. */
+/** From best to worst: as on the public page, days differ in height as well as colour. */
 const GRADES = [
   { least: 0.99, fill: 'fill-accent', top: 0 },
   { least: 0.95, fill: 'fill-warn', top: 6 },
@@ -177,7 +177,7 @@ function Uptime({ figures: { uptime, days } }: { figures: OfferFigures }) {
   );
 }
 
-/** The server decodes the whole of what follows `/models/`. */
+/** The server decodes everything after `/models/`. */
 function publicHref(model: string): string {
   return `/models/${encodeURIComponent(model)}`;
 }

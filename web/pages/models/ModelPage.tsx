@@ -99,7 +99,6 @@ function Detail({ model, others }: { model: ModelItem; others: readonly ModelIte
   );
 }
 
-/** The same model elsewhere, at its price. */
 function OtherOffers({ offers }: { offers: readonly ModelItem[] }) {
   return (
     <ul className="-my-2 divide-y divide-line">
@@ -213,7 +212,7 @@ function Facts({ model }: { model: ModelItem }) {
 const LISTED = ['quality', 'background', 'output_format', 'moderation', 'style'] as const;
 const TAKEN = ['output_compression', 'seed', 'negative_prompt', 'mask'] as const;
 
-/** The fields of an image request that a model takes, with their values. */
+/** The fields that an image request to the model may have, with their values. */
 function ImageFields({ abilities }: { abilities: ImageAbilityList | null }) {
   const { t } = useTranslation();
   if (!abilities || abilities.mask === null) return t('models.imageFieldsByBackend');
@@ -246,7 +245,7 @@ function imageFields(abilities: ImageAbilityList, yes: string): [name: string, v
   return all.filter(([, value]) => value !== '');
 }
 
-/** How much this account used the model lately, as a line of requests per day. */
+/** This account's recent use of the model, as a line of requests per day. */
 function ModelUse({ model }: { model: ModelItem }) {
   const { t, i18n } = useTranslation();
   const query = { endpoint: model.endpoint, model: model.model };

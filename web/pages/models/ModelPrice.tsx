@@ -3,7 +3,7 @@ import { useTranslation } from '../../lib/translation.tsx';
 import { Price } from '../../ui/Money.tsx';
 import { Nothing } from '../../ui/Numbers.tsx';
 
-/** One cell of a price list. A free model says so; a kind of price that a model does not have is a dash, not zero. */
+/** One cell of a price list. A free model says so; a price that a model does not have is a dash, not zero. */
 export function ModelPriceCell({ model, part }: { model: ModelItem; part: 'input' | 'cached' | 'output' }) {
   const { t } = useTranslation();
   if (model.free)

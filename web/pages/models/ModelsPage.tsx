@@ -16,7 +16,7 @@ import { modelColumns, modelHref } from './columns.tsx';
 import { filterModels } from './filter.ts';
 import { groupModels, type ModelGroup } from './group.ts';
 
-/** Two screens; whoever looks for a certain model searches. */
+/** About two screens; a certain model is found by searching. */
 const FIRST = 25;
 
 export default function ModelsPage() {
@@ -43,7 +43,7 @@ function Shown({ catalog }: { catalog: ModelList }) {
   const { t } = useTranslation();
   const [, navigate] = useLocation();
   const [state, change] = useSearchState();
-  // Typing stays quick whatever the length of the list: the rows follow when there is time.
+  // Keeps typing quick however long the list is: the rows follow when there is time.
   const wanted = useDeferredValue(JSON.stringify(state));
   const groups = useMemo(
     () => groupModels(filterModels(catalog.models, JSON.parse(wanted) as SearchState)),

@@ -70,7 +70,7 @@ export function modelColumns(
   ];
 }
 
-/** So many endpoints are named; the model's page has all of them. */
+/** How many endpoints are named; the model's page has all of them. */
 const NAMED_OFFERS = 4;
 
 interface OffersProps {
@@ -79,7 +79,7 @@ interface OffersProps {
   readonly t: TFunction;
 }
 
-/** The endpoints that have the model. Where their prices differ, those in the row are the first one's. */
+/** The endpoints that offer the model. If their prices differ, the row shows those of the first. */
 function Offers({ group, status, t }: OffersProps) {
   const { offers } = group;
   return (

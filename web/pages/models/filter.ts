@@ -1,7 +1,7 @@
 import type { ModelItem } from '../../../src/console/contract.ts';
 import type { SearchState } from '../../lib/search.ts';
 
-/** What the filters in the address leave, in the order they ask for. */
+/** The models that pass the filters in the address, in the order it asks for. */
 export function filterModels(models: readonly ModelItem[], state: SearchState): ModelItem[] {
   const words = (state['q'] ?? '').toLowerCase().split(/\s+/).filter(Boolean);
   const left = models.filter(

@@ -1,14 +1,13 @@
 import type { ModelItem } from '../../../src/console/contract.ts';
 
-/** One model, and the endpoints that offer it. */
 export interface ModelGroup {
   readonly id: string;
-  /** What the row is about: the first offer that can be used now. */
+  /** What the row shows: the first offer that can be used now. */
   readonly best: ModelItem;
   readonly offers: readonly ModelItem[];
 }
 
-/** Models in their order, each once; of a sorted list the best offer of each comes first. */
+/** Each model once, in the order of the list; if that is sorted, each begins with its best offer. */
 export function groupModels(models: readonly ModelItem[]): ModelGroup[] {
   const groups = new Map<string, ModelItem[]>();
   for (const model of models) {

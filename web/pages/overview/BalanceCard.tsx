@@ -9,7 +9,7 @@ import { Meter } from '../../ui/Meter.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { Count } from '../../ui/Numbers.tsx';
 
-/** What can be spent, what was spent, and which limit comes first. */
+/** What can be spent, what was spent, and which limit is reached first. */
 export function BalanceCard({ overview }: { overview: Overview }) {
   const { t } = useTranslation();
   const { spend } = overview;
@@ -56,7 +56,7 @@ function Available({ overview }: { overview: Overview }) {
 
 const DAY_MS = 86_400_000;
 
-/** How the balance went, and how long it lasts at the pace of the last week. */
+/** The balance of the last days, and how long it lasts at the pace of the last week. */
 function BalanceForecast({ overview }: { overview: Overview }) {
   const { t, i18n } = useTranslation();
   const now = useNow();
@@ -65,7 +65,7 @@ function BalanceForecast({ overview }: { overview: Overview }) {
   const text = t(`forecast.${forecast.kind}`, {
     date: until === undefined ? '' : formatDate(until, now, i18n.language),
   });
-  // A line of nothing says nothing.
+  // A line of zeros would say nothing.
   const hasLine = balanceDays.some(({ balanceUsd }) => approximate(balanceUsd) > 0) && balanceDays.length > 1;
   if (!hasLine && forecast.kind !== 'until') return null;
   return (

@@ -7,7 +7,6 @@ import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Link } from '../../ui/Link.tsx';
 
-/** A new account: what to do, in order. */
 export function FirstSteps({ overview }: { overview: Overview }) {
   const { t, i18n } = useTranslation();
   const { welcomeUsd } = overview;

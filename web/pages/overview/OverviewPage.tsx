@@ -20,7 +20,7 @@ import { BalanceCard } from './BalanceCard.tsx';
 import { FirstSteps } from './FirstSteps.tsx';
 
 const REFRESH_MS = 15_000;
-/** While the first steps are taken, elsewhere perhaps, they are ticked soon. */
+/** Shorter while there are first steps to take: they may be taken elsewhere, and are ticked soon. */
 const FIRST_STEPS_MS = 3_000;
 
 export default function OverviewPage() {
@@ -30,7 +30,7 @@ export default function OverviewPage() {
     refetchInterval: begins ? FIRST_STEPS_MS : REFRESH_MS,
   });
   const isNew = overview.data?.latest.length === 0;
-  // Who saw the steps sees the last of them ticked, too.
+  // The steps stay once they were shown, so that the last of them is seen ticked.
   if (isNew && !begins) setBegins(true);
   return (
     <Page

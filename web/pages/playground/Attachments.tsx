@@ -16,7 +16,7 @@ import {
   type PendingAttachment,
 } from './attachments.ts';
 
-/** Files by button, drag and paste. Those that cannot be attached are told by name. */
+/** Attaches files by button, drag and paste. Those that cannot be attached are named. */
 export function useAttach() {
   const limits = useLimits();
   const { t } = useTranslation();
@@ -28,7 +28,7 @@ export function useAttach() {
     }
   };
   const onPaste = (event: ClipboardEvent): void => {
-    // Copied cells are a picture, too: what has text is pasted as text.
+    // Copied cells of a spreadsheet are also a picture: whatever has text is pasted as text.
     if (event.clipboardData.files.length === 0 || event.clipboardData.getData('text/plain') !== '') return;
     event.preventDefault();
     void add([...event.clipboardData.files]);
@@ -61,7 +61,7 @@ function useLimits() {
   };
 }
 
-/** What can be attached, before anything is. */
+/** What can be attached, shown before anything is. */
 export function AttachHint({ vision, files }: { vision: boolean; files: boolean }) {
   const { t } = useTranslation();
   const limits = useLimits();

@@ -35,7 +35,7 @@ const NAME = 'chat';
 
 interface ChatTabProps {
   readonly models: readonly ModelItem[];
-  /** What a link to this page names. */
+  /** The model that a link to this page names. */
   readonly wanted: string | undefined;
   readonly maxTokens: string | undefined;
 }
@@ -50,7 +50,7 @@ export function ChatTab({ models, wanted, maxTokens }: ChatTabProps) {
   useEffect(() => {
     if (wanted) change({ choice: wanted });
     if (maxTokens) change({ maxTokens });
-    // A link names them once; afterwards the choice is the person's.
+    // A link sets them once; afterwards the choice is the user's.
   }, [wanted, maxTokens]); // oxlint-disable-line react/exhaustive-deps
   useFollow(turns);
   const model = chosenModel(models, draft.choice);
@@ -104,7 +104,7 @@ export function ChatTab({ models, wanted, maxTokens }: ChatTabProps) {
   );
 }
 
-/** Opens the chat that the page's link carries, once; afterwards the address is the page's own again. */
+/** Opens the chat that the page's link carries, once, and removes it from the address. */
 function useLinkedChat({ add }: Pick<KeptChats, 'add'>): void {
   const { t } = useTranslation();
   useEffect(() => {
@@ -130,7 +130,6 @@ function useFollow(turns: readonly { readonly text: string }[]): void {
   }, [turns]);
 }
 
-/** A chat without a question yet. */
 function Beginning({ onAsk }: { onAsk: ((question: string) => void) | undefined }) {
   const { t } = useTranslation();
   return (
@@ -142,7 +141,7 @@ function Beginning({ onAsk }: { onAsk: ((question: string) => void) | undefined 
   );
 }
 
-/** What the model of the guides answers well; a phone has room for half of it. */
+/** Questions that the model of the guides answers well; a phone has room for half of them. */
 function Suggestions({ onAsk }: { onAsk: (question: string) => void }) {
   const { t } = useTranslation();
   return (
@@ -160,7 +159,6 @@ function Suggestions({ onAsk }: { onAsk: (question: string) => void }) {
 
 interface TurnsProps {
   readonly run: Omit<Run, 'recipe'> & { readonly models: readonly ModelItem[] };
-  /** Nothing can be sent now. */
   readonly isBlocked: boolean;
 }
 
@@ -169,7 +167,7 @@ function Turns({ run: { conversation, state, draft, change, model, models }, isB
   const recipe = recipeOf(draft, model);
   const needsTools = recipe.parameters.tools !== undefined;
   const alternatives = alternativesTo(model, models, turns, needsTools).map((other) => ({
-    // The same model elsewhere is told apart by where that is.
+    // The same model elsewhere is told apart by its endpoint.
     name: other.model === model.model ? `${other.displayName} · ${other.endpointName}` : other.displayName,
     onTry: () => {
       change({ choice: choiceOf(other) });
@@ -296,15 +294,15 @@ function shortenFiles<Body>(body: Body): Body {
   return JSON.parse(json) as Body;
 }
 
-/** Long enough not to ask for every letter. */
+/** Long enough not to ask at every letter. */
 const PAUSE_MS = 400;
 
 interface MaxCostProps {
-  /** The request as it would be sent; absent while there is nothing to send. */
+  /** The request as it would be sent; undefined while there is nothing to send. */
   readonly body: { readonly endpoint: string; readonly model: string } | undefined;
 }
 
-/** What a request can cost at most, before it is sent. Says nothing where that cannot be known: sending tells why. */
+/** The most a request can cost, before it is sent. Empty if that cannot be known: sending it gives the reason. */
 function MaxCost({ body }: MaxCostProps) {
   const { t, i18n } = useTranslation();
   const quote = useQuote(body);
@@ -319,7 +317,7 @@ function MaxCost({ body }: MaxCostProps) {
 
 function useQuote(body: MaxCostProps['body']): PlaygroundQuote | undefined {
   const [known, setKnown] = useState<{ readonly text: string; readonly quote: PlaygroundQuote }>();
-  // The body is made anew with each render, its text is not.
+  // The body is a new object in each render; its text is not.
   const text = body && JSON.stringify(body);
   useEffect(() => {
     if (text === undefined) return undefined;
@@ -336,6 +334,6 @@ function useQuote(body: MaxCostProps['body']): PlaygroundQuote | undefined {
       abort.abort();
     };
   }, [text]);
-  // Not the one of what was written before.
+  // The last quote may still be that of an earlier text.
   return known?.text === text ? known?.quote : undefined;
 }

@@ -14,7 +14,7 @@ import { useRun, type Run } from './useRun.ts';
 const COLUMNS = ['a', 'b', 'c', 'd'] as const;
 type Column = (typeof COLUMNS)[number];
 
-/** The columns shown; kept while the page is away, like what is in them. */
+/** The columns shown; like their contents, they survive leaving the page. */
 let shownColumns: readonly Column[] = ['a', 'b'];
 
 function rememberColumns(columns: readonly Column[]): void {
@@ -80,7 +80,6 @@ interface ComparedModelProps {
   readonly onRemove: (() => void) | undefined;
 }
 
-/** One column of a comparison. */
 function ComparedModel({ run, models, onRemove }: ComparedModelProps) {
   const { t } = useTranslation();
   const { model, draft, change, recipe, conversation, state } = run;

@@ -12,11 +12,11 @@ interface ComposerProps {
   readonly busy: boolean;
   readonly onSend: (text: string, attached: Attached) => void;
   readonly onStop: () => void;
-  /** The model that gets what is attached; absent: nothing can be. */
+  /** The model that gets the attachments; undefined if nothing can be attached. */
   readonly takes: Pick<ModelItem, 'displayName' | 'vision' | 'files'> | undefined;
   /** Why nothing can be sent now. */
   readonly blocked?: string | undefined;
-  /** Shown beside the button, for what is written. */
+  /** Shown beside the button, made from what is written. */
   readonly note?: (text: string, attached: Attached) => ReactNode;
 }
 
@@ -79,7 +79,6 @@ export function Composer({ busy, onSend, onStop, takes, blocked, note }: Compose
   );
 }
 
-/** What is attached and the model does not take, in a sentence. */
 function useRefused({ images, files }: Attached, takes: ComposerProps['takes']): string | undefined {
   const { t } = useTranslation();
   if (!takes) return undefined;

@@ -20,9 +20,7 @@ interface TurnViewProps {
   readonly turn: Turn;
   readonly onRegenerate?: (() => void) | undefined;
   readonly onEdit?: ((text: string) => void) | undefined;
-  /** Others that could answer instead. */
   readonly alternatives?: readonly Alternative[] | undefined;
-  /** What the tools returned that this answer called. */
   readonly onResults?: ((results: readonly string[]) => void) | undefined;
 }
 
@@ -144,7 +142,7 @@ export function Answer({ turn, onRegenerate, alternatives, onResults }: Omit<Tur
 function AnswerText({ turn: { text, format, status } }: { turn: Turn }) {
   if (!format) return <Markdown text={text} />;
   const plain = <p className="font-mono text-sm break-words whitespace-pre-wrap">{text}</p>;
-  // Half of an answer is no JSON yet.
+  // Half an answer is not JSON yet.
   if (status === 'streaming') return plain;
   return (
     <Suspense fallback={plain}>
@@ -153,7 +151,6 @@ function AnswerText({ turn: { text, format, status } }: { turn: Turn }) {
   );
 }
 
-/** The same question for another model. */
 function Alternatives({ of }: { of: TurnViewProps['alternatives'] }) {
   const { t } = useTranslation();
   if (!of || of.length === 0) return null;
@@ -168,7 +165,7 @@ function Alternatives({ of }: { of: TurnViewProps['alternatives'] }) {
   );
 }
 
-/** Why an answer ended other than by itself. */
+/** Why an answer did not end normally. */
 function Ending({ turn }: { turn: Turn }) {
   const { t } = useTranslation();
   if (turn.error) {
@@ -196,7 +193,7 @@ function Ending({ turn }: { turn: Turn }) {
   return null;
 }
 
-/** What an answer cost and how fast it was, in one quiet line. */
+/** What an answer cost and how fast it was, in one line. */
 function AnswerFacts({ receipt }: { receipt: PlaygroundReceipt }) {
   const { t, i18n } = useTranslation();
   const count = (value: number): string => formatCount(value, i18n.language);

@@ -3,7 +3,7 @@ import type { Turn } from './conversation.ts';
 
 const MAX_ALTERNATIVES = 3;
 
-/** Models that can answer the same: the same one elsewhere first, and only such as take what was attached. */
+/** Models that could answer instead: the same model elsewhere first, and only those that take what was attached. */
 export function alternativesTo(
   failed: ModelItem,
   models: readonly ModelItem[],

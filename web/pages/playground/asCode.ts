@@ -4,13 +4,13 @@ import { curlCommand } from '../requests/curl.ts';
 export const DIALECTS = { curl: 'curl', python: 'Python', javascript: 'JavaScript' } as const;
 export type Dialect = keyof typeof DIALECTS;
 
-/** The same request for a terminal or a program, with the token left to the environment. */
+/** The same request for a terminal or a program, which reads the token from the environment. */
 export function asCode(dialect: Dialect, origin: string, body: PlaygroundChatBody): string {
   if (dialect === 'curl')
     return curlCommand(`${origin}/api/public/v1/chat/completions`, body, '$TOLLGATE_TOKEN');
   const { endpoint, model, ...rest } = body;
   const named = { model: `${endpoint}/${model}`, ...rest };
-  // What calls tools may have no text.
+  // A message that calls tools may have no text.
   const shown = body['tools'] === undefined ? 'message.content' : 'message';
   return dialect === 'python' ? python(origin, named, shown) : javascript(origin, named, shown);
 }
@@ -38,7 +38,7 @@ console.log(answer.choices[0].${shown});`;
 const STRING_OR_WORD = /"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b/g;
 const PYTHON_WORDS: Record<string, string> = { true: 'True', false: 'False', null: 'None' };
 
-/** JSON is Python but for three words, outside of strings. */
+/** JSON is valid Python except for three words outside of strings. */
 function pythonLiteral(value: unknown): string {
   return JSON.stringify(value, null, 4).replaceAll(STRING_OR_WORD, (found) => PYTHON_WORDS[found] ?? found);
 }

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** A file that goes with a message: a text becomes part of it, a PDF is handed to the model as it is. */
+/** A file that goes with a message: a text becomes part of it, a PDF is passed to the model as it is. */
 export type AttachedFile =
   | { readonly kind: 'text'; readonly name: string; readonly text: string }
   | { readonly kind: 'pdf'; readonly name: string; readonly url: string };
@@ -15,7 +15,7 @@ export const NOTHING_ATTACHED: Attached = { images: [], files: [] };
 
 export const MAX_TEXT_BYTES = 100 * 1024;
 export const MAX_BINARY_BYTES = 8 * 1024 * 1024;
-/** A request may have 20 MB, and binary files grow by a third on the way. */
+/** A request may have 20 MB, and Base64 makes binary files a third larger. */
 export const MAX_TOTAL_BYTES = 12 * 1024 * 1024;
 export const MAX_ATTACHMENTS = 10;
 const MAX_NAME = 120;
@@ -25,7 +25,6 @@ export type PendingAttachment = { readonly id: number; readonly bytes: number } 
   | AttachedFile
 );
 
-/** Why a file is not attached. */
 export type AttachmentProblem =
   | 'textTooLarge'
   | 'binaryTooLarge'
@@ -38,7 +37,7 @@ let pending: readonly PendingAttachment[] = [];
 let nextId = 1;
 const listeners = new Set<() => void>();
 
-/** What goes with the next message; the gallery puts an image here for "Use in chat". */
+/** What goes with the next message; "Use in chat" in the gallery puts an image here. */
 export function usePending() {
   return {
     attachments: useSyncExternalStore(subscribe, () => pending),
@@ -57,7 +56,7 @@ export function attachedOf(attachments: readonly PendingAttachment[]): Attached 
   };
 }
 
-/** Reads a file and puts it with the next message; says why where it cannot. */
+/** Reads a file and attaches it to the next message; returns the reason if that is not possible. */
 export async function attach(file: File | Blob): Promise<AttachmentProblem | undefined> {
   const read = await readAttachment(file);
   if (typeof read === 'string') return read;
@@ -83,13 +82,13 @@ export async function readAttachment(file: File | Blob): Promise<ReadAttachment 
     const text = decodeText(await file.arrayBuffer());
     return text === undefined ? 'notText' : { kind: 'text', name, text };
   } catch {
-    return 'unreadable'; // A folder, or a file that is gone meanwhile.
+    return 'unreadable'; // A folder, or a file that no longer exists.
   }
 }
 
 const IMAGES = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif']);
 
-/** By its first bytes: not every system knows the type of a file. */
+/** By its first bytes: not every system knows the types of files. */
 async function isPdf(file: Blob): Promise<boolean> {
   return (await file.slice(0, 5).text()) === '%PDF-';
 }
@@ -98,10 +97,10 @@ function isNamedAsText({ type }: Blob, name: string): boolean {
   return type.startsWith('text/') || type === 'application/json' || /\.(txt|md|csv|json|log)$/i.test(name);
 }
 
-/** Whatever reads as text is one, whatever it is called; `undefined`: it does not. */
+/** Any file that decodes as text is one, whatever its name; `undefined` if it does not. */
 export function decodeText(bytes: ArrayBuffer): string | undefined {
   const [first, second] = new Uint8Array(bytes);
-  // Programs of Windows mark such files by their first two bytes.
+  // Windows programs mark such files with their first two bytes.
   const encoding =
     first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';
   try {

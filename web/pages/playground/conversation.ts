@@ -16,7 +16,7 @@ export interface Turn {
   readonly id: number;
   readonly role: 'user' | 'assistant';
   readonly text: string;
-  /** `data:` URLs, of the person's turns only. */
+  /** `data:` URLs; only the user's turns have them. */
   readonly images: readonly string[];
   readonly files?: readonly AttachedFile[];
   readonly reasoning: string;
@@ -24,7 +24,7 @@ export interface Turn {
   readonly model: string;
   readonly error?: { readonly message: string; readonly status: number };
   readonly finish?: string;
-  /** What the answer was asked to be, other than text. */
+  /** The format that was asked for, if it is not text. */
   readonly format?: AnswerFormat;
   readonly toolCalls?: readonly ToolCall[];
   readonly receipt?: PlaygroundReceipt;
@@ -37,7 +37,7 @@ export interface ConversationState {
   readonly busy: boolean;
 }
 
-/** A turn as it was kept: without its number and pictures. */
+/** A turn as it is stored, without its id and pictures. */
 type KeptTurn = Omit<Turn, 'id' | 'images'>;
 
 export type Conversation = ReturnType<typeof makeConversation>;
@@ -76,7 +76,7 @@ export function makeConversation(onSettled: () => void) {
     }
     onSettled();
   };
-  /** Keeps these turns and has the last of them answered. */
+  /** Keeps these turns and requests an answer to the last one. */
   const ask = (recipe: Recipe, kept: readonly Turn[]): void => {
     if (store.get().busy) return;
     store.change({ turns: kept });
@@ -88,9 +88,9 @@ export function makeConversation(onSettled: () => void) {
     subscribe: store.subscribe,
     send: (recipe: Recipe, text: string, attached = NOTHING_ATTACHED): void =>
       ask(recipe, [...turns(), { ...newTurn('user', ''), text, ...attached }]),
-    /** Answers the last question, or the last results, once more; what came after is dropped. */
+    /** Answers the last question, or the last results, again; what came after is dropped. */
     regenerate: (recipe: Recipe): void => ask(recipe, askedTurns(turns())),
-    /** The results of the tools that an answer called, in their order. */
+    /** The results of the tools that an answer called, in the order of the calls. */
     answerCalls: (recipe: Recipe, id: number, results: readonly string[]): void =>
       ask(recipe, withResults(turns(), id, results)),
     edit: (recipe: Recipe, id: number, text: string): void => {
@@ -98,7 +98,6 @@ export function makeConversation(onSettled: () => void) {
       const before = turns()[index];
       if (before) ask(recipe, [...turns().slice(0, index), { ...before, text }]);
     },
-    /** Shows a conversation of earlier. */
     load: (kept: readonly KeptTurn[]): void => {
       abort?.abort();
       const loaded = kept.map((turn) => ({ ...newTurn(turn.role, turn.model), ...turn }));
@@ -142,7 +141,7 @@ function withResults(turns: readonly Turn[], id: number, results: readonly strin
     );
 }
 
-/** What comes in many small pieces. */
+/** Parts that come in many small pieces. */
 const SHOWN_SOON = new Set<ChatPart['kind']>(['text', 'reasoning', 'tool']);
 
 function withPart(turn: Turn, part: ChatPart): Turn {
@@ -161,7 +160,6 @@ function ended(turn: Turn, failure: unknown, stopped: boolean): Turn {
   return { ...turn, status: 'failed', error: { message, status } };
 }
 
-/** The request that a question would be. */
 export function bodyWith(recipe: Recipe, turns: readonly Turn[], text: string, attached: Attached) {
   return bodyOf(recipe, [...turns, { ...newTurn('user', ''), text, ...attached }]);
 }

@@ -6,7 +6,7 @@ import { parseForm, type AnswerForm, type AnswerFormat } from './structured/answ
 import { isRecord } from './structured/schemaCheck.ts';
 import { parseCalls } from './structured/toolCalls.ts';
 
-/** What is kept of a turn. Images and PDF files are not: a few of them would fill the browser's room for this site. */
+/** What is kept of a turn. Images and PDF files are not: a few of them would fill the browser's storage. */
 export type KeptTurn = Pick<
   Turn,
   'role' | 'text' | 'files' | 'reasoning' | 'status' | 'model' | 'error' | 'finish' | 'format' | 'toolCalls'
@@ -22,13 +22,13 @@ export interface KeptChat {
   /** Endpoint and model. */
   readonly choice: string;
   readonly system: string;
-  /** Absent: text, and no tools. */
+  /** Undefined for text without tools. */
   readonly form?: AnswerForm;
   readonly turns: readonly KeptTurn[];
 }
 
 export const MAX_CHATS = 50;
-/** Of one chat, and of all together; browsers give a site about five million. */
+/** For one chat, and for all together; browsers give a site about five million characters. */
 export const MAX_CHAT_CHARACTERS = 200_000;
 const MAX_CHARACTERS = 3_000_000;
 const MAX_TITLE = 80;
@@ -38,7 +38,7 @@ export function readChats(accountId: string): readonly KeptChat[] {
   const stored = readStored(CHATS_KEY);
   if (stored === undefined) return [];
   try {
-    // Written below, in this browser; whatever else it is, it is not shown.
+    // Written below, in this browser; anything that is not a chat is left out.
     const kept = JSON.parse(stored) as { account?: unknown; chats?: unknown };
     if (kept.account !== accountId || !Array.isArray(kept.chats)) return [];
     return kept.chats.flatMap((one: unknown) => parseChat(one) ?? []);
@@ -106,7 +106,7 @@ function parseFiles(value: unknown): Pick<KeptTurn, 'files'> {
 const ROLES = ['user', 'assistant'] as const;
 const STATUSES = ['done', 'stopped', 'failed'] as const;
 
-/** A chat from a file, a link or the browser's storage; `undefined`: it is none. */
+/** A chat from a file, a link or the browser's storage; `undefined` if it is not one. */
 export function parseChat(value: unknown): KeptChat | undefined {
   if (!isRecord(value)) return undefined;
   const { id, title, at, choice, system, turns } = value;
@@ -150,7 +150,7 @@ function parseTurn(value: unknown): KeptTurn | undefined {
     ...(typeof finish === 'string' && { finish }),
     ...(format && { format }),
     ...(toolCalls && { toolCalls }),
-    // Only what this browser wrote has one: sharing leaves it out.
+    // Only chats stored by this browser have one: sharing leaves it out.
     ...(isRecord(receipt) && typeof receipt['requestId'] === 'string' && { receipt: receipt as never }),
   };
 }

@@ -7,7 +7,7 @@ import {
   type AnswerParameters,
 } from './structured/answerForm.ts';
 
-/** What a request is made of besides the conversation. Absent parameters are not sent: the model's own default holds. */
+/** What a request consists of besides the conversation. Absent parameters are not sent: the model's default applies. */
 export interface Recipe {
   readonly endpoint: string;
   readonly model: string;
@@ -23,7 +23,7 @@ export interface Parameters extends AnswerParameters {
   readonly seed?: number;
 }
 
-/** As typed; turned into numbers when a request is made. */
+/** As typed; converted to numbers when a request is made. */
 export interface Draft extends AnswerForm {
   readonly choice: string;
   readonly system: string;
@@ -45,7 +45,7 @@ export const EMPTY_DRAFT: Draft = {
   ...EMPTY_FORM,
 };
 
-/** Drafts outlive the page they are on, like the conversations they belong to. */
+/** Drafts survive leaving their page, like the conversations they belong to. */
 const kept = new Map<string, Draft>();
 
 export function useDraft(name: string): [Draft, (change: Partial<Draft>) => void] {
@@ -80,7 +80,6 @@ export function choiceOf(model: Pick<ModelItem, 'endpoint' | 'model'>): string {
   return `${model.endpoint} ${model.model}`;
 }
 
-/** The model chosen, or the first that works. */
 export function chosenModel(models: readonly ModelItem[], choice: string): ModelItem | undefined {
   return models.find((model) => choiceOf(model) === choice) ?? models.find((model) => !model.unavailable);
 }

@@ -1,10 +1,10 @@
 import { parseChat, MAX_CHAT_CHARACTERS, type KeptChat } from './keptChats.ts';
 
-/** Longer links are cut by mail programs and messengers. */
+/** Mail programs and messengers cut longer links. */
 export const MAX_LINK_CHARACTERS = 30_000;
 const PREFIX = '#chat=';
 
-/** A chat for somebody else: texts, tools and models, without receipts, reasoning and whatever failed. */
+/** A chat for somebody else: texts, tools and models, without receipts, reasoning and failures. */
 export function chatForOthers({ id, title, at, choice, system, form, turns }: KeptChat): KeptChat {
   return {
     id,
@@ -28,7 +28,7 @@ export function chatForOthers({ id, title, at, choice, system, form, turns }: Ke
   };
 }
 
-/** The text is behind the `#`, which browsers send to nobody. `undefined`: it is too long for a link. */
+/** The chat comes after the `#`, which browsers do not send. `undefined` if it is too long for a link. */
 export async function chatFragment(chat: KeptChat): Promise<string | undefined> {
   const json = new TextEncoder().encode(JSON.stringify(chatForOthers(chat)));
   const bytes = await piped(json, new CompressionStream('deflate-raw'));
@@ -43,7 +43,7 @@ export function isChatFragment(hash: string): boolean {
   return hash.startsWith(PREFIX);
 }
 
-/** `undefined`: the link is broken, or not one of ours. */
+/** `undefined` if the link is broken, or not one of ours. */
 export async function chatFromFragment(hash: string): Promise<KeptChat | undefined> {
   if (!isChatFragment(hash) || hash.length > MAX_LINK_CHARACTERS + PREFIX.length) return undefined;
   try {
@@ -56,7 +56,7 @@ export async function chatFromFragment(hash: string): Promise<KeptChat | undefin
   }
 }
 
-/** Stops at the size of the largest chat: a small link must not become a huge text. */
+/** Stops at the size of the largest chat, so that a small link cannot become a huge text. */
 async function piped(bytes: Uint8Array<ArrayBuffer>, through: GenericTransformStream): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let size = 0;

@@ -10,7 +10,7 @@ import { EMPTY_FORM, type AnswerForm } from './structured/answerForm.ts';
 interface Kept {
   readonly account: string | undefined;
   readonly chats: readonly KeptChat[];
-  /** The one that is on the screen; absent: it is not kept yet. */
+  /** The id of the chat on the screen; undefined if it is not kept yet. */
   readonly current: string | undefined;
 }
 
@@ -20,12 +20,12 @@ export interface KeptChats {
   readonly chats: readonly KeptChat[];
   readonly current: string | undefined;
   readonly open: (chat: KeptChat) => void;
-  /** One from elsewhere gets an id of its own. */
+  /** Adds a chat from elsewhere, under an id of its own. */
   readonly add: (chat: KeptChat) => void;
   readonly rename: (id: string, title: string) => void;
   readonly remove: (id: string) => void;
   readonly removeAll: () => void;
-  /** Begins a new one; what there was stays in the list. */
+  /** Begins a new chat; the current one stays in the list. */
   readonly begin: () => void;
 }
 
@@ -36,7 +36,7 @@ interface ShownChat {
   readonly change: (next: Partial<Draft>) => void;
 }
 
-/** The chats that this browser keeps; the one on the screen is saved whenever an answer has ended. */
+/** The chats that this browser keeps; the one on the screen is saved whenever an answer ends. */
 export function useKeptChats({ conversation, state, draft, change }: ShownChat): KeptChats {
   const { accountId } = useUser();
   const { chats, current, account } = useSyncExternalStore(store.subscribe, store.get);
@@ -100,12 +100,12 @@ function keep({ choice, system, form: typed, turns }: ChatOnScreen): void {
   save([chat, ...chats.filter((one) => one.id !== id)]);
 }
 
-/** Both were made in the same order of fields. */
+/** Texts can be compared because both were built with the same order of fields. */
 function isSame(before: unknown, now: unknown): boolean {
   return JSON.stringify(before) === JSON.stringify(now);
 }
 
-/** Another tab may have kept chats meanwhile. Where the browser forbids storage, there is only what this tab knows. */
+/** Another tab may have saved chats in the meantime. Without storage, only this tab's chats are known. */
 function latest(): readonly KeptChat[] {
   const { account, chats } = store.get();
   const stored = account === undefined ? [] : readChats(account);

@@ -15,7 +15,7 @@ export interface Run {
   readonly state: ConversationState;
 }
 
-/** `start` spreads the columns of a comparison over different models until the person chooses. */
+/** `start` gives the columns of a comparison different models until the user chooses. */
 export function useRun(name: string, models: readonly ModelItem[], start: number): Run | undefined {
   const [draft, change] = useDraft(name);
   const [conversation, state] = useConversation(name);
@@ -32,7 +32,7 @@ export function useRun(name: string, models: readonly ModelItem[], start: number
 
 const conversations = new Map<string, Conversation>();
 
-/** The conversation of that name; it goes on while its page is away, and is gone with the tab. */
+/** The conversation of that name; it continues while its page is closed, and ends with the tab. */
 export function useConversation(name: string): [Conversation, ConversationState] {
   const client = useQueryClient();
   const conversation = conversationOf(name, client);

@@ -12,10 +12,10 @@ import { Table, type Column } from '../../ui/Table.tsx';
 import { ModelPriceCell } from '../models/ModelPrice.tsx';
 import { STATUS_TONES } from '../models/status.ts';
 
-/** Of each endpoint, before more are asked for: there may be many endpoints. */
+/** Models shown per endpoint at first: there may be many endpoints. */
 const FIRST_MODELS = 20;
 
-/** Every model that can be had, under the endpoint that serves it. */
+/** Every available model, under the endpoint that serves it. */
 export function PriceList({ endpoints, models }: ModelList) {
   const { t } = useTranslation();
   const served = endpoints.filter((endpoint) => models.some((model) => model.endpoint === endpoint.endpoint));

@@ -80,7 +80,7 @@ function Hero() {
   );
 }
 
-/** The idea of the place in a few lines: a gate that opens, and the small exact sums that pass under it. */
+/** The product in a picture: a gate that opens, and the small exact amounts that pass under it. */
 function GateFigure() {
   return (
     <svg
@@ -116,7 +116,7 @@ const PASSING = [
   { text: '$0.000000009', x: 196, y: 214, opacity: 0.4 },
 ] as const;
 
-/** One sentence on the health of everything; an endpoint that was never configured is not an outage. */
+/** One sentence on the health of all endpoints; one that was never configured is not an outage. */
 function StatusLine({ endpoints }: { endpoints: readonly EndpointItem[] }) {
   const { t } = useTranslation();
   const served = endpoints.filter((endpoint) => endpoint.unavailable === null);

@@ -11,7 +11,7 @@ const INPUT = 1204;
 const OUTPUT = 386;
 const PER_PRICE = 1_000_000n;
 
-/** The idea in one picture: a request goes in, a receipt comes out, computed from a price of this very server. */
+/** The product in one picture: a request goes in, a receipt comes out, computed from a price of this very server. */
 export function Sample({ models }: { models: readonly ModelItem[] }) {
   const { t } = useTranslation();
   const usable = models.filter((model) => model.type === 'chat_completion' && !model.unavailable);

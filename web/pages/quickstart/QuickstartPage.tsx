@@ -44,7 +44,7 @@ export default function QuickstartPage() {
   );
 }
 
-/** Waits for the first request and turns green when it is there. */
+/** Waits for the first request, and turns green when it has arrived. */
 function Arrival({ first }: { first: Quickstart['firstRequest'] }) {
   const { t } = useTranslation();
   if (!first) {
@@ -84,7 +84,7 @@ function Arrival({ first }: { first: Quickstart['firstRequest'] }) {
   );
 }
 
-/** Says whether the examples carry the token, and offers to make one. */
+/** Says whether the examples contain the token, and offers to create one. */
 function TokenNote({ hasToken }: { hasToken: boolean }) {
   const { t } = useTranslation();
   const fresh = useFreshToken();

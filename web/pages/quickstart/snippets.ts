@@ -1,7 +1,7 @@
 import type { Quickstart } from '../../../src/console/contract.ts';
 import type { Strings } from '../../locales/en/index.ts';
 
-/** Names of clients are the same in every language. */
+/** Names of clients are not translated. */
 export const CLIENTS = {
   curl: 'curl',
   python: 'Python',
@@ -17,7 +17,7 @@ export type Client = keyof typeof CLIENTS;
 
 interface Filling {
   readonly origin: string;
-  /** Only while it is in memory from its creation. */
+  /** Known only while it is in memory after its creation. */
   readonly token: string | undefined;
   readonly endpoint: string;
   readonly model: string;

@@ -26,5 +26,5 @@ export default function RefusedCallsPage() {
   );
 }
 
-/** Until the server has said it. */
+/** Assumed until the server has said it. */
 const KEPT_DAYS = 7;

@@ -20,11 +20,10 @@ interface RefusedListProps<Row> {
   readonly table: TableState;
   readonly columns: readonly Column<Row>[];
   readonly searchLabel: string;
-  /** What else is filtered by. */
   readonly filters?: ReactNode;
 }
 
-/** Refused calls with the filter by reason; it offers the reasons that there are. */
+/** Refused calls with a filter by reason, which offers the reasons that occur. */
 export function RefusedList<Row extends RefusedCallItem>(props: RefusedListProps<Row>) {
   const { t } = useTranslation();
   const { pages, table, columns, searchLabel, filters } = props;

@@ -4,7 +4,7 @@ import type { Strings } from '../../locales/en/index.ts';
 type Reasons = Strings['refused']['reasons'];
 export type KnownReason = keyof Reasons;
 type LinkName = keyof Strings['refused']['links'];
-/** What the owner of an account can open. */
+/** The pages that the owner of an account can open. */
 type OwnLinkName = Exclude<LinkName, 'account' | 'catalog'>;
 
 export interface MendingLink<Name extends LinkName = LinkName> {
@@ -33,20 +33,20 @@ const LINKS: Record<KnownReason, OwnLinkName> = {
   other: 'docs',
 };
 
-/** A reason that a newer server knows is shown as `other`. */
+/** A reason that only a newer server knows becomes `other`. */
 export function knownReason(reason: string): KnownReason {
   return Object.hasOwn(LINKS, reason) ? (reason as KnownReason) : 'other';
 }
 
 type Refusal = Pick<RefusedCallItem, 'reason' | 'requestId' | 'status'>;
 
-/** Where its owner can do something about it. */
+/** The page where the owner of the account can fix it. */
 export function ownLink(refusal: Refusal): MendingLink<OwnLinkName> {
   const label = LINKS[knownReason(refusal.reason)];
   return { label, href: hrefOf(label, refusal) };
 }
 
-/** Where the operator can: balances and limits are the account's, models are the catalog's. */
+/** The page where the operator can fix it: balances and limits belong to the account, models to the catalog. */
 export function operatorLink(refusal: Refusal & { readonly accountId: string }): MendingLink {
   const { label, href } = ownLink(refusal);
   switch (label) {
@@ -75,7 +75,7 @@ function hrefOf(label: OwnLinkName, { reason, requestId, status }: Refusal): str
     case 'receipt':
       return `/app/requests?id=${encodeURIComponent(requestId)}`;
     case 'docs':
-      // The reasons of a 402 share one page.
+      // All reasons of a 402 share one page.
       return `/docs/errors/${status === 402 ? 'payment_required' : encodeURIComponent(reason)}`;
     default:
       return label satisfies never;

@@ -7,7 +7,6 @@ import { CopyButton } from '../../ui/Copy.tsx';
 import { asCurl } from './curl.ts';
 import { ShareReceipt } from './ShareReceipt.tsx';
 
-/** What its owner can do with a receipt. */
 export function ReceiptActions({ receipt }: { receipt: ReceiptDetail }) {
   const { t } = useTranslation();
   const play = playgroundHref(receipt);
@@ -27,7 +26,7 @@ export function ReceiptActions({ receipt }: { receipt: ReceiptDetail }) {
   );
 }
 
-/** For administrators, who see the receipts of others. */
+/** For administrators, who see other people's receipts. */
 export function CopyCurl({ receipt }: { receipt: ReceiptDetail }) {
   const { t } = useTranslation();
   return (
@@ -38,7 +37,7 @@ export function CopyCurl({ receipt }: { receipt: ReceiptDetail }) {
   );
 }
 
-/** Absent where the model is no longer sold, or nothing that the playground does. */
+/** Undefined if the model is no longer sold, or the playground cannot make such a request. */
 function playgroundHref({ playable, endpoint, model, outputCap }: ReceiptDetail): string | undefined {
   const choice = `${endpoint} ${model}`;
   if (playable === 'chat_completion')

@@ -9,10 +9,10 @@ import { Dot, type Tone } from '../../ui/Badge.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { timelineOf, type Timeline, type TimelineStep } from './timeline.ts';
 
-/** Administrators also see what it cost. */
+/** Administrators also see what an attempt cost. */
 export type ShownAttempt = ReceiptAttempt & { readonly cost?: AdminAttempt['cost'] };
 
-/** Without the client in a receipt that was shared. */
+/** A shared receipt does not name the client. */
 export type ShownReceipt = Omit<ReceiptDetail, 'client' | 'attempts'> & {
   readonly client?: string;
   readonly attempts: readonly ShownAttempt[];
@@ -28,7 +28,7 @@ export function ReceiptTimeline({ receipt }: { receipt: ShownReceipt }) {
       <TimeBar timeline={timeline} />
       <ol className="mt-3 flex flex-col">
         {timeline.steps.map((step, index) => (
-          // The same backend may be tried twice: its place in the order is its identity.
+          // The same backend may be tried twice, so a step is identified by its index.
           // oxlint-disable-next-line react/no-array-index-key
           <StepLine
             key={index}
@@ -52,7 +52,7 @@ const SEGMENT_LOOKS = {
 } as const;
 const SEGMENT_KINDS = ['failed', 'waiting', 'answer', 'other'] as const;
 
-/** Lengths in proportion to time; its label says the same in words. */
+/** The segments are in proportion to time; the label says the same in words. */
 function TimeBar({ timeline: { segments, totalMs } }: { timeline: Timeline }) {
   const { t, i18n } = useTranslation();
   if (totalMs === 0) return null;
@@ -245,12 +245,12 @@ const REASONS: Record<Reason, true> = {
   retry_budget: true,
 };
 
-/** One that a newer server writes is shown as it is. */
+/** A reason that only a newer server knows is shown as it is. */
 function isKnown(reason: string): reason is Reason {
   return Object.hasOwn(REASONS, reason);
 }
 
-/** Absent for customers; `null` where it is not known. */
+/** Undefined for customers; `null` if it is not known. */
 function AttemptCost({ cost }: { cost: ShownAttempt['cost'] }) {
   const { t } = useTranslation();
   if (cost === undefined) return null;

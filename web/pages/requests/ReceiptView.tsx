@@ -14,15 +14,14 @@ import { RequestStatus } from './RequestStatus.tsx';
 
 interface ReceiptViewProps {
   readonly receipt: ShownReceipt;
-  /** More facts, for admins. */
+  /** Further facts, for administrators. */
   readonly more?: readonly { readonly label: string; readonly value: ReactNode }[];
-  /** What its owner can do with it. */
   readonly actions?: ReactNode;
 }
 
 const NOTHING_MORE: NonNullable<ReceiptViewProps['more']> = [];
 
-/** What happened on the way; then tokens × price, line by line, as a bill on paper. */
+/** What happened on the way, then tokens × price line by line, like a bill on paper. */
 export function ReceiptView({ receipt, more = NOTHING_MORE, actions }: ReceiptViewProps) {
   return (
     <div className="flex flex-col gap-6">

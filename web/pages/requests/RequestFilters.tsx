@@ -22,18 +22,18 @@ const OUTCOMES = [
   'shed',
 ] as const;
 const FIELDS = ['search', 'endpoint', 'model', 'status', 'from', 'to', 'client', 'backend'] as const;
-/** The account of the operator's list has its own line. */
+/** The account filter of the operator's list has a line of its own. */
 const FILTERED_BY = [...FIELDS, 'account'];
 
 interface RequestFiltersProps {
   readonly state: SearchState;
   readonly change: ChangeSearch;
   readonly searchLabel: string;
-  /** What has been used; absent until it is known. */
+  /** The values that occur; undefined until they are known. */
   readonly values: RequestValues | undefined;
 }
 
-/** Filters of the log, which offer what it holds; what they are set to is the page's address. */
+/** The filters of the log, which offer values that occur in it; their state is the page's address. */
 export function RequestFilters({ state, change, searchLabel, values }: RequestFiltersProps) {
   const { t } = useTranslation();
   const table = requestTable(state, change);
@@ -156,7 +156,6 @@ export function requestTable(state: SearchState, change: ChangeSearch): ListStat
   };
 }
 
-/** As the API takes it. */
 export function requestSort(state: SearchState): string | undefined {
   const { offered, usual } = REQUEST_SORTS;
   return sortText(readSort(state['sort'], offered, usual), usual);
@@ -186,7 +185,7 @@ function moment(day: string | undefined, plusDays: number, utc: boolean): string
   return String(at.getTime());
 }
 
-/** What is chosen is offered, even if the catalog has it no more. */
+/** The chosen value is always offered, even if the catalog no longer has it. */
 function namesWith(values: readonly string[] | undefined, chosen: string | undefined): string[] {
   const all = new Set(values);
   if (chosen) all.add(chosen);
@@ -210,7 +209,7 @@ function named(values: readonly string[] | undefined, chosen: string | undefined
   ));
 }
 
-/** The filters as somebody who types leaves them: not every letter is worth a search. */
+/** The filters once typing has stopped: not every letter is worth a search. */
 export function useSettledFilters(state: SearchState): Record<string, string | undefined> {
   const search = useSettled(state['search'] ?? '', SETTLE_MS);
   return filterQuery({ ...state, search });

@@ -29,7 +29,7 @@ export function RequestStatus({
     return (
       <Badge>{t(request.state === 'expired' ? 'requests.states.expired' : 'requests.states.void')}</Badge>
     );
-  // Most requests complete: only what did not is given weight.
+  // Most requests complete, so only the others stand out.
   if (outcome === 'completed') {
     return (
       <span className="inline-flex items-center gap-1.5 whitespace-nowrap text-ink-2">

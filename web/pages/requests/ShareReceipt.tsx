@@ -14,7 +14,7 @@ import { SharedLinks } from './SharedLinks.tsx';
 
 const DAYS = [1, 7, 30] as const;
 
-/** A link to the receipt for others; it expires by itself, and can be ended before. */
+/** A link to the receipt for others; it expires by itself, and can be ended earlier. */
 export function ShareReceipt({ id }: { id: string }) {
   const { t } = useTranslation();
   const [open, setOpen] = useState(false);

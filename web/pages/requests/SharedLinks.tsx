@@ -13,7 +13,7 @@ interface SharedLinksProps {
   readonly onEnded: (id: string) => void;
 }
 
-/** The owner's links: those to this receipt, and behind a line those to others. */
+/** The owner's links to this receipt and, folded away, those to other receipts. */
 export function SharedLinks({ requestId, onEnded }: SharedLinksProps) {
   const { t } = useTranslation();
   const links = useApi('GET /api/console/receipt-links');

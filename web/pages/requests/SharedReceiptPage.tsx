@@ -8,7 +8,7 @@ import { PublicShell } from '../../shell/PublicShell.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { ReceiptView } from './ReceiptView.tsx';
 
-/** The receipt that a link opens. Its code is behind the `#`, which the browser keeps to itself. */
+/** The receipt that a link opens. Its code comes after the `#`, which browsers do not send. */
 export default function SharedReceiptPage() {
   const { t, i18n } = useTranslation();
   useTitle(t('timeline.sharedTitle'));

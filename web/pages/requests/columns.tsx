@@ -7,7 +7,7 @@ import { Time } from '../../ui/Time.tsx';
 import { shortClient } from './client.ts';
 import { RequestStatus } from './RequestStatus.tsx';
 
-/** By time there is one direction: the newest first. */
+/** Sorting by time has one direction: the newest first. */
 export const REQUEST_SORTS = {
   offered: ['time', 'cost', 'duration'],
   usual: { by: 'time', descending: true },

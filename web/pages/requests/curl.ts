@@ -1,7 +1,7 @@
 import type { RequestItem } from '../../../src/console/contract.ts';
 import { publicOrigin } from '../../lib/origin.ts';
 
-/** The request again, as far as it is known: contents are not stored, so a placeholder stands in. */
+/** The same request, as far as it is known: contents are not stored, so a placeholder stands in. */
 export function asCurl(row: Pick<RequestItem, 'kind' | 'endpoint' | 'model' | 'stream'>): string {
   const body =
     row.kind === 'images'

@@ -1,6 +1,5 @@
 import type { ReceiptAttempt, ReceiptDetail } from '../../../src/console/contract.ts';
 
-/** What the timeline is made of. */
 export type TimedReceipt = Pick<
   ReceiptDetail,
   'at' | 'finishedAt' | 'state' | 'outcome' | 'stream' | 'kind' | 'firstByteMs' | 'durationMs'
@@ -13,7 +12,7 @@ export type TimelineStep<Attempt = ReceiptAttempt> =
       readonly atMs: number;
       /** Pauses before a retry are not recorded, so it began at this time or a little later. */
       readonly isAtLeast: boolean;
-      /** Counts those that were made; absent for one that was skipped. */
+      /** Counts the attempts that were made; undefined for one that was skipped. */
       readonly number: number | undefined;
       readonly attempt: Attempt;
     }
@@ -35,7 +34,7 @@ export interface Timeline<Attempt = ReceiptAttempt> {
 }
 
 const RETRY_OF = 'retry_of:';
-/** A request that is booked this much after its end was booked late: the store was away. */
+/** A request that is booked this long after its end was booked late, because the store was unavailable. */
 const LATE_MS = 1_000;
 
 /** When everything happened, counted from the admission, as far as the receipt knows. */
@@ -50,7 +49,7 @@ export function timelineOf<Attempt extends ReceiptAttempt>(
   const lastMs = Math.max(0, ...placed.map(({ toMs }) => toMs));
   const totalMs = Math.max(durationMs, lastMs, firstByteMs ?? 0);
   const bookedMs = receipt.finishedAt === null ? totalMs : receipt.finishedAt - receipt.at;
-  // A whole answer has no first token: it is there with its attempt.
+  // An answer that is not streamed has no first token: it arrives with its attempt.
   const hasFirst =
     receipt.stream && firstByteMs !== null && placed.some(({ attempt }) => attempt.result === 'served');
   return {
@@ -73,7 +72,7 @@ interface PlacedAttempt<Attempt> {
   readonly toMs: number;
 }
 
-/** One after the other; the one that served ended with the first byte, so its beginning is exact. */
+/** Attempts follow one another; the one that served ended with the first byte, so its beginning is exact. */
 function placedAttempts<Attempt extends ReceiptAttempt>({
   attempts,
   firstByteMs,

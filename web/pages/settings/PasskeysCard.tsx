@@ -104,7 +104,7 @@ interface PasskeyNameDialogProps {
   readonly onClose: () => void;
 }
 
-/** What to call a passkey: the name is how its owner will know which device to take off the list. */
+/** Asks for the name of a passkey, by which its owner will know which device to remove. */
 function PasskeyNameDialog(props: PasskeyNameDialogProps) {
   const { t } = useTranslation();
   const [name, setName] = useState(props.name ?? '');

@@ -87,7 +87,7 @@ function ProfileCard({ settings }: { settings: Settings }) {
   );
 }
 
-/** Whether the address is confirmed, where the server can send the mail for it. */
+/** Whether the email address is confirmed, if the server can send the mail for it. */
 function AddressState() {
   const { t } = useTranslation();
   const user = useUser();
@@ -174,7 +174,7 @@ function PasswordCard() {
 
 const THEMES: readonly ThemeChoice[] = ['system', 'light', 'dark'];
 
-/** Takes effect at once here, and is kept with the account for other devices. */
+/** Takes effect here at once, and is saved with the account for other devices. */
 function AppearanceCard({ settings }: { settings: Settings }) {
   const { t, i18n } = useTranslation();
   const { choice, choose } = useTheme();

@@ -19,7 +19,7 @@ import { QrCode } from './QrCode.tsx';
 
 type Enrolment = AuthRoutes['POST /api/auth/two-factor/enable']['response'];
 
-/** Turning the second factor on shows a secret and backup codes once; it counts only after a code was verified. */
+/** Turning the second factor on shows a secret and backup codes once; it takes effect after a code was verified. */
 export function TwoFactorCard() {
   const { t } = useTranslation();
   const user = useUser();

@@ -15,11 +15,10 @@ const [QUESTION = ''] = questions;
 
 interface CallStepProps {
   readonly call: FirstCallRun;
-  /** Null: none can be used. */
+  /** Null if no model can be used. */
   readonly model: ModelItem | null | undefined;
 }
 
-/** One real call, streamed. */
 export function CallStep({ call, model }: CallStepProps) {
   const { t } = useTranslation();
   if (model === null) return <p className="text-ink-2">{t('setup.noModel')}</p>;
@@ -59,7 +58,7 @@ export function CallStep({ call, model }: CallStepProps) {
   );
 }
 
-/** What the call used, what was held for it, what it was charged, and what is left; empty until there is a call. */
+/** What the call used, what was held and charged for it, and what is left; empty until there is a call. */
 export function CallReceipt({ call: { receipt, busy, firstTokenMs } }: { call: FirstCallRun }) {
   const { t } = useTranslation();
   const amount = (usd: string | null | undefined): ReactNode =>
@@ -130,7 +129,7 @@ interface FirstCall {
   readonly receipt: PlaygroundReceipt | undefined;
   readonly error: ApiError | undefined;
   readonly busy: boolean;
-  /** As seen from here; the receipt knows better. */
+  /** As measured here; the receipt is more exact. */
   readonly firstTokenMs: number | undefined;
 }
 
@@ -184,7 +183,7 @@ export function useFirstCall() {
   return { ...call, run };
 }
 
-/** The question is about Tollgate, so the model that reads the guides is asked where there is one. */
+/** The question is about Tollgate, so the model that reads the guides is asked if there is one. */
 export function useFirstModel(): ModelItem | null | undefined {
   const models = useApi('GET /api/console/models').data?.models;
   if (!models) return undefined;

@@ -2,7 +2,7 @@ import { Logo } from '../../ui/Logo.tsx';
 import { publicOrigin } from '../../lib/origin.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 
-/** This server has not been set up yet. Only somebody who can read its output may begin. */
+/** Shown until this server has been set up, which only somebody who can read its output may begin. */
 export function SetupNeeded() {
   const { t } = useTranslation();
   return (

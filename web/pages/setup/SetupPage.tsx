@@ -25,7 +25,7 @@ import { Empty, Skeleton, FormError } from '../../ui/States.tsx';
 import { NewPasswordField } from '../auth/PasswordField.tsx';
 import { CallReceipt, GUIDE, CallStep, useFirstModel, useFirstCall } from './CallStep.tsx';
 
-/** First run, on one page: administrator, starting credit and token, a first call with its receipt beside it, what is next. */
+/** First run, on one page: administrator, starting credit and token, a first call with its receipt, next steps. */
 export default function SetupPage() {
   const { t } = useTranslation();
   useTitle(t('setup.title', { name: 'Tollgate' }));
@@ -72,7 +72,7 @@ export default function SetupPage() {
   );
 }
 
-/** The link carries the token as a query; a path is understood too. */
+/** The link carries the token in its query; one in the path works too. */
 function useSetupToken(): string {
   const { token } = useParams<{ token?: string }>();
   return token ?? new URLSearchParams(location.search).get('token') ?? '';
@@ -128,7 +128,7 @@ function Steps({ token, isCreated, onCreated }: StepsProps) {
 interface StepProps {
   readonly number: number;
   readonly title: string;
-  /** `open`: it can be done, and may be left out. */
+  /** `open` can be done now, and may be skipped. */
   readonly state: 'done' | 'now' | 'open' | 'later';
   readonly isLast?: boolean;
   readonly children: ReactNode;
@@ -214,10 +214,10 @@ function AccountStep({ token, onDone }: { token: string; onDone: () => void }) {
   );
 }
 
-/** What the account begins with, and the token for programs, which may wait. */
+/** The starting credit, and the token for programs, which may be created later. */
 function CreditStep() {
   const { t, i18n } = useTranslation();
-  // Asked once: what the account began with stays true while the receipt says what is left.
+  // Fetched once: it keeps showing the starting credit while the receipt shows what is left.
   const overview = useApi('GET /api/console/overview', undefined, { staleTime: Infinity }).data;
   const token = useFreshToken();
   const create = useCreateToken(() => undefined);
@@ -264,7 +264,7 @@ const NEXT = [
   { href: '/admin/accounts', title: 'people', lead: 'peopleLead' },
 ] as const;
 
-/** Says honestly what has answered so far, and where to go from here. */
+/** Says what has answered so far, and where to go from here. */
 function NextStep({ model }: { model: ModelItem | null | undefined }) {
   const { t } = useTranslation();
   return (

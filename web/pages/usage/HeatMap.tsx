@@ -65,7 +65,7 @@ interface RowsProps {
   readonly format: (value: number) => string;
 }
 
-/** Every cell says its figure to screen readers; arrow keys or the pointer show it to everybody else. */
+/** Every cell tells screen readers its figure; arrow keys or the pointer show it to everybody else. */
 function Shades({ label, rows, format }: RowsProps) {
   const { t, i18n } = useTranslation();
   const [active, setActive] = useState<Place>();
@@ -150,7 +150,7 @@ function ShadeTable({ label, rows, format, most, active, setActive }: ShadeTable
   );
 }
 
-/** Every third hour is written; all are read out. */
+/** Every third hour is labelled; all are read out. */
 function HourHeader() {
   const { i18n } = useTranslation();
   return (

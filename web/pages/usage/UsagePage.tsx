@@ -32,7 +32,7 @@ export default function UsagePage() {
   const by = oneOf(state['by'], GROUPINGS);
   const query = { ...range, by, zone: OWN_ZONE };
   const usage = useApi('GET /api/console/usage', { query: { ...query, measure } }, { keepsPrevious: true });
-  // Asked for beside it, and not only once it has come.
+  // Fetched at the same time as the usage, not after it.
   useHours(range);
   const drawing = useDrawing(state);
   return (
@@ -107,7 +107,7 @@ function rangeOf(state: SearchState, today: string): { from: string; to: string 
   return { from: state['from'] ?? shiftDay(to, 1 - days), to };
 }
 
-/** How the figures are drawn. Their days come with them: other days alone draw nothing again, and are asked for at once. */
+/** How the figures are drawn, without the range of days, whose figures redraw themselves when they have come. */
 function useDrawing(state: SearchState): SearchState {
   const { days: _days, from: _from, to: _to, ...drawing } = state;
   const text = useDeferredValue(JSON.stringify(drawing));
@@ -155,7 +155,7 @@ function Report({ data, range, drawing, change }: ReportProps) {
   );
 }
 
-/** What cached input cost less than plain input would have. */
+/** What cached input saved, compared with the price of plain input. */
 function CacheSavings({ usage: { totals, missing } }: { usage: UsageReport }) {
   const { t } = useTranslation();
   return (
@@ -230,7 +230,6 @@ function Hours({ range, measure, drawing, change }: MeasuredProps & { readonly r
   );
 }
 
-/** Of whoever looks at the page. */
 const OWN_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 interface ChartProps extends MeasuredProps {

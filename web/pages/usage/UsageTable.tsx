@@ -62,7 +62,7 @@ export const UsageTable = memo(function UsageTable({ usage, by, drawing, change 
       <Table
         label={t('usage.title')}
         columns={columns}
-        // Those that can still be shown are not among the others.
+        // "Others" appears only when no more groups can be shown.
         rows={[...rows, ...ends.filter(({ kind }) => kind === 'total' || !more.showMore)]}
         rowKey={(line) => line.key}
         sorting={sorting}
@@ -77,7 +77,6 @@ export const UsageTable = memo(function UsageTable({ usage, by, drawing, change 
   );
 });
 
-/** The others and the total stay at the end. */
 function sorted(
   usage: UsageReport,
   columns: readonly LineColumn[],
@@ -123,7 +122,7 @@ function LineName({ line: { kind, group }, by }: { line: UsageLine; by: GroupBy 
   );
 }
 
-/** The log has no filter for an hour, for a client that sent no name, nor for everything but the listed groups. */
+/** The log has no filter for an hour, for a client without a name, or for everything but the listed groups. */
 function canFilter({ kind, group }: UsageLine): boolean {
   return kind !== 'others' && (group?.hour ?? null) === null && group?.client !== '';
 }
@@ -195,7 +194,7 @@ function savedColumn(t: TFunction): LineColumn {
   };
 }
 
-/** Requests that the sums by hour and client do not know. */
+/** Requests that are missing from the sums by hour and client. */
 export function MissingNote({ missing }: { missing: number }) {
   const { t } = useTranslation();
   if (missing === 0) return null;

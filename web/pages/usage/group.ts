@@ -28,14 +28,14 @@ export function usageLines(
   ];
 }
 
-/** By what the groups of a report are made; while another grouping is fetched, the one before stays. */
+/** How a report is grouped; while another grouping is fetched, the previous report is still shown. */
 export function groupingOf({ groups: [first] }: UsageReport, wanted: GroupBy): GroupBy {
   if (!first) return wanted;
   if (first.model !== null) return 'model';
   return GROUPINGS.find((by) => first[by] !== null) ?? wanted;
 }
 
-/** By what the chart is stacked where the table has such groups. */
+/** How the chart is stacked for a grouping of the table. */
 export function stackedBy(by: GroupBy): 'model' | 'endpoint' | 'client' {
   return by === 'endpoint' || by === 'client' ? by : 'model';
 }

@@ -3,7 +3,7 @@ import { dateFormatter } from '../../lib/time.ts';
 
 export const HOURS = 24;
 export const WEEKDAYS = 7;
-/** Shades beside the one for nothing. */
+/** Shades besides the one for zero. */
 export const LEVELS = 5;
 
 /** Seven rows of 24 values, Monday first. */
@@ -16,7 +16,7 @@ export function heatRows({ cells }: UsageHeatMap, value: (cell: UsageCell) => nu
   return rows;
 }
 
-/** 0 for nothing, then 1 to 5. By the square root: beside one very busy hour the others stay distinguishable. */
+/** 0 for nothing, then 1 to 5, by the square root: beside one very busy hour the others stay distinguishable. */
 export function levelOf(value: number, most: number): number {
   return value <= 0 ? 0 : Math.max(1, Math.ceil(LEVELS * Math.sqrt(value / most)));
 }
@@ -26,7 +26,7 @@ export interface Place {
   readonly hour: number;
 }
 
-/** Where a key leads; undefined if it is none of ours. */
+/** The cell that a key moves to; undefined for other keys. */
 export function nextPlace(key: string, at: Place | undefined): Place | undefined {
   const { weekday, hour } = at ?? { weekday: 0, hour: 0 };
   const isStart = at === undefined;

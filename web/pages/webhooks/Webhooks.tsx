@@ -18,7 +18,6 @@ interface WebhooksProps {
   readonly urlHint: string;
 }
 
-/** The list of addresses and the form for another one. */
 export function Webhooks({ calls, urlHint }: WebhooksProps) {
   const { t } = useTranslation();
   const webhooks = useApi(calls.list);

@@ -104,12 +104,12 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
   );
 }
 
-/** The token is behind the `#`, which a browser does not send. */
+/** The token comes after the `#`, which browsers do not send. */
 function linkOf(token: string): string {
   return `${publicOrigin()}/reset-password#${token}`;
 }
 
-/** Cannot be undone, so it asks; a balance that is left needs a reason. */
+/** Removal cannot be undone, so it asks first; with a remaining balance it needs a reason. */
 function RemoveAccount({ account }: { account: AdminAccountDetail }) {
   const { t, i18n } = useTranslation();
   const [open, setOpen] = useState(false);

@@ -42,7 +42,7 @@ export function MoneyForm({ account }: { account: AdminAccountDetail }) {
 function Booking({ kind, accountId }: { kind: Kind; accountId: string }) {
   const { t, i18n } = useTranslation();
   const { values, field, reset } = useForm(EMPTY);
-  // The key makes a form that is sent twice count once; a new one is made after each booking.
+  // With this key, a form that is sent twice is booked once; a new key is made after each booking.
   const [once, setOnce] = useState(randomKey);
   const amountUsd = parseUsd(values.amount);
   const wrong =
@@ -68,7 +68,7 @@ function Booking({ kind, accountId }: { kind: Kind; accountId: string }) {
     },
   );
   const amountError = wrong ? t('settings.badAmount') : undefined;
-  // What was understood, in full: decimal marks mean different things to different people.
+  // The amount as it was parsed: decimal marks mean different things to different people.
   const understood = amountUsd ? `= ${formatExactUsd(amountUsd, i18n.language)}` : undefined;
   return (
     <Form className="flex flex-col gap-3" onSubmit={() => !wrong && book.mutate()}>

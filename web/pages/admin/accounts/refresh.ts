@@ -1,4 +1,4 @@
-/** What any action on an account makes stale. */
+/** Queries that any action on an account makes stale. */
 export const ACCOUNT_READS = [
   'GET /api/console/admin/accounts',
   'GET /api/console/admin/accounts/{id}',

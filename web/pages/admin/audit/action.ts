@@ -4,7 +4,7 @@ type ActionTexts = Strings['audit']['actions'];
 
 const REFUSED = '.refused';
 
-/** An action of the audit log in words; one that a newer server has recorded is shown as it is. */
+/** An action of the audit log in words; an unknown one, from a newer server, is shown as it is. */
 export function actionText(action: string, texts: ActionTexts): { text: string; isRefused: boolean } {
   const isRefused = action.endsWith(REFUSED);
   const done = isRefused ? action.slice(0, -REFUSED.length) : action;

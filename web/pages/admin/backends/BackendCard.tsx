@@ -20,7 +20,7 @@ interface BackendCardProps {
   readonly editable: boolean;
 }
 
-/** How a backend does, and what can be done about it. */
+/** The state of a backend, and what can be done about it. */
 export function BackendCard({ backend, editable }: BackendCardProps) {
   const { t } = useTranslation();
   const state = shownState(backend, t);
@@ -109,7 +109,7 @@ function Figures({ backend: { recent, running } }: { backend: AdminBackend }) {
   );
 }
 
-/** A share of failed calls that deserves a look, and one at which hardly anything works. */
+/** Shares of failed calls: one that deserves a look, and one at which hardly anything works. */
 const MUCH = 0.05;
 const MOST = 0.5;
 
@@ -122,7 +122,7 @@ function Percentiles({ of }: { of: AdminBackend['recent']['durationMs'] }) {
   );
 }
 
-/** Nobody knows whether a backend works that was never asked; one whose test failed does not. */
+/** A backend that was never called is not known to work, and one whose test failed does not. */
 function shownState(
   { state, requests, recent, testFailed, paused, running }: AdminBackend,
   t: TFunction,
@@ -155,7 +155,7 @@ function Resting({ resting }: Pick<AdminBackend, 'resting'>) {
   ));
 }
 
-/** Nothing is cut off: requests that run end as they would, and new ones go elsewhere. */
+/** Running requests finish as usual; new ones go to other backends. */
 function Pause({ name, paused }: { name: string; paused: boolean }) {
   const { t } = useTranslation();
   const pause = useAction(

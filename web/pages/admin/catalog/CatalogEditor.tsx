@@ -18,7 +18,7 @@ interface CatalogEditorProps {
   readonly draft: AdminCatalogDraft['draft'];
 }
 
-/** Text, check, preview, publish: nothing goes live that was not seen in the preview. */
+/** Edit, check, preview, publish: nothing goes live that was not seen in the preview. */
 export function CatalogEditor({ catalog, draft }: CatalogEditorProps) {
   const { t } = useTranslation();
   const yaml = useYamlDraft(catalog.yaml, draft);
@@ -84,7 +84,7 @@ interface YamlFieldProps {
 
 const LINE_PX = 20;
 
-/** A text area with line numbers; lines that are wrong are marked. Tab indents after Escape has not been pressed. */
+/** A text area with line numbers; wrong lines are marked. Tab indents, unless Escape was pressed before. */
 function YamlField({ value, onChange, problems }: YamlFieldProps) {
   const { t } = useTranslation();
   const gutter = useRef<HTMLDivElement>(null);
@@ -97,7 +97,7 @@ function YamlField({ value, onChange, problems }: YamlFieldProps) {
     event.currentTarget.setRangeText('  ', selectionStart, selectionEnd, 'end');
     onChange(event.currentTarget.value);
   };
-  // Escape lets the next Tab leave the field, so that it is no trap for keyboards.
+  // Escape lets the next Tab leave the field, so that it does not trap keyboard users.
   const escaped = useRef(false);
   return (
     <div className="relative flex h-[70dvh] min-h-80 overflow-hidden rounded-lg border border-field bg-surface font-mono text-sm focus-within:border-accent">

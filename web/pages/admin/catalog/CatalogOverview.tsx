@@ -8,7 +8,7 @@ import { Table, type Column } from '../../../ui/Table.tsx';
 
 const LIMITS = ['chatPerMinute', 'imagesPerMinute', 'concurrent'] as const;
 
-/** The catalog as it is in force: endpoints, their models, and the backends tried in order. */
+/** The published catalog: endpoints, their models, and their backends in the order they are tried. */
 export function CatalogOverview({ catalog }: { catalog: AdminCatalog }) {
   const { t } = useTranslation();
   return (
@@ -85,7 +85,7 @@ function endpointColumns(t: TFunction): Column<AdminCatalogEndpoint>[] {
   ];
 }
 
-/** Of each endpoint; the text has all of them. */
+/** Models named per endpoint; the YAML has all of them. */
 const NAMED_MODELS = 20;
 
 function Models({ endpoint }: { endpoint: AdminCatalogEndpoint }) {
@@ -107,7 +107,7 @@ function Models({ endpoint }: { endpoint: AdminCatalogEndpoint }) {
   );
 }
 
-/** Places in order, with an arrow between them; those of one place share by weight. */
+/** Places in order, with an arrow between them; the backends of one place share the load by weight. */
 function Route({ places }: { places: AdminCatalogEndpoint['places'] }) {
   const named = (place: AdminCatalogEndpoint['places'][number]): string =>
     place.map(({ upstream, weight }) => (place.length > 1 ? `${upstream} ×${weight}` : upstream)).join(' + ');

@@ -22,7 +22,7 @@ export default function CatalogPage() {
   const { t } = useTranslation();
   const catalog = useApi('GET /api/console/admin/catalog', undefined, { staleTime: Infinity });
   const [{ view }] = useSearchState();
-  // Asked for beside it, and not only once it has come.
+  // Fetched at the same time as the catalog, not after it.
   useDraft();
   usePrices({ enabled: view === 'prices' });
   return (
@@ -43,7 +43,7 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
   const { source } = catalog;
   const { data } = useDraft();
   const draft = data?.draft ?? null;
-  // What is typed in a tab begins anew when the draft is published, merged or discarded.
+  // Changes when the draft is published, merged or discarded; the tabs then start over without what was typed.
   const [generation, setGeneration] = useState(0);
   const [isPending, setPending] = useState(false);
   const begin = (): void => setGeneration((count) => count + 1);
@@ -93,7 +93,7 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
   );
 }
 
-/** A whole text becomes the draft: models that were imported, or an older version. */
+/** Replaces the draft by a whole text: imported models, or an older version. */
 function useKeep(onKept: () => void) {
   return useAction(
     async (made: { yaml: string; text: string }) => {

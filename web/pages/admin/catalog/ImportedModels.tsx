@@ -16,14 +16,13 @@ import { importRows, wantedModels, type ImportRow, type PricePair } from './sele
 
 interface ImportedModelsProps {
   readonly found: AdminCatalogImport;
-  /** What the button says. */
   readonly addLabel: (count: number) => string;
   readonly busy: boolean;
-  /** `undefined`: all of them. */
+  /** `undefined` means all of them. */
   readonly onAdd: (models: string[] | undefined) => void;
 }
 
-/** What a backend offers, to be ticked. */
+/** The models that a backend offers, to be ticked. */
 export function ImportedModels({ found, addLabel, busy, onAdd }: ImportedModelsProps) {
   const { t } = useTranslation();
   const all = importRows(found);
@@ -94,7 +93,7 @@ export function ImportedModels({ found, addLabel, busy, onAdd }: ImportedModelsP
   );
 }
 
-/** A column in which nothing would stand is left out. */
+/** Empty columns are left out. */
 function hasValues(column: string, rows: readonly ImportRow[]): boolean {
   switch (column) {
     case 'from':
@@ -158,7 +157,6 @@ function Pair({ pair }: { pair: PricePair | undefined }): ReactNode {
   );
 }
 
-/** What is not in the list above, and why. */
 function Remarks({ found }: { found: AdminCatalogImport }) {
   const { t } = useTranslation();
   const { differing, gone, skipped } = found;

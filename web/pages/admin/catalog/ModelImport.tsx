@@ -14,7 +14,6 @@ import { markupOf } from './selection.ts';
 
 interface ModelImportProps {
   readonly catalog: AdminCatalog;
-  /** Whose models to import, to begin with. */
   readonly provider: string;
   readonly onDraft: (yaml: string, count: number) => void;
 }
@@ -25,7 +24,7 @@ interface ImportQuestion {
   readonly models?: string[];
 }
 
-/** A backend's models with suggested prices, ticked one by one, as a draft of the catalog. */
+/** Imports a backend's models with suggested prices, ticked one by one, as a draft of the catalog. */
 export function ModelImport({ catalog, provider, onDraft }: ModelImportProps) {
   const { t } = useTranslation();
   const [asked, setAsked] = useState<ImportQuestion>();

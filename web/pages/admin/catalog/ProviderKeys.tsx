@@ -49,7 +49,7 @@ export function ProviderKeys() {
   );
 }
 
-/** `hosts`: which server a key of a certain name is for, as far as that is known. */
+/** `hosts` says which server the key of a name is for, where that is known. */
 function SetKey({ hosts }: { hosts: Readonly<Record<string, string>> }) {
   const { t } = useTranslation();
   const [name, setName] = useState('');

@@ -21,7 +21,7 @@ interface PublishDraftProps {
   readonly onPublished: () => void;
 }
 
-/** What a draft would change, and the button that makes it true. */
+/** What a draft would change, and the button to publish it. */
 export function PublishDraft({ yaml, revision, onPublished }: PublishDraftProps) {
   const propose = useAction(
     async () => await call('POST /api/console/admin/catalog/propose', { body: { yaml } }),
@@ -45,7 +45,6 @@ export function PublishDraft({ yaml, revision, onPublished }: PublishDraftProps)
   );
 }
 
-/** The same as a step of a page. */
 export function PublishDraftCard(props: PublishDraftProps) {
   const { t } = useTranslation();
   return (
@@ -63,7 +62,7 @@ const TONES: Record<AdminCatalogProposal['changes'][number]['kind'], Tone> = {
 
 interface ProposalProps {
   readonly proposal: AdminCatalogProposal;
-  /** A key that was missing is there now: look again. */
+  /** Called when a missing key was stored, to check the draft again. */
   readonly onKeyStored: () => void;
 }
 
@@ -118,7 +117,7 @@ export function Proposal({ proposal, onKeyStored }: ProposalProps) {
 
 interface PublishProps {
   readonly yaml: string;
-  /** The version that the draft began from. */
+  /** The version that the draft is based on. */
   readonly revision: number;
   readonly onPublished: () => void;
 }

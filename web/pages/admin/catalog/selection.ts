@@ -1,16 +1,16 @@
 import type { AdminCatalogImport, AdminImportPrice } from '../../../../src/console/contract.ts';
 import { addUsd } from '../../../lib/money.ts';
 
-/** A model that can be ticked, by the backend's name of it. */
+/** A model that can be ticked, by the backend's name for it. */
 export interface ImportRow {
   readonly name: string;
   readonly model: string;
   readonly title: string;
   readonly kind: 'new' | 'changed';
-  /** What the provider takes, or what it is sold for now; absent: nobody knows. */
+  /** The provider's price for a new model, or the current price of a changed one; undefined if not known. */
   readonly from: PricePair | undefined;
   readonly to: PricePair;
-  /** Of a new model whose cost is known. */
+  /** Only for a new model whose cost is known. */
   readonly margin: PricePair | undefined;
 }
 
@@ -38,13 +38,13 @@ export function importRows({ new: added, changed }: AdminCatalogImport): ImportR
   ];
 }
 
-/** What the server is asked for: nothing, if everything is wanted. */
+/** The models to ask the server for; `undefined` means all of them. */
 export function wantedModels(rows: readonly ImportRow[], ticked: ReadonlySet<string>): string[] | undefined {
   const wanted = rows.filter((row) => ticked.has(row.name)).map((row) => row.name);
   return wanted.length === rows.length ? undefined : wanted;
 }
 
-/** 20 → `1.2`; `undefined` if it is no number of percent, `''` if there is none. */
+/** 20 → `1.2`; `undefined` if it is not a percentage, `''` if the field is empty. */
 export function markupOf(percent: string): string | undefined {
   const text = percent.trim().replace(',', '.');
   if (text === '') return '';

@@ -151,7 +151,7 @@ function batchColumns(t: TFunction): Column<AdminCodeBatch>[] {
   ];
 }
 
-/** Makes the codes of a batch worthless that nobody has redeemed. */
+/** Cancels the codes of a batch that nobody has redeemed. */
 function CancelBatch({ batch: { batch, open } }: { batch: AdminCodeBatch }) {
   const { t } = useTranslation();
   const [asking, setAsking] = useState(false);
@@ -232,12 +232,12 @@ function MakeCodes({ onMade, onClose }: { onMade: (codes: AdminMadeCodes) => voi
   );
 }
 
-/** A code that is valid until a day is valid during it. */
+/** A code that is valid until a day is still valid on that day. */
 function endOfDay(day: string): number {
   return new Date(`${day}T23:59:59`).getTime();
 }
 
-/** The only time the codes are seen. */
+/** The only time the codes are shown. */
 function MadeCodes({ made, onClose }: { made: AdminMadeCodes; onClose: () => void }) {
   const { t } = useTranslation();
   return (

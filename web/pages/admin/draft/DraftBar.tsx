@@ -13,13 +13,13 @@ import { PublishDraft } from '../catalog/PublishDraft.tsx';
 import { READS_OF_DRAFT, useDraft, READS_OF_CATALOG } from './draft.ts';
 
 interface DraftBarProps {
-  /** What was typed last is not in the draft yet, or cannot be. */
+  /** The latest input is not in the draft yet, or cannot be saved. */
   readonly isPending?: boolean;
-  /** The draft is gone: published or discarded. */
+  /** Called when the draft was published, merged or discarded. */
   readonly onGone?: () => void;
 }
 
-/** What is not published yet, on every page that edits the catalog. */
+/** The unpublished changes, on every page that edits the catalog. */
 export function DraftBar({ isPending = false, onGone }: DraftBarProps) {
   const { data } = useDraft();
   if (!data?.draft) return null;
@@ -81,7 +81,7 @@ function Bar({ draft, isPending, onGone }: BarProps) {
 
 const MOST_NAMED = 12;
 
-/** Somebody has published since this draft began: nothing is overwritten, and nothing is lost. */
+/** Another version was published since this draft began: merging overwrites nothing and loses nothing. */
 function MergeDraft({ onGone }: { onGone: (() => void) | undefined }) {
   const { t } = useTranslation();
   const merge = useAction(
@@ -92,7 +92,7 @@ function MergeDraft({ onGone }: { onGone: (() => void) | undefined }) {
       onDone: ({ conflicts }) => {
         if (conflicts.length > 0) return;
         toast(t('draft.merged'));
-        // What pages show of the draft has changed under them.
+        // The draft has changed, so pages that show it start over.
         onGone?.();
       },
     },

@@ -10,13 +10,13 @@ import { READS_OF_DRAFT } from './draft.ts';
 
 interface MissingKeyProps {
   readonly name: string;
-  /** The only server that it is sent to. */
+  /** The only server that the key is sent to. */
   readonly host: string;
   readonly button?: string;
   readonly onStored?: (() => void) | undefined;
 }
 
-/** A key is stored where it is found missing. It is never shown again. */
+/** Stores a key where it was found missing. It is never shown again. */
 export function MissingKey({ name, host, button, onStored }: MissingKeyProps) {
   const { t } = useTranslation();
   const [value, setValue] = useState('');

@@ -9,14 +9,14 @@ export type DraftEdit = BodyOf<typeof EDIT>['edits'][number];
 const EDIT = 'POST /api/console/admin/catalog/draft/edit';
 const DRAFT = 'GET /api/console/admin/catalog/draft';
 
-/** What shows the draft, or something of it. */
+/** Queries that show the draft or a part of it. */
 export const READS_OF_DRAFT: readonly ReadRoute[] = [
   DRAFT,
   'GET /api/console/admin/backends/{id}/edit',
   'GET /api/console/admin/prices',
 ];
 
-/** What changes when a draft is published. */
+/** Queries that change when a draft is published. */
 export const READS_OF_CATALOG: readonly ReadRoute[] = [
   ...READS_OF_DRAFT,
   'GET /api/console/admin/catalog',
@@ -26,15 +26,15 @@ export const READS_OF_CATALOG: readonly ReadRoute[] = [
   'GET /api/console/admin/providers',
 ];
 
-/** Somebody else may publish meanwhile. */
+/** Somebody else may publish in the meantime. */
 const REFRESH_MS = 30_000;
 
-/** The one draft of the catalog that this operator has; `draft: null` if there is none. */
+/** The operator's one draft of the catalog; `draft` is null if there is none. */
 export function useDraft(): UseQueryResult<AdminCatalogDraft, ApiError> {
   return useApi(DRAFT, undefined, { refetchInterval: REFRESH_MS });
 }
 
-/** One after the other: each begins with what the one before has made. */
+/** Edits run one after the other, because each begins with the result of the previous one. */
 let latest: Promise<unknown> = Promise.resolve();
 
 async function inOrder<Result>(act: () => Promise<Result>): Promise<Result> {
@@ -43,7 +43,7 @@ async function inOrder<Result>(act: () => Promise<Result>): Promise<Result> {
   return await turn;
 }
 
-/** Changes the draft from a page without YAML; it is made where there is none. */
+/** Changes the draft from a page without YAML, and creates it if there is none. */
 export function useDraftEdit(
   onDone?: () => void,
 ): UseMutationResult<AdminCatalogDraft, ApiError, readonly DraftEdit[]> {
@@ -54,14 +54,14 @@ export function useDraftEdit(
   );
 }
 
-/** Keeps a whole text. `tag` is that of the draft it replaces; null: there was none. */
+/** Saves a whole text. `tag` is that of the draft it replaces, or null if there was none. */
 export async function saveDraftText(yaml: string, tag: number | null): Promise<AdminCatalogDraft> {
   return await inOrder(
     async () => await call('PUT /api/console/admin/catalog/draft', { body: { yaml, tag } }),
   );
 }
 
-/** For a text that somebody asked for just now, such as an older version: whatever the draft was before. */
+/** Replaces the draft, whatever it was: for a text that was asked for just now, such as an older version. */
 export async function replaceDraft(yaml: string): Promise<AdminCatalogDraft> {
   const { draft } = await call(DRAFT);
   return await saveDraftText(yaml, draft?.tag ?? null);

@@ -11,23 +11,23 @@ const TYPING_MS = 600;
 export interface YamlDraft {
   readonly text: string;
   readonly type: (text: string) => void;
-  /** What was typed is not in the draft yet. */
+  /** Something typed is not in the draft yet. */
   readonly isPending: boolean;
   readonly error: ApiError | null;
-  /** The draft was changed in another tab while this one was typing. */
+  /** The draft was changed in another tab while typing in this one. */
   readonly isElsewhere: boolean;
-  /** Forgets what was typed here since. */
+  /** Discards what was typed here since. */
   readonly loadNewest: () => void;
   readonly keepMine: () => void;
 }
 
 interface TypedText {
   readonly text: string;
-  /** Of the draft that the typing began with: one of another tab must not be overwritten. */
+  /** The tag of the draft that typing began with, so that a draft from another tab is not overwritten. */
   readonly tag: number | null;
 }
 
-/** The draft's text, kept on the server as it is typed: it survives leaving the page, a reload and another tab. */
+/** The draft's text, saved to the server as it is typed: it survives leaving the page, a reload and another tab. */
 export function useYamlDraft(published: string, draft: AdminCatalogDraft['draft']): YamlDraft {
   const client = useQueryClient();
   const [typed, setTyped] = useState<TypedText>();

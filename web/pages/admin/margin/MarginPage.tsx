@@ -16,7 +16,7 @@ const GROUPINGS = ['day', 'model', 'backend'] as const;
 const RANGES = ['7', '30', '90'] as const;
 const REFRESH_MS = 30_000;
 
-/** What requests brought, beside what they cost the operator. */
+/** The revenue from requests, beside what they cost the operator. */
 export default function MarginPage() {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
@@ -78,7 +78,6 @@ export default function MarginPage() {
   );
 }
 
-/** Says first what needs to be acted on. */
 function Alarm({ data }: { data: AdminMargin }) {
   const { t } = useTranslation();
   const names = data.belowZero.map(({ by, key }) => `${t(`margin.${by}`)} ${key || t('margin.none')}`);

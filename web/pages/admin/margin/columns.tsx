@@ -112,7 +112,7 @@ function revenueColumn<Row extends { readonly chargedUsd: string }>(t: TFunction
   };
 }
 
-/** A cost that nobody has told is not zero. */
+/** An unknown cost must not look like zero. */
 export function UnknownAmount({ label }: { label: string }) {
   return <span className="font-normal text-ink-3">{label}</span>;
 }

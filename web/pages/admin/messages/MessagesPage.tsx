@@ -25,7 +25,7 @@ import { Webhooks } from '../../webhooks/Webhooks.tsx';
 
 const STATES = ['waiting', 'sent', 'failed'] as const;
 
-/** What leaves the house: mail, the operator's own webhooks, and every message with its attempts. */
+/** Outgoing messages: mail, the operator's own webhooks, and every message with its attempts. */
 export default function MessagesPage() {
   const { t } = useTranslation();
   return (
@@ -41,7 +41,7 @@ export default function MessagesPage() {
   );
 }
 
-/** How mail leaves, and a test that goes to whoever presses the button. */
+/** How mail is sent, and a test mail to whoever presses the button. */
 function MailCard() {
   const { t } = useTranslation();
   const state = useApi('GET /api/console/admin/mail');

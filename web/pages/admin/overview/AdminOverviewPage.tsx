@@ -47,7 +47,7 @@ export default function AdminOverviewPage() {
   );
 }
 
-/** What should be looked at, each with the way to where it is solved. */
+/** What needs attention, each with a link to where it can be fixed. */
 function Attention() {
   const { t } = useTranslation();
   const attention = useApi('GET /api/console/admin/attention', undefined, { refetchInterval: REFRESH_MS });
@@ -162,7 +162,6 @@ function Figure({ label, value, note, extra, chart }: FigureProps) {
   );
 }
 
-/** Requests with their failures, day by day. */
 function TrafficChart({ days }: { days: readonly AdminDay[] }) {
   const { t, i18n } = useTranslation();
   const count = (value: number): string => formatCount(value, i18n.language);

@@ -10,7 +10,7 @@ import { Count, Nothing } from '../../../ui/Numbers.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
 import { BREAKER_TONES } from '../backends/BackendCard.tsx';
 
-/** How fast each backend answered lately, and how often it did not. */
+/** How fast each backend answered lately, and how often it failed. */
 export function BackendFigures({ backends, sample }: Pick<AdminOverview, 'backends' | 'sample'>) {
   const { t, i18n } = useTranslation();
   const hint = sample

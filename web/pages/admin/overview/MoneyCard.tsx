@@ -13,7 +13,7 @@ import { Money } from '../../../ui/Money.tsx';
 const FIGURES = ['revenue', 'cost', 'margin'] as const;
 type Figure = (typeof FIGURES)[number];
 
-/** What requests brought and cost: today, in 7 and in 30 days, and day by day. */
+/** Revenue and cost of requests: today, in 7 and in 30 days, and day by day. */
 export function MoneyCard({ money }: { money: AdminMoney }) {
   const { t, i18n } = useTranslation();
   const unknown = money.periods.at(-1)?.now.unknownUsd ?? '0';
@@ -87,7 +87,7 @@ function Amount({ figure, period }: { figure: Figure; period: AdminMoneyPeriod }
   );
 }
 
-/** A day that is not over is not compared in percent with a whole one. */
+/** Today is not over, so it is not compared in percent with a whole day. */
 function Change({ now, before, days }: { now: string; before: string; days: number }) {
   const { t, i18n } = useTranslation();
   const amount = formatUsd(before, i18n.language);

@@ -23,9 +23,9 @@ interface SayingParts {
   readonly now: number;
 }
 
-/** The sentence about something that needs attention, and where it is solved. */
+/** The sentence about something that needs attention, and where to fix it. */
 export function sayAttention(item: AttentionItem, parts: SayingParts): Said {
-  // The function of a kind takes the item of that kind; the compiler does not follow this through the lookup.
+  // Each function takes the item of its kind, which the compiler cannot follow through the lookup.
   const say = SENTENCES[item.kind] as (item: AttentionItem, parts: SayingParts) => Said;
   return say(item, parts);
 }
@@ -127,7 +127,7 @@ const FAILURES: readonly FailureReason[] = [
   'not_found', 'rejected', 'server', 'protocol',
 ]; // prettier-ignore
 
-/** In words, after a colon. */
+/** The reason in words, to be put after a colon. */
 export function knownFailure(reason: string | null, t: TFunction): string | undefined {
   const known = FAILURES.find((one) => one === reason);
   return known && t(`attention.reasons.${known}`);

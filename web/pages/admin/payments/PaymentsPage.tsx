@@ -17,7 +17,7 @@ import { Time } from '../../../ui/Time.tsx';
 import { paymentColumns, PaymentStateFilter } from '../../billing/PaymentHistory.tsx';
 import { accountColumn, ChosenAccount } from '../accountColumn.tsx';
 
-/** Of all three lists. */
+/** Clears the filters of all three lists. */
 const NO_FILTERS = Object.fromEntries(
   ['search', 'sort', 'state', 'kind', 'type', 'account'].map((field) => [field, undefined]),
 );
@@ -32,7 +32,7 @@ export default function PaymentsPage() {
       <Segments
         label={t('adminPayments.show')}
         value={view}
-        // Another list has other filters.
+        // Each list has its own filters.
         onChange={(show) => change({ ...NO_FILTERS, show })}
         options={VIEWS.map((value) => ({ value, label: t(`adminPayments.${value}`) }))}
       />

@@ -87,7 +87,7 @@ export default function AdminRequestsPage() {
   );
 }
 
-/** Whose requests these are: an e-mail address is what people know, and the address of the page may hold an id. */
+/** The account that the list is filtered by: people know its email address, while the page's address may hold an id. */
 function AccountName({ id }: { id: string }) {
   const isId = !id.includes('@');
   const detail = useApi('GET /api/console/admin/accounts/{id}', { params: { id } }, { enabled: isId });

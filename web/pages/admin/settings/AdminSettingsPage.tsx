@@ -165,7 +165,7 @@ function SignUpChoice({ value, onChange }: { value: SignUpMode; onChange: (mode:
 
 const MAX_USD = 100;
 
-/** What new customers get; it is money, so it is saved on its own and asks for the password. */
+/** The credit for new customers. It is money, so it is saved separately and asks for the password. */
 function WelcomeCreditCard() {
   const { t } = useTranslation();
   const settings = useApi('GET /api/console/admin/welcome-credit', undefined, { staleTime: Infinity });
@@ -227,7 +227,7 @@ function WelcomeCreditForm({ settings }: { settings: AdminWelcomeCredit }) {
   );
 }
 
-/** Whether models, prices and status are shown to everybody; a switch takes effect at once. */
+/** Whether models, prices and status are public; the switch takes effect at once. */
 function PublicPagesCard() {
   const { t } = useTranslation();
   const settings = useApi('GET /api/console/admin/public-pages', undefined, { staleTime: Infinity });

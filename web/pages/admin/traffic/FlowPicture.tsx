@@ -84,7 +84,7 @@ function Node({ placed, measure, onActive }: NodeProps) {
       ? formatCount(node.requests, i18n.language)
       : formatUsd(node.chargedUsd, i18n.language);
   const health = t(`traffic.health.${node.health}`);
-  // What is well needs no word: the legend says what a plain node is.
+  // A healthy node needs no note: the legend explains a plain one.
   const note = node.health === 'healthy' ? amount : `${amount} · ${health}`;
   const href = nodeHref(kind, node);
   const drawing = (
@@ -114,7 +114,7 @@ function Node({ placed, measure, onActive }: NodeProps) {
   return (
     <a
       href={href}
-      // It begins with what is to be seen, for those who speak to their browser.
+      // Begins with the visible text, so that voice control finds it.
       aria-label={`${shortened(name)} ${note}, ${t(`traffic.${kind}`)} ${name}, ${health}`}
       className="cursor-pointer hover:[&_text]:underline"
       onClick={(event) => {
@@ -133,7 +133,7 @@ function Node({ placed, measure, onActive }: NodeProps) {
   );
 }
 
-/** Health is told by shape as well as by colour: notches across what is not well. */
+/** Health is shown by shape as well as by colour: nodes that are not healthy are hatched. */
 function Hatching({ placed: { x, y, height } }: { placed: PlacedNode }) {
   const lines = Array.from({ length: Math.floor(height / 6) }, (_, index) => y + 3 + index * 6);
   return lines.map((at) => (

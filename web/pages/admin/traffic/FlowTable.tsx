@@ -29,7 +29,7 @@ export function FlowTables({ traffic }: { traffic: AdminTraffic }) {
   );
 }
 
-/** Where the traffic of a node goes on to, the largest first. */
+/** The nodes that the traffic of a node goes on to, the largest first. */
 function linksFrom({
   links,
   columns: all,

@@ -18,7 +18,7 @@ const MEASURES = ['requests', 'charged'] as const;
 const HEALTHS = ['healthy', 'errors', 'failing', 'paused'] as const;
 const REFRESH_MS = 15_000;
 
-/** The whole at a glance: who calls what, and which backends serve it. */
+/** All traffic at a glance: who calls what, and which backends serve it. */
 export default function TrafficPage() {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
@@ -60,7 +60,7 @@ export default function TrafficPage() {
 
 function Shown({ traffic }: { traffic: AdminTraffic }) {
   const { t } = useTranslation();
-  // Ribbons cannot be told apart on a phone; the lists say the same.
+  // Ribbons cannot be told apart on a phone; the tables say the same.
   const isNarrow = useNarrow();
   return (
     <>

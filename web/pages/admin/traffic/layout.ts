@@ -31,7 +31,7 @@ type Value = (of: Measured) => number;
 
 export const NODE_WIDTH = 10;
 const MIN_NODE_HEIGHT = 2;
-/** The label of two lines beside a node. */
+/** Two lines of text. */
 const LABEL_HEIGHT = 36;
 const SLOT_HEIGHT = 46;
 const MIN_GAP = 6;
@@ -78,7 +78,7 @@ function scaleOf(columns: readonly TrafficColumn[], value: Value, height: number
   return low;
 }
 
-/** By the middle of what leads to them; the first column by size, as it comes. What stands for others is last. */
+/** Orders nodes by the middle of what leads to them, the first column by size as received. Combined nodes come last. */
 function orderNodes(
   { nodes }: TrafficColumn,
   links: AdminTraffic['links'],
@@ -134,7 +134,6 @@ function placeLinks(
   });
 }
 
-/** The outline of a ribbon. */
 export function ribbon({ from, to, startY, startHeight, endY, endHeight }: PlacedLink): string {
   const [left, right] = [from.x + NODE_WIDTH, to.x];
   const middle = (left + right) / 2;

@@ -16,10 +16,10 @@ export function nodeName(kind: TrafficColumn['kind'], { name, others }: TrafficN
   return kind === 'backend' ? t('traffic.noBackend') : t('traffic.unnamed');
 }
 
-/** All of them begin their User-Agent alike, and the list of requests is filtered by how it begins. */
+/** All browsers begin their User-Agent alike, and the list of requests is filtered by its beginning. */
 const BROWSERS = new Set(['Firefox', 'Edg', 'Chrome', 'Safari', 'Mozilla']);
 
-/** Where the thing itself is; several at once lead nowhere. */
+/** The page of what the node stands for; a combined node has none. */
 export function nodeHref(kind: TrafficColumn['kind'], node: TrafficNode): string | undefined {
   if (node.others > 0 || node.name === '') return undefined;
   switch (kind) {

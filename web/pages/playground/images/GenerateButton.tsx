@@ -4,13 +4,12 @@ import { Button } from '../../../ui/Button.tsx';
 import type { ImageQuote } from './useImageQuote.ts';
 
 interface GenerateButtonProps {
-  /** Of everything that a click sends. */
   readonly quotes: readonly ImageQuote[];
-  /** Images have a price each; otherwise a quote is only the most that they can cost. */
+  /** Each image has a fixed price; otherwise a quote is only the most that they can cost. */
   readonly isExact: boolean;
   readonly isEdit?: boolean;
   readonly disabled: boolean;
-  /** The reason of a refusal is said beside a field already. */
+  /** The reason of a refusal is already shown beside a field. */
   readonly isExplained?: boolean;
 }
 

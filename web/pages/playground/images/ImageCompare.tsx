@@ -30,10 +30,10 @@ interface Column {
 }
 
 let nextKey = 1;
-/** Outlives the page, like the runs in it. */
+/** Survives leaving the page, like the runs in it. */
 const store = makeStore<{ readonly columns: readonly Column[] }>({ columns: [] });
 
-/** Where nobody has chosen yet, the columns have different models as far as there are some. */
+/** Until somebody chooses, the columns have different models, as far as there are enough. */
 function columnsFor(models: readonly ModelItem[]): readonly Column[] {
   const { columns } = store.get();
   if (columns.length > 0) return columns;
@@ -48,7 +48,7 @@ function newColumn(choice: string): Column {
   return { key: nextKey++, choice, values: {}, runId: undefined };
 }
 
-/** The same prompt to up to four models, each with what it can be asked for. */
+/** Sends the same prompt to up to four models, each with the options that it supports. */
 export function ImageCompare({ models }: { models: readonly ModelItem[] }) {
   const { t } = useTranslation();
   useState(() => columnsFor(models));

@@ -11,7 +11,7 @@ interface ControlsProps {
   readonly onChange: (field: DraftField, value: string) => void;
 }
 
-/** What the model can be asked for, and nothing else. */
+/** The options that the model supports, and no others. */
 export function ImageControls({ model, draft, onChange }: ControlsProps) {
   const { t } = useTranslation();
   const { values } = draft;
@@ -78,7 +78,7 @@ export function ImageControls({ model, draft, onChange }: ControlsProps) {
   );
 }
 
-/** An aspect ratio or a resolution stands for a size: then the size is shown and cannot be chosen. */
+/** An aspect ratio or a resolution determines the size, which is then shown but cannot be chosen. */
 function SizeFields({ model, draft, onChange }: ControlsProps) {
   const { t } = useTranslation();
   const { values } = draft;

@@ -18,7 +18,7 @@ const POLL_MS = 1_500;
 const TICK_MS = 1_000;
 const SEEN = 'tollgate.imageJobsSeen';
 
-/** Image requests in the background. They are the server's: a reload, another page or another device finds them again. */
+/** Image requests in the background. The server keeps them: a reload, another page or another device finds them. */
 export function ImageJobs() {
   const { t } = useTranslation();
   const jobs = useImageJobs();
@@ -53,7 +53,7 @@ export function ImageJobs() {
   );
 }
 
-/** Asks again while one runs; when one has ended, its images are in the gallery and its charge in the books. */
+/** Polls while a job runs; when one has ended, its images are in the gallery and its charge on the account. */
 function useImageJobs() {
   const client = useQueryClient();
   const latest = client.getQueryData<ImageJobList>(['GET /api/console/image-jobs', null]);
@@ -73,7 +73,6 @@ function useImageJobs() {
 interface JobRowProps {
   readonly job: ImageJobItem;
   readonly list: ImageJobList;
-  /** When this browser got the list. */
   readonly receivedAt: number;
 }
 
@@ -130,7 +129,7 @@ function JobRow({ job, list, receivedAt }: JobRowProps) {
   );
 }
 
-/** How long it has run, beside what the model usually takes. The bar never says more than nearly done. */
+/** How long it has run, compared with the model's usual time. The bar stops short of the end until it is done. */
 function Progress({ job, list, receivedAt }: JobRowProps) {
   const { t, i18n } = useTranslation();
   const [now, setNow] = useState(() => Date.now());

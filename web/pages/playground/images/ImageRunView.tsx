@@ -22,11 +22,11 @@ import type { ImageBody } from './order.ts';
 
 interface RunViewProps {
   readonly run: ImageRun;
-  /** Beside others: without what repeats or changes it. */
+  /** Shown beside others, without what repeats or changes it. */
   readonly compact?: boolean;
 }
 
-/** One request for images: while it runs, what came of it, and what it cost. */
+/** One request for images: its progress, its result and its cost. */
 export function ImageRunView({ run, compact = false }: RunViewProps) {
   const [open, setOpen] = useState<number>();
   return (
@@ -88,7 +88,7 @@ function Pictures({ run, onOpen }: { run: ImageRun; onOpen: (index: number) => v
   );
 }
 
-/** Width and height of the place that is kept for an image, so that nothing jumps when it comes. */
+/** Width and height of the placeholder for an image, so that nothing jumps when it arrives. */
 function ratioOf({ size, aspect_ratio }: ImageBody): string {
   const [, width, height] = /^(\d+)[x:](\d+)$/.exec(String(size ?? aspect_ratio ?? '1x1')) ?? [];
   return `${width ?? 1} ${height ?? 1}`;
@@ -111,7 +111,7 @@ function Waiting({ run }: { run: ImageRun }) {
   );
 }
 
-/** What it cost, how long it took, and where that is written. */
+/** What it cost, how long it took, and a link to the receipt. */
 function Charge({ receipt }: { receipt: PlaygroundReceipt }) {
   const { t, i18n } = useTranslation();
   return (
@@ -134,7 +134,7 @@ function ReceiptLink({ id }: { id: string }) {
   );
 }
 
-/** Why nothing came, and that nothing was paid for it; a call that was never begun is among the refused ones. */
+/** Why there are no images, and what was charged; a request that was never admitted is among the rejected ones. */
 function Failure({ error, receipt }: { error: RunError; receipt: PlaygroundReceipt | undefined }) {
   const { t } = useTranslation();
   const isEmpty = error.status === 402;

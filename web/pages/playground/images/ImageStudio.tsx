@@ -30,7 +30,7 @@ import { bodyOf, controlsOf, withSeed, wrongSize, type ImageDraft } from './orde
 import { ReferencePictures } from './ReferencePictures.tsx';
 import { useImageQuotes } from './useImageQuote.ts';
 
-/** One model: what it is asked for on one side, what came of it on the other. */
+/** One model: the request on one side, its results on the other. */
 export function ImageStudio({
   models,
   wanted,
@@ -40,7 +40,7 @@ export function ImageStudio({
 }) {
   const [chosen, setChosen] = useState<number>();
   useEffect(() => {
-    // A link names the model once; afterwards the choice is the person's.
+    // A link sets the model once; afterwards the choice is the user's.
     if (wanted) changeImageDraft({ choice: wanted });
   }, [wanted]);
   return (
@@ -107,7 +107,7 @@ function OrderForm({ models, onOrder }: OrderFormProps) {
   );
 }
 
-/** Of an image from before its endpoint was kept, any endpoint that has its model will do. */
+/** An older image was stored without its endpoint: any endpoint that has its model will do. */
 function modelOf(models: readonly ModelItem[], choice: string): ModelItem | undefined {
   const anywhere = choice.startsWith(' ')
     ? models.find((model) => model.model === choice.trim() && !model.unavailable)
@@ -115,7 +115,7 @@ function modelOf(models: readonly ModelItem[], choice: string): ModelItem | unde
   return anywhere ?? chosenModel(models, choice);
 }
 
-/** What a click would send: pictures that the model cannot take stay behind. */
+/** What a click would send, without the pictures that the model cannot take. */
 function orderOf({ draft, references, mask }: StudioState, model: ModelItem): ImageOrder {
   const controls = controlsOf(model, draft.values);
   const used = references.slice(0, controls.mostReferences);
@@ -129,9 +129,8 @@ function orderOf({ draft, references, mask }: StudioState, model: ModelItem): Im
 
 interface StartPicturesProps {
   readonly order: ImageOrder;
-  /** How many are there that the model does not take. */
+  /** How many more pictures there are than the model takes. */
   readonly beyond: number;
-  /** A model that takes pictures. */
   readonly editor: ModelItem | undefined;
 }
 
@@ -215,7 +214,7 @@ function Results({ chosen, onChoose }: { chosen: number | undefined; onChoose: (
   const shown = runs.find(({ id }) => id === chosen) ?? runs[0];
   const section = useRef<HTMLElement>(null);
   useEffect(() => {
-    // Under the form, on a phone.
+    // On a phone, it is below the form.
     if (chosen !== undefined) section.current?.scrollIntoView({ block: 'nearest' });
   }, [chosen]);
   const others = runs.filter((run) => run !== shown);

@@ -28,7 +28,7 @@ interface MaskDialogProps {
 const COLOUR = '#e11d48';
 const BRUSH = { least: 2, most: 40, first: 12 };
 
-/** The area to change, painted on the picture with a mouse, a pen or a finger; or a file, which needs none of them. */
+/** Marks the area to change, by painting on the picture with any pointer, or by a file, which needs none. */
 export function MaskDialog({ picture, mask, onMask, onClose }: MaskDialogProps) {
   const { t } = useTranslation();
   const [strokes, setStrokes] = useState<readonly Stroke[]>([]);
@@ -46,7 +46,7 @@ export function MaskDialog({ picture, mask, onMask, onClose }: MaskDialogProps) 
     if (read.problem === undefined) finish(read.mask);
     else setProblem(read.problem);
   };
-  // Relative to the picture, so that the brush feels alike on a small and on a large one.
+  // Relative to the picture, so that the brush feels the same on a small and on a large one.
   const width = (brush / 100) * Math.max(picture.width, picture.height) * 0.5;
   return (
     <Dialog
@@ -107,7 +107,7 @@ interface Point {
   readonly y: number;
 }
 
-/** The mask as the API takes it: what was marked is transparent and will be painted anew, the rest is kept. */
+/** The mask as the API takes it: marked areas are transparent and will be painted anew, the rest is kept. */
 function maskOf(marked: HTMLCanvasElement): string {
   const mask = document.createElement('canvas');
   mask.width = marked.width;
@@ -203,14 +203,14 @@ function UploadMask({ onFile }: { onFile: (file: File | undefined) => Promise<vo
   );
 }
 
-/** So much can be taken back, and drawn again with each change. */
+/** All strokes can be undone, and are drawn again with each change. */
 const MOST_STROKES = 200;
 const MOST_POINTS = 4_000;
 
 interface SurfaceProps {
   readonly canvas: RefObject<HTMLCanvasElement | null>;
   readonly picture: Reference;
-  /** The one in force, shown until somebody paints. */
+  /** The current mask, shown until somebody paints. */
   readonly mask: string | undefined;
   readonly strokes: readonly Stroke[];
   readonly onStrokes: Dispatch<SetStateAction<readonly Stroke[]>>;
@@ -234,7 +234,7 @@ function Surface({ canvas, picture, mask, strokes, onStrokes, brush }: SurfacePr
   const onMove = (event: PointerEvent<HTMLCanvasElement>): void => {
     if (!isDrawing.current) return;
     const point = pointOf(event);
-    // Several movements may come before the next drawing.
+    // Several movements may come before the next render.
     onStrokes((before) => {
       const last = before.at(-1);
       if (!last || last.points.length >= MOST_POINTS) return before;
@@ -273,7 +273,6 @@ function Surface({ canvas, picture, mask, strokes, onStrokes, brush }: SurfacePr
   );
 }
 
-/** The marked area, over the picture. */
 function drawStrokes(context: CanvasRenderingContext2D, strokes: readonly Stroke[], colour: string): void {
   const { width, height } = context.canvas;
   context.clearRect(0, 0, width, height);
@@ -296,12 +295,12 @@ function drawStroke(
   context.beginPath();
   context.moveTo(first.x, first.y);
   for (const { x, y } of points) context.lineTo(x, y);
-  // A touch without a movement is a dot.
+  // A touch without movement is a dot.
   if (points.length === 1) context.lineTo(first.x, first.y + 0.01);
   context.stroke();
 }
 
-/** In pixels of the picture, however large it is shown. */
+/** In pixels of the picture, whatever size it is shown at. */
 function pointOf(event: PointerEvent<HTMLCanvasElement>): Point {
   const canvas = event.currentTarget;
   const box = canvas.getBoundingClientRect();

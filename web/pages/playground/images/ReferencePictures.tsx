@@ -171,7 +171,7 @@ function DropZone({ isFirst, onFiles }: { isFirst: boolean; onFiles: (files: Fil
   );
 }
 
-/** A picture in the clipboard, wherever on the page it is pasted. */
+/** Takes a picture from the clipboard, wherever on the page it is pasted. */
 function usePastedFiles(onFiles: (files: File[]) => Promise<void>): void {
   const latest = useRef(onFiles);
   useEffect(() => {

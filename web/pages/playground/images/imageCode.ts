@@ -4,7 +4,6 @@ import type { ImageBody } from './order.ts';
 
 interface CodedRequest {
   readonly body: ImageBody;
-  /** How many pictures it starts from. */
   readonly pictures: number;
   readonly hasMask: boolean;
 }
@@ -15,7 +14,7 @@ const PYTHON_FIELDS: ReadonlySet<string> = new Set([
   'output_compression', 'partial_images', 'stream', 'user', 'response_format',
 ]); // prettier-ignore
 
-/** The request for a terminal or a program, with the token left to the environment and pictures to files. */
+/** The request for a terminal or a program, which reads the token from the environment and pictures from files. */
 export function imageAsCode(dialect: Dialect, origin: string, request: CodedRequest): string {
   const { partial_images: _, ...body } = request.body;
   const { endpoint, model, ...rest } = body;

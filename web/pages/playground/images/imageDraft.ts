@@ -6,11 +6,10 @@ import { galleryReference, type Reference } from './references.ts';
 export interface StudioState {
   readonly draft: ImageDraft;
   readonly references: readonly Reference[];
-  /** Belongs to the first reference. */
   readonly mask: string | undefined;
 }
 
-/** Outlives the page; the gallery puts here what is to be repeated or edited. */
+/** Survives leaving the page; the gallery puts here what is to be repeated or edited. */
 const store = makeStore<StudioState>({ draft: EMPTY_IMAGE_DRAFT, references: [], mask: undefined });
 
 export function useImageDraft(): StudioState {
@@ -39,7 +38,7 @@ export function setMask(mask: string | undefined): void {
   store.change({ mask });
 }
 
-/** Fills the form with a request; nothing is sent, so its price is seen first. */
+/** Fills the form from a request without sending it, so that its price is seen first. */
 export function repeatImage(
   body: ImageBody,
   pictures: Pick<StudioState, 'references' | 'mask'> = { references: [], mask: undefined },
@@ -47,7 +46,7 @@ export function repeatImage(
   store.change({ draft: draftOf(body), ...pictures });
 }
 
-/** Makes an image of the gallery what the next request starts from; false: it could not be loaded. */
+/** Starts the next request from an image of the gallery; false if it could not be loaded. */
 export async function editImage(src: string, name: string): Promise<boolean> {
   const reference = await galleryReference(src, name);
   if (typeof reference === 'string') return false;

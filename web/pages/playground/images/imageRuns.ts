@@ -13,7 +13,7 @@ import type { Reference } from './references.ts';
 export interface ImageRun {
   readonly id: number;
   readonly modelName: string;
-  /** As sent, without the pictures; with the seed. */
+  /** As sent, with the seed but without the pictures. */
   readonly body: ImageBody;
   readonly references: readonly Reference[];
   readonly mask: string | undefined;
@@ -27,7 +27,7 @@ export interface ImageRun {
 
 export interface RunError {
   readonly message: string;
-  /** 0: there was no answer. */
+  /** 0 if there was no answer. */
   readonly status: number;
   readonly requestId: string | undefined;
 }
@@ -39,7 +39,7 @@ export interface ImageOrder {
   readonly mask: string | undefined;
 }
 
-/** What is to be read again when images have been made. */
+/** Queries to refetch when images have been made. */
 export const CHANGED_BY_IMAGES = [
   'GET /api/console/images',
   'GET /api/console/image-facets',
@@ -49,7 +49,7 @@ export const CHANGED_BY_IMAGES = [
 const MOST_KEPT = 30;
 let nextId = 1;
 
-/** Runs outlive the page: who comes back finds what was made meanwhile. */
+/** Runs survive leaving the page, so that images made in the meantime are there on return. */
 const store = makeStore<{ readonly runs: readonly ImageRun[] }>({ runs: [] });
 let onEnded: () => void = () => undefined;
 
@@ -62,7 +62,6 @@ export function onRunEnded(listener: () => void): void {
   onEnded = listener;
 }
 
-/** Begins a run and returns its id. */
 export function startRun({ model, body, references, mask }: ImageOrder): number {
   const run: ImageRun = {
     id: nextId++,
@@ -117,9 +116,8 @@ async function follow(run: ImageRun): Promise<void> {
 }
 
 type ImagePart =
-  /** Known as soon as there is an answer, also of a refusal. */
+  /** Known as soon as there is an answer, even an error. */
   | { readonly kind: 'begun'; readonly requestId: string }
-  /** What an unfinished image looks like. */
   | { readonly kind: 'preview'; readonly src: string }
   | { readonly kind: 'image'; readonly src: string; readonly mime: string }
   | { readonly kind: 'failed'; readonly status: number; readonly message: string }
@@ -135,7 +133,7 @@ interface ImageEvent {
   readonly output_format?: string;
 }
 
-/** The images of one request as they come. It runs on the session; no token is in the browser. */
+/** The images of one request as they come. The session authenticates it, so the browser needs no token. */
 async function* streamImages(body: ImageBody): AsyncGenerator<ImagePart> {
   const response = await fetch(urlOf('POST /api/console/playground/images'), {
     method: 'POST',
@@ -166,7 +164,7 @@ function pictureOf({ type, b64_json, url, output_format = 'png' }: ImageEvent): 
   return type.endsWith('.partial_image') ? { kind: 'preview', src } : { kind: 'image', src, mime };
 }
 
-/** The link lives for an hour, the path as long as the image. */
+/** The link expires after an hour; the path is valid as long as the image exists. */
 function ownPath(url: string): string {
   const [, id] = /\/images\/(img_\w+)/.exec(url) ?? [];
   return id === undefined ? url : `/api/console/images/${id}`;
@@ -180,7 +178,7 @@ async function messageOf(response: Response): Promise<string> {
   }
 }
 
-/** A failure before the first byte has a receipt too, if money was held for it: it says that nothing was charged. */
+/** If money was held, a failure before the first byte has a receipt too, which says that nothing was charged. */
 async function addReceipt(id: number, requestId: string | undefined): Promise<void> {
   const run = store.get().runs.find((one) => one.id === id);
   if (!requestId || run?.state !== 'failed' || run.receipt || (run.error?.status ?? 0) < 500) return;

@@ -66,7 +66,7 @@ const draft = (values: ImageDraft['values'], prompt = 'a gate'): ImageDraft => (
 describe('the controls of a model', () => {
   test('are those that it has, and no others', () => {
     expect(controlsOf(modelWith({}))).toMatchObject({
-      // The server makes these from whatever a model makes.
+      // The server converts to these formats, whatever a model makes.
       lists: [{ field: 'output_format', values: ['png', 'jpeg', 'webp'] }],
       seed: false,
       negativePrompt: false,

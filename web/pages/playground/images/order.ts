@@ -1,11 +1,11 @@
 import type { ImageAbilityList, ModelItem } from '../../../../src/console/contract.ts';
 
-/** What a person has chosen, as typed. It is kept when the model changes: what another model has not is left out. */
+/** What the user has chosen, as typed. It stays when the model changes; options that a model lacks are left out. */
 export interface ImageDraft {
   /** The model, as `choiceOf` writes it. */
   readonly choice: string;
   readonly prompt: string;
-  /** By the names of a request; absent or empty: the model's default. */
+  /** By the API's names of fields; absent or empty means the model's default. */
   readonly values: Readonly<Partial<Record<DraftField, string>>>;
 }
 
@@ -13,7 +13,7 @@ export type DraftField =
   | ListField
   | NumberField
   | 'size'
-  /** Of a size that is not listed. */
+  /** For a size that is not listed. */
   | 'width'
   | 'height'
   | 'negative_prompt'
@@ -40,21 +40,21 @@ export interface ImageBody {
 export const EMPTY_IMAGE_DRAFT: ImageDraft = { choice: '', prompt: '', values: {} };
 export const CUSTOM_SIZE = 'custom';
 
-/** Every answer can be had in these: what a model makes is converted. */
+/** Every answer is available in these formats: what a model makes is converted. */
 const CONVERTED = ['png', 'jpeg', 'webp'];
 const COMPRESSED = new Set(['jpeg', 'webp']);
 const MOST_IMAGES = 10;
 /** Seeds of all backends fit into 31 bits. */
 const SEEDS = 2 ** 31;
 
-/** What a model can be asked for; what it has not is absent. */
+/** The options of a model; those that it lacks are absent. */
 export interface ImageControls {
   readonly sizes: readonly string[];
   readonly range: ImageAbilityList['size_range'];
   readonly lists: readonly { readonly field: ListField; readonly values: readonly string[] }[];
   readonly seed: boolean;
   readonly negativePrompt: boolean;
-  /** Whether it can be said how much is lost, for the format that is chosen. */
+  /** Whether the compression can be set for the chosen format. */
   readonly compression: boolean;
   readonly mostImages: number;
   readonly mostPartials: number;
@@ -71,7 +71,7 @@ export function controlsOf(model: ModelItem, values: ImageDraft['values'] = {}):
   const all: [ListField, readonly string[]][] = [
     ['aspect_ratio', names('aspect_ratio')],
     ['resolution', names('resolution')],
-    // One that has a price can be asked for whatever the catalog says of abilities.
+    // A quality that has a price can be chosen, whatever the catalog says about abilities.
     ['quality', abilities?.quality ?? pricedQualities(model)],
     ['style', abilities?.style ?? []],
     ['background', abilities?.background ?? []],
@@ -98,7 +98,7 @@ function pricedQualities({ price }: ModelItem): string[] {
   return [...new Set(price.others.flatMap(({ quality }) => quality ?? []))];
 }
 
-/** The size that a request gets: as chosen, as its aspect ratio and resolution say, or the model's first. */
+/** The size of a request: as chosen, as given by its aspect ratio and resolution, or the model's first. */
 export function sizeOf({ values }: Pick<ImageDraft, 'values'>, model: ModelItem): string {
   const { aspect_ratio, resolution, size, width, height } = fitting(values, model);
   if (aspect_ratio || resolution) {
@@ -113,7 +113,6 @@ export function sizeOf({ values }: Pick<ImageDraft, 'values'>, model: ModelItem)
   return size ?? model.sizes[0] ?? '';
 }
 
-/** The values that the model has. */
 function fitting(values: ImageDraft['values'], model: ModelItem): ImageDraft['values'] {
   const controls = controlsOf(model, values);
   const kept: Partial<Record<DraftField, string>> = {};
@@ -157,13 +156,12 @@ export function bodyOf(draft: ImageDraft, model: ModelItem): ImageBody {
   };
 }
 
-/** A result can be made again only if its seed is known, so one is chosen where the person left it open. */
+/** A result can be made again only if its seed is known, so one is chosen if the user left it open. */
 export function withSeed(body: ImageBody, model: ModelItem, random: () => number = Math.random): ImageBody {
   if (!controlsOf(model).seed || body['seed'] !== undefined) return body;
   return { ...body, seed: Math.floor(random() * SEEDS) };
 }
 
-/** The draft that makes a request again. */
 export function draftOf({ endpoint, model, prompt, ...said }: ImageBody): ImageDraft {
   const values = Object.fromEntries(
     Object.entries(said).flatMap(([name, value]) =>
@@ -173,7 +171,7 @@ export function draftOf({ endpoint, model, prompt, ...said }: ImageBody): ImageD
   return { choice: `${endpoint} ${model}`, prompt, values };
 }
 
-/** As far as the browser can tell before the server does; undefined: it fits. */
+/** Checked as far as the browser can before the server does; undefined if the size is valid. */
 export function wrongSize(
   draft: ImageDraft,
   model: ModelItem,

@@ -6,26 +6,25 @@ export interface Reference {
   readonly name: string;
   readonly width: number;
   readonly height: number;
-  /** What it adds to the request. */
   readonly bytes: number;
 }
 
 export const REFERENCE_TYPES = ['image/png', 'image/jpeg', 'image/webp'];
-/** A request may have 20 MB, in which a picture needs a third more than its file. */
+/** A request may have 20 MB, and Base64 makes a picture a third larger than its file. */
 export const MAX_REFERENCE_BYTES = 14 * 1024 * 1024;
 
 export type ReferenceProblem = 'type' | 'tooLarge' | 'unreadable' | 'maskType' | 'maskSize';
 
 let nextKey = 1;
 
-/** A file that a person chose; a text tells why it cannot be used. */
+/** Reads a file that the user chose; a string says why it cannot be used. */
 export async function readReference(file: File): Promise<Reference | ReferenceProblem> {
   if (!REFERENCE_TYPES.includes(file.type)) return 'type';
   if (file.size > MAX_REFERENCE_BYTES) return 'tooLarge';
   return await referenceTo(await dataUrlOf(file), file.name, file.size);
 }
 
-/** One of the gallery needs no upload: the server knows it by its path. */
+/** A picture of the gallery needs no upload: the server knows it by its path. */
 export async function galleryReference(src: string, name: string): Promise<Reference | ReferenceProblem> {
   return await referenceTo(src, name, src.length);
 }

@@ -3,24 +3,22 @@ import type { ModelItem, Usd } from '../../../../src/console/contract.ts';
 import { ApiError, call } from '../../../lib/api.ts';
 import type { ImageBody } from './order.ts';
 
-/** What a request can cost at most. */
+/** The most that a request can cost. */
 export type ImageQuote =
   | { readonly kind: 'known'; readonly maxCostUsd: Usd }
-  /** It would not be served. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** Nobody could say. */
   | { readonly kind: 'failed' }
   | { readonly kind: 'waiting' };
 
-/** Long enough not to ask for every step of a control. */
+/** Long enough not to ask at every step of a control. */
 const PAUSE_MS = 250;
 const MOST_KNOWN = 100;
-/** Prices may change. */
+/** Prices may change, so a quote is kept only this long. */
 const KNOWN_MS = 60_000;
 const WAITING: ImageQuote = { kind: 'waiting' };
 const NO_PICTURE = 'data:image/png;base64,AA==';
 
-/** So that going back to a choice does not ask again. */
+/** Going back to an earlier choice does not ask again. */
 const answers = new Map<string, { readonly quote: ImageQuote; readonly at: number }>();
 
 interface Quoted {
@@ -30,7 +28,7 @@ interface Quoted {
   readonly hasMask: boolean;
 }
 
-/** The most that each of the requests can cost, in their order; asked for once per text, when the controls rest. */
+/** The most that each of the requests can cost, in their order; fetched once per text, when the controls rest. */
 export function useImageQuotes(wanted: readonly Quoted[]): readonly ImageQuote[] {
   const [, setAnswered] = useState(0);
   const texts = wanted.map(quotedText);
@@ -74,14 +72,14 @@ function remember(text: string, quote: ImageQuote): void {
   answers.set(text, { quote, at: Date.now() });
 }
 
-/** Of pictures their number counts, and of words nothing where images have a price each. */
+/** Only the number of pictures counts, and the prompt does not where each image has a price. */
 function quotedText({ model, body, references, hasMask }: Quoted): string {
   const prompt = model.price.kind === 'images' || body.prompt.trim() === '' ? '-' : body.prompt;
   const pictures = Array.from({ length: references }, () => NO_PICTURE);
   return JSON.stringify({
     ...body,
     prompt,
-    // Without it, previews are not counted.
+    // Previews are only counted in a stream.
     ...(body['partial_images'] === undefined ? {} : { stream: true }),
     ...(pictures.length === 0 ? {} : { image: pictures, ...(hasMask ? { mask: NO_PICTURE } : {}) }),
   });

@@ -17,7 +17,7 @@ interface AnswerFieldsProps {
   readonly change: (next: Partial<AnswerForm>) => void;
 }
 
-/** What an answer should be: text or JSON, and the tools that the model may call. */
+/** The format of the answer, text or JSON, and the tools that the model may call. */
 export default function AnswerFields({ form, model, change }: AnswerFieldsProps) {
   const { t } = useTranslation();
   return (
@@ -53,7 +53,7 @@ function SchemaEditor({ form, change }: Omit<AnswerFieldsProps, 'model'>) {
       <SchemaField
         label={t('structured.schema')}
         hint={t('structured.schemaHint')}
-        // An empty field is not wrong yet; nothing is sent all the same.
+        // An empty field is not shown as wrong, although nothing can be sent.
         error={problem && form.schema.trim() !== '' ? problemText(problem, t) : undefined}
         rows={12}
         value={form.schema}

@@ -9,7 +9,7 @@ interface JsonAnswerProps {
   readonly format: AnswerFormat;
 }
 
-/** An answer that should be JSON, and whether it is what it was asked to be. */
+/** An answer in JSON, and whether it is what was asked for. */
 export default function JsonAnswer({ text, format }: JsonAnswerProps) {
   const { t } = useTranslation();
   const read = readJson(text);
@@ -80,6 +80,6 @@ function readJson(text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) };
   } catch {
-    return undefined; // It is shown as it came.
+    return undefined; // Not JSON: it is shown as it came.
   }
 }

@@ -12,7 +12,7 @@ interface SchemaFieldProps {
   readonly onChange: (value: string) => void;
 }
 
-/** A small editor for a JSON schema; what is wrong stands below it while it is typed. */
+/** A small editor for a JSON schema; mistakes are shown below it as they are typed. */
 export function SchemaField({ label, hint, error, value, rows, onChange }: SchemaFieldProps) {
   return (
     <Field label={label} hint={hint} error={error}>
@@ -24,7 +24,7 @@ export function SchemaField({ label, hint, error, value, rows, onChange }: Schem
           spellCheck={false}
           autoCapitalize="off"
           autoCorrect="off"
-          // One more than is taken, so that the field can say that it is too long.
+          // One more than is allowed, so that the field can say that the text is too long.
           maxLength={MAX_SCHEMA_CHARACTERS + 1}
           className="font-mono text-sm max-sm:text-base"
           onChange={(event) => onChange(event.target.value)}
@@ -34,7 +34,6 @@ export function SchemaField({ label, hint, error, value, rows, onChange }: Schem
   );
 }
 
-/** What is wrong with a schema, in a sentence. */
 export function problemText({ kind, path, detail }: SchemaProblem, t: TFunction): string {
   if (kind === 'notJson' && detail !== '') {
     const [line, column] = detail.split(':');

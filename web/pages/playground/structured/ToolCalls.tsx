@@ -9,11 +9,11 @@ import { isAnswered, type ToolCall } from './toolCalls.ts';
 
 interface ToolCallsProps {
   readonly calls: readonly ToolCall[];
-  /** Absent: they cannot be answered now. */
+  /** Undefined while they cannot be answered. */
   readonly onResults: ((results: readonly string[]) => void) | undefined;
 }
 
-/** The tools that an answer called. The person types what they returned, and the conversation goes on. */
+/** The tools that an answer called. The user types their results, and the conversation goes on. */
 export default function ToolCalls({ calls, onResults }: ToolCallsProps) {
   const { t } = useTranslation();
   const [typed, setTyped] = useState<readonly string[]>([]);
@@ -67,7 +67,7 @@ export default function ToolCalls({ calls, onResults }: ToolCallsProps) {
   );
 }
 
-/** As the model wrote them where they are not JSON. */
+/** Arguments that are not JSON stay as the model wrote them. */
 function pretty(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

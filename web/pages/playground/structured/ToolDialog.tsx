@@ -9,15 +9,14 @@ import { NO_PARAMETERS, TOOL_EXAMPLE } from './examples.ts';
 import { problemText, SchemaField } from './SchemaField.tsx';
 
 interface ToolDialogProps {
-  /** Absent: a new one. */
+  /** Undefined for a new one. */
   readonly tool: ToolDraft | undefined;
-  /** Names that are taken. */
   readonly others: readonly string[];
   readonly onSave: (tool: ToolDraft) => void;
   readonly onClose: () => void;
 }
 
-/** One tool: only one that is right can be saved. */
+/** Edits one tool; only a valid one can be saved. */
 export function ToolDialog({ tool, others, onSave, onClose }: ToolDialogProps) {
   const { t } = useTranslation();
   const [draft, setDraft] = useState(tool ?? { name: '', description: '', parameters: NO_PARAMETERS });

@@ -1,6 +1,5 @@
 import { innerSchemas, isRecord, readSchema, type SchemaProblem } from './schemaCheck.ts';
 
-/** A tool as it was typed. */
 export interface ToolDraft {
   readonly name: string;
   readonly description: string;
@@ -10,7 +9,7 @@ export interface ToolDraft {
 
 export const ANSWERS_AS = ['text', 'json', 'schema'] as const;
 
-/** What an answer should be, as it was typed. */
+/** What an answer should be, as typed. */
 export interface AnswerForm {
   readonly answerAs: (typeof ANSWERS_AS)[number];
   readonly schema: string;
@@ -22,10 +21,9 @@ export const MAX_TOOLS = 20;
 export const MAX_DESCRIPTION = 1_000;
 const TOOL_NAME = /^[\w-]{1,64}$/;
 
-/** What an answer was asked to be; it is checked against that. */
+/** The format an answer was asked for, against which it is checked. */
 export type AnswerFormat = { readonly kind: 'json' } | { readonly kind: 'schema'; readonly schema: unknown };
 
-/** As the API takes it. */
 export interface AnswerParameters {
   readonly response_format?:
     | { readonly type: 'json_object' }
@@ -43,13 +41,13 @@ export interface AnswerParameters {
   }[];
 }
 
-/** What is wrong with the schema of the answer; such a form is not sent. */
+/** What is wrong with the answer's schema; a form with such a schema is not sent. */
 export function formProblem({ answerAs, schema }: AnswerForm): SchemaProblem | undefined {
   const read = answerAs === 'schema' ? readSchema(schema) : undefined;
   return read && !read.ok ? read.problem : undefined;
 }
 
-/** Tools only where the model calls them. */
+/** Includes tools only if the model calls them. */
 export function answerParameters(form: AnswerForm, takesTools: boolean): AnswerParameters {
   const tools = takesTools ? form.tools.map(toolDefinition) : [];
   return { ...responseFormat(form), ...(tools.length > 0 && { tools }) };
@@ -95,7 +93,7 @@ const STRICT_KEYWORDS = new Set(
   ),
 );
 
-/** OpenAI keeps to a schema only when told to, and then takes only such: every object closed, every field required. */
+/** OpenAI enforces a schema only in strict mode, in which every object must be closed and every field required. */
 function canBeStrict(schema: unknown): boolean {
   if (typeof schema === 'boolean') return true;
   if (!isRecord(schema) || !Object.keys(schema).every((key) => STRICT_KEYWORDS.has(key))) return false;
@@ -115,7 +113,7 @@ export type ToolProblems = {
   readonly parameters?: SchemaProblem | undefined;
 };
 
-/** `others` are the names that are taken. */
+/** `others` are the names that are already taken. */
 export function toolProblems(tool: ToolDraft, others: readonly string[]): ToolProblems {
   return {
     name: !TOOL_NAME.test(tool.name) ? 'format' : others.includes(tool.name) ? 'taken' : undefined,
@@ -130,7 +128,7 @@ function parametersProblem(text: string): SchemaProblem | undefined {
   return read.schema['type'] === 'object' ? undefined : { kind: 'notObject', path: 'type', detail: '' };
 }
 
-/** A form from a file, a link or the browser's storage; `undefined`: it is none. */
+/** A form from a file, a link or the browser's storage; `undefined` if it is not one. */
 export function parseForm(value: unknown): AnswerForm | undefined {
   if (!isRecord(value) || typeof value['schema'] !== 'string' || !Array.isArray(value['tools']))
     return undefined;

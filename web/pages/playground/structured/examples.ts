@@ -1,6 +1,6 @@
 import type { ToolDraft } from './answerForm.ts';
 
-/** To begin from. Every field is required and nothing else allowed, so that strict backends keep to them. */
+/** Schemas to begin from. Every field is required and no other is allowed, as strict backends demand. */
 export const SCHEMA_EXAMPLES = {
   contact: pretty({
     title: 'contact',

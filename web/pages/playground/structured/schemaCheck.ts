@@ -9,7 +9,7 @@ export interface SchemaProblem {
     | 'reference'
     | 'tooLong'
     | 'tooDeep';
-  /** Where in the schema; empty: the whole. */
+  /** Where in the schema; empty for the whole. */
   readonly path: string;
   readonly detail: string;
 }
@@ -22,7 +22,7 @@ export const MAX_SCHEMA_CHARACTERS = 20_000;
 const MAX_DEPTH = 60;
 const TYPES = new Set(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']);
 
-/** Keywords by what their value has to be. */
+/** Keywords, grouped by what their value has to be. */
 export const KEYWORDS = {
   schema: ['items', 'additionalProperties', 'not', 'contains', 'propertyNames', 'if', 'then', 'else'],
   list: ['anyOf', 'oneOf', 'allOf', 'prefixItems'],
@@ -40,7 +40,6 @@ export const KEYWORDS = {
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
 } as const;
 
-/** Reads and checks a schema as it was typed. */
 export function readSchema(text: string): SchemaText {
   if (text.length > MAX_SCHEMA_CHARACTERS) return wrong('tooLong', '', String(MAX_SCHEMA_CHARACTERS));
   let schema: unknown;
@@ -58,7 +57,7 @@ function wrong(kind: SchemaProblem['kind'], path: string, detail: string): Schem
   return { ok: false, problem: { kind, path, detail } };
 }
 
-/** Browsers word it differently, and some tell no place. */
+/** Browsers word the error differently, and some give no position. */
 function placeIn(message: string): string {
   const [, line, column] = /line (\d+) column (\d+)/.exec(message) ?? [];
   return line === undefined ? '' : `${line}:${column}`;
@@ -122,7 +121,7 @@ export function innerSchemas(schema: Record<string, unknown>): { path: string; i
   return Object.entries(schema).flatMap(([key, value]) => {
     if (isOneOf(KEYWORDS.map, key) && isRecord(value))
       return Object.entries(value).map(([name, inner]) => ({ path: `${key}.${name}`, inner }));
-    // Before 2020 the items of a tuple were listed here.
+    // Before the 2020 draft, the items of a tuple were listed here.
     if ((isOneOf(KEYWORDS.list, key) || key === 'items') && Array.isArray(value))
       return value.map((inner: unknown, index) => ({ path: `${key}[${index}]`, inner }));
     return isOneOf(KEYWORDS.schema, key) ? [{ path: key, inner: value }] : [];
@@ -154,13 +153,13 @@ function decoded(step: string): string {
   }
 }
 
-/** As Unicode where that works: some patterns escape more than it allows. */
+/** Compiled as Unicode if possible: some patterns contain escapes that this mode forbids. */
 export function patternOf(text: string): RegExp | undefined {
   for (const flags of ['u', '']) {
     try {
       return new RegExp(text, flags);
     } catch {
-      // The other way may work.
+      // It may compile without the flag.
     }
   }
   return undefined;

@@ -1,6 +1,5 @@
 import { innerSchemas, isRecord, patternOf, referenced } from './schemaCheck.ts';
 
-/** One thing in a value that its schema does not allow. */
 export interface Mismatch {
   readonly kind:
     | 'type'
@@ -22,17 +21,17 @@ export interface Mismatch {
     | 'severalOf'
     | 'forbidden'
     | 'tooComplex';
-  /** Such as `items[0].name`; empty: the whole value. */
+  /** Such as `items[0].name`; empty for the whole value. */
   readonly path: string;
   readonly expected: string;
 }
 
 const MAX_SHOWN = 20;
 const MAX_DEPTH = 100;
-/** A schema of options within options takes a time that grows with each of them. */
+/** Options within options multiply the work, so it is limited. */
 const MAX_STEPS = 50_000;
 
-/** What of a value does not match its schema: nothing means that it matches. The schema was checked before. */
+/** Where a value does not match its schema; empty if it matches. The schema was checked before. */
 export function mismatchesOf(schema: unknown, value: unknown): readonly Mismatch[] {
   const place: Place = { root: schema, path: '', depth: 0, steps: { left: MAX_STEPS } };
   const found = mismatches(schema, value, place);
@@ -40,7 +39,7 @@ export function mismatchesOf(schema: unknown, value: unknown): readonly Mismatch
   return all.slice(0, MAX_SHOWN);
 }
 
-/** Keywords that change what matches, and that nobody looks at here. */
+/** Keywords that affect what matches, but are not checked here. */
 const UNCHECKED = ['format', 'unevaluatedItems', 'unevaluatedProperties', '$dynamicRef', 'dependencies'];
 
 export function uncheckedKeywords(schema: unknown): readonly string[] {
@@ -123,7 +122,7 @@ function combined(schema: Schema, value: unknown, place: Place): Mismatch[] {
 }
 
 function stringMismatches(schema: Schema, value: string, place: Place): Mismatch[] {
-  // Characters as people count them, as the standard says.
+  // Counts characters, not UTF-16 units, as the standard says.
   const found = bounds(schema, Array.from(value).length, place, {
     least: ['minLength', 'tooShort'],
     most: ['maxLength', 'tooLong'],
@@ -146,7 +145,7 @@ function numberMismatches(schema: Schema, value: number, place: Place): Mismatch
   return found;
 }
 
-/** 0.3 is three times 0.1, although not for a computer. */
+/** 0.3 is a multiple of 0.1, although not in floating-point arithmetic. */
 function isMultiple(value: number, step: number): boolean {
   const times = value / step;
   return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
@@ -180,7 +179,7 @@ function arrayMismatches(schema: Schema, value: readonly unknown[], place: Place
   return [...found, ...containsMismatches(schema, value, place)];
 }
 
-/** Before 2020 a tuple was written in `items`, and what follows it in `additionalItems`. */
+/** Before the 2020 draft, a tuple was written in `items`, and what follows it in `additionalItems`. */
 function itemSchemas({ prefixItems, items, additionalItems }: Schema): {
   first: readonly unknown[];
   rest: unknown;
@@ -249,7 +248,7 @@ function isEqual(one: unknown, other: unknown): boolean {
   return canonical(one) === canonical(other);
 }
 
-/** The same text for the same value, however its fields are ordered. */
+/** The same text for equal values, however their fields are ordered. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     isRecord(inner)

@@ -1,17 +1,15 @@
 import type { PlaygroundMessage } from '../../../../src/console/contract.ts';
 import { isRecord } from './schemaCheck.ts';
 
-/** A tool that the model wants to have called. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
   /** JSON, as the model wrote it. */
   readonly arguments: string;
-  /** What the person sent back; absent: nothing yet. */
+  /** What the user sent back; undefined until then. */
   readonly result?: string;
 }
 
-/** A piece of a call, as it arrives. */
 export interface ToolCallPart {
   readonly index: number;
   readonly id?: string | undefined;
@@ -21,9 +19,8 @@ export interface ToolCallPart {
 
 const MAX_CALLS = 128;
 
-/** The calls with the next piece of one of them. */
 export function withCallPart(calls: readonly ToolCall[], part: ToolCallPart): readonly ToolCall[] {
-  // Some backends do not number them, and whatever they number, the list has no holes and an end.
+  // Some backends send no index, and no index may leave holes in the list or let it grow without end.
   const wanted = Number.isInteger(part.index) ? part.index : calls.length - (part.id ? 0 : 1);
   const index = Math.min(wanted, calls.length);
   if (index < 0 || index >= MAX_CALLS) return calls;
@@ -40,7 +37,7 @@ export function isAnswered(calls: readonly ToolCall[] | undefined): boolean {
   return calls !== undefined && calls.length > 0 && calls.every(({ result }) => result !== undefined);
 }
 
-/** The answer that called tools, and their results; a call without a result would be refused, so it is left out. */
+/** The answer that called tools, and their results; a call without one would be refused, so it is left out. */
 export function callMessages(text: string, calls: readonly ToolCall[]): readonly PlaygroundMessage[] {
   if (!isAnswered(calls)) return text === '' ? [] : [{ role: 'assistant', content: text }];
   const tool_calls = calls.map(({ id, name, arguments: given }) => ({

@@ -10,7 +10,7 @@ import { useDraftEdit } from '../../draft/draft.ts';
 
 const EMPTY = { model: '', input: '', output: '' };
 
-/** One model by its name, where the backend lists none, or no list has its price. */
+/** Adds one model by its name, if the backend lists none or no list has its price. */
 export function AddModel({ backend }: { backend: AdminBackendDetail }) {
   const { t } = useTranslation();
   const lists = tokenLists(backend);
@@ -65,7 +65,7 @@ export function AddModel({ backend }: { backend: AdminBackendDetail }) {
   );
 }
 
-/** Lists of models that are sold by the token. */
+/** Lists of models that are priced by the token. */
 function tokenLists({ endpoints }: AdminBackendDetail): string[] {
   const chats = endpoints.filter(({ type }) => type !== 'image_generation');
   return [...new Set(chats.flatMap(({ lists }) => lists))];

@@ -23,7 +23,7 @@ const TONES: Record<AdminBackendKey['source'], Tone> = {
   missing: 'bad',
 };
 
-/** Several keys share the load; one that is refused or over its limit rests alone. */
+/** Several keys share the load; one that fails or hits its limit is skipped for a while, and the others go on. */
 export function BackendKeys({ backend, origin }: BackendKeysProps) {
   const { t } = useTranslation();
   const [isAdding, setAdding] = useState(false);
@@ -91,7 +91,7 @@ export function BackendKeys({ backend, origin }: BackendKeysProps) {
   );
 }
 
-/** Only a key that nothing uses; whether the published catalog does is checked by the server. */
+/** Only unused keys can be deleted; the server checks whether the published catalog uses one. */
 function DeleteKey({ name }: { name: string }) {
   const { t } = useTranslation();
   const [isAsking, setAsking] = useState(false);

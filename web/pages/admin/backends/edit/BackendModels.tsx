@@ -17,7 +17,7 @@ import { amountOf, type PriceSide } from '../../catalog/prices/edits.ts';
 import { useDraftEdit, type DraftEdit } from '../../draft/draft.ts';
 import { AddModel } from './AddModel.tsx';
 
-/** What customers get from this backend, at what price. */
+/** The models that customers get from this backend, with their prices. */
 export function BackendModels({ backend }: { backend: AdminBackendDetail }) {
   const { t } = useTranslation();
   const edit = useDraftEdit();
@@ -127,7 +127,7 @@ interface AmountFieldProps {
   readonly onChange: (amount: string) => void;
 }
 
-/** Kept in the draft when the field is left. */
+/** Saved to the draft when the field loses focus. */
 function AmountField({ label, value, onChange }: AmountFieldProps) {
   const { t } = useTranslation();
   const [typed, setTyped] = useState<string>();

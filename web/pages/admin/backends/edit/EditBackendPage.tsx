@@ -16,7 +16,7 @@ import { BackendKeys } from './BackendKeys.tsx';
 import { BackendModels } from './BackendModels.tsx';
 import { EndpointOrder } from './EndpointOrder.tsx';
 
-/** A backend as the draft has it. Everything that is changed here is in the draft until it is published. */
+/** A backend as the draft has it. Changes stay in the draft until it is published. */
 export default function EditBackendPage() {
   const { t } = useTranslation();
   const [name = ''] = pathParts('/admin/backends/');
@@ -90,12 +90,12 @@ function BackendAddress({ backend }: { backend: AdminBackendDetail }) {
   );
 }
 
-/** A whole `${NAME}` is an address too: the variable has it. */
+/** `${NAME}` alone is valid too: the variable holds the address. */
 function isAddress(text: string): boolean {
   return (/^https?:\/\//.test(text) && URL.canParse(text)) || /^\$\{\w+\}$/.test(text);
 }
 
-/** Where the backend is called, and before or beside which others. */
+/** The endpoints that use the backend, and its place among their other backends. */
 function BackendOrder({ backend }: { backend: AdminBackendDetail }) {
   const { t } = useTranslation();
   return (
@@ -111,7 +111,7 @@ function BackendOrder({ backend }: { backend: AdminBackendDetail }) {
   );
 }
 
-/** As the last to be tried: nothing changes for customers until it is moved up. */
+/** Adds it in the last place, so that nothing changes for customers until it is moved up. */
 function AddToEndpoint({ backend: { name, otherEndpoints } }: { backend: AdminBackendDetail }) {
   const { t } = useTranslation();
   const [code, setCode] = useState('');
@@ -151,7 +151,7 @@ function AddToEndpoint({ backend: { name, otherEndpoints } }: { backend: AdminBa
 
 const MOST_NAMED = 8;
 
-/** Says what goes with it before it does. */
+/** Says what is removed with the backend before it asks. */
 function RemoveBackend({ backend: { name, references } }: { backend: AdminBackendDetail }) {
   const { t } = useTranslation();
   const [, go] = useLocation();

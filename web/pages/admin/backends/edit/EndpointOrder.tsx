@@ -25,7 +25,7 @@ import {
   type OrderRow,
 } from './order.ts';
 
-/** Typing a weight is one change. */
+/** Long enough for typing a weight to be one change. */
 const TYPING_MS = 500;
 
 export function EndpointOrder({ endpoint }: { endpoint: AdminBackendEndpoint }) {
@@ -33,7 +33,7 @@ export function EndpointOrder({ endpoint }: { endpoint: AdminBackendEndpoint }) 
   const { rows, setRows, error } = useOrder(endpoint);
   const moved = useRef<string>(undefined);
   const list = useRef<HTMLOListElement>(null);
-  // The button goes on being pressed where its row went.
+  // Focus follows the pressed button to the new place of its row.
   useEffect(() => {
     if (moved.current === undefined) return;
     list.current?.querySelector<HTMLElement>(`[data-move="${CSS.escape(moved.current)}"]`)?.focus();
@@ -101,7 +101,7 @@ function useDrag(onMove: (from: number, to: number) => void) {
         setDragged(index);
       },
       onDragOver: (event: DragEvent) => {
-        // Only what was taken from this very list can be dropped on it.
+        // Only a row of this list can be dropped on it.
         if (dragged === undefined) return;
         event.preventDefault();
         setOver(index);
@@ -116,7 +116,7 @@ function useDrag(onMove: (from: number, to: number) => void) {
   };
 }
 
-/** The rows as they are typed; what can be is kept in the draft. */
+/** The rows as they are typed; valid ones are saved to the draft. */
 function useOrder({ code, places }: AdminBackendEndpoint) {
   const [rows, setShown] = useState(() => orderRows(places));
   const edit = useDraftEdit();
@@ -125,7 +125,7 @@ function useOrder({ code, places }: AdminBackendEndpoint) {
   const [seen, setSeen] = useState(known);
   if (known !== seen) {
     setSeen(known);
-    // Somebody else, such as the discarding of the draft, has changed it.
+    // The order was changed elsewhere, for example by discarding the draft.
     if (!edit.isPending && known !== JSON.stringify(placesOfRows(rows))) setShown(orderRows(places));
   }
   const setRows = (next: OrderRow[], isTyped = false): void => {
@@ -145,7 +145,6 @@ interface RowProps {
   readonly index: number;
   readonly rows: readonly OrderRow[];
   readonly onChange: (change: Partial<OrderRow>, isTyped: boolean) => void;
-  /** `button`: which of the buttons was pressed. */
   readonly onMove: (to: number, button: string) => void;
   readonly onRemove: () => void;
 }
@@ -158,7 +157,7 @@ function Row({ row, index, rows, onChange, onMove, onRemove }: RowProps) {
     const button = `${upstream} ${by}`;
     return {
       'data-move': button,
-      // Not disabled: whoever holds the keyboard would lose the button at the end of the list.
+      // Not `disabled`: at the end of the list, the button would lose the keyboard focus.
       'aria-disabled': rows[index + by] === undefined,
       className: rows[index + by] === undefined ? 'opacity-45' : '',
       onClick: () => onMove(index + by, button),

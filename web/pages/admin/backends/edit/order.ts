@@ -1,9 +1,8 @@
-/** Backends of an endpoint in the order they are tried, as rows that can be moved. */
+/** The backends of an endpoint in the order they are tried, as rows that can be moved. */
 export interface OrderRow {
   readonly upstream: string;
-  /** As it was typed. */
   readonly weight: string;
-  /** It shares the load of the row above by weight; otherwise it is called when those above cannot serve. */
+  /** Shares the load of the row above by weight; otherwise it is called if those above cannot serve. */
   readonly isJoined: boolean;
 }
 
@@ -21,7 +20,7 @@ export function isWeight(text: string): boolean {
   return WEIGHT.test(text.trim());
 }
 
-/** `undefined` if something that was typed is no weight. */
+/** `undefined` if one of the weights is not valid. */
 export function placesOfRows(
   rows: readonly OrderRow[],
 ): { upstream: string; weight: number }[][] | undefined {
@@ -36,14 +35,14 @@ export function placesOfRows(
   return places;
 }
 
-/** Two groups that share the load cannot be told apart in a catalog if nothing is between them. */
+/** A catalog cannot express two groups that each share their load with nothing between them. */
 export function hasAdjacentGroups(rows: readonly OrderRow[]): boolean {
   const sizes =
     placesOfRows(rows.map((row) => ({ ...row, weight: '1' })))?.map((place) => place.length) ?? [];
   return sizes.some((size, index) => size > 1 && (sizes[index + 1] ?? 0) > 1);
 }
 
-/** Backends change places; which places share their load stays. */
+/** Moves a backend; which places share their load stays the same. */
 export function movedRow(rows: readonly OrderRow[], from: number, to: number): OrderRow[] {
   const moved = [...rows];
   const [row] = moved.splice(from, 1);
@@ -57,12 +56,12 @@ export function withRow(rows: readonly OrderRow[], index: number, change: Partia
 
 export function withoutRow(rows: readonly OrderRow[], index: number): OrderRow[] {
   const next = rows[index + 1];
-  // Whoever shared the load of the one that goes shares that of the others, or begins the group.
+  // The next row takes over the place of the removed one in its group, as a member or as the first.
   const kept = next?.isJoined ? withRow(rows, index + 1, { isJoined: rows[index]?.isJoined ?? false }) : rows;
   return kept.filter((_, at) => at !== index);
 }
 
-/** Its part of the requests that come to its place, from 0 to 1; `undefined` while a weight is none. */
+/** Its share of the requests at its place, from 0 to 1; `undefined` while a weight is not valid. */
 export function shareOf(rows: readonly OrderRow[], index: number): number | undefined {
   let first = index;
   while (first > 0 && rows[first]?.isJoined) first--;
@@ -74,7 +73,6 @@ export function shareOf(rows: readonly OrderRow[], index: number): number | unde
   return Number(rows[index]?.weight) / sum;
 }
 
-/** Whether the row is one of several that share their load. */
 export function isShared(rows: readonly OrderRow[], index: number): boolean {
   return rows[index]?.isJoined === true || rows[index + 1]?.isJoined === true;
 }

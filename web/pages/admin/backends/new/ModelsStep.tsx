@@ -21,7 +21,7 @@ interface ModelsStepProps {
   readonly onDraft: (draft: AdminCatalogImport | undefined) => void;
 }
 
-/** What the backend offers, with prices; the ticked models become a draft. */
+/** The backend's models with prices; those that are ticked become a draft. */
 export function ModelsStep({ chosen, onDraft }: ModelsStepProps) {
   const { t } = useTranslation();
   const [asked, setAsked] = useState<Question>();

@@ -21,7 +21,7 @@ export default function NewBackendPage() {
   const providers = useApi('GET /api/console/admin/providers');
   const [chosen, setChosen] = useState<ChosenProvider>();
   const [draft, setDraft] = useState<AdminCatalogImport>();
-  // Whoever leaves the page now finds it again: it is in the draft.
+  // Saved to the draft, so that nothing is lost by leaving the page now.
   const keep = useAction(
     async (made: AdminCatalogImport) => {
       const kept = made.yaml === null ? undefined : await replaceDraft(made.yaml);
@@ -75,7 +75,7 @@ export default function NewBackendPage() {
   );
 }
 
-/** Stored sealed, and sent to this provider's server alone. */
+/** The key is stored encrypted, and sent only to this provider's server. */
 function KeyStep({ chosen, onStored }: { chosen: ChosenProvider; onStored: () => void }) {
   const { t } = useTranslation();
   const [value, setValue] = useState('');

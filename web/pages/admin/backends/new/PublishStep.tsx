@@ -12,7 +12,7 @@ import { Money } from '../../../../ui/Money.tsx';
 import { FormError } from '../../../../ui/States.tsx';
 import { PublishDraftCard } from '../../catalog/PublishDraft.tsx';
 
-/** What would change, a request to the backend as the draft has it, and the button that makes it true. */
+/** What would change, a test request to the backend as drafted, and the button to publish. */
 export function PublishStep({ draft }: { draft: AdminCatalogImport }) {
   const { t } = useTranslation();
   const [, go] = useLocation();
@@ -40,7 +40,7 @@ export function PublishStep({ draft }: { draft: AdminCatalogImport }) {
   );
 }
 
-/** One small streamed request, before anybody depends on it. */
+/** Sends one small streamed request before anybody depends on the backend. */
 function Trial({ draft, yaml }: { draft: AdminCatalogImport; yaml: string }) {
   const { t, i18n } = useTranslation();
   const model = draft.new.find(({ type }) => type === 'chat_completion')?.model;

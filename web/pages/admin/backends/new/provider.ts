@@ -1,18 +1,16 @@
 import type { AdminProvider, AdminProviders } from '../../../../../src/console/contract.ts';
 
-/** What becomes a backend. */
 export interface ChosenProvider {
-  /** Of the backend in the catalog. */
+  /** The name of the backend in the catalog. */
   readonly name: string;
   readonly title: string;
   readonly host: string;
-  /** The server that its key is for. */
   readonly origin: string;
   readonly keyName: string | undefined;
   readonly hasKey: boolean;
-  /** Its address, where no preset knows it. */
+  /** The server's address, if there is no preset for it. */
   readonly server?: { readonly baseUrl: string; readonly keyName?: string };
-  /** The bundled list knows what it takes. */
+  /** The bundled list knows its prices. */
   readonly isListed: boolean;
 }
 
@@ -32,7 +30,7 @@ export function localServer({ name, title, host }: AdminProviders['local'][numbe
   return { name, title, host, origin, keyName: undefined, hasKey: true, isListed: false };
 }
 
-/** `undefined`: the address is none. */
+/** `undefined` if the address is not valid. */
 export function ownServer(name: string, address: string, needsKey: boolean): ChosenProvider | undefined {
   const baseUrl = address.trim().replace(/\/+$/, '');
   if (!/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl)) return undefined;

@@ -21,10 +21,9 @@ import {
 
 interface PriceRowsProps {
   readonly rows: readonly AdminPriceRow[];
-  /** Another one begins at the top. */
+  /** With another list, the rows start from the top. */
   readonly list: string;
   readonly edits: PriceEdits;
-  /** `field`: where it was typed. */
   readonly onEdit: (edits: PriceEdits, field: string) => void;
 }
 

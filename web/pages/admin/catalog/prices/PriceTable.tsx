@@ -11,7 +11,7 @@ import { PriceRows } from './PriceRows.tsx';
 import { PriceTools } from './PriceTools.tsx';
 
 interface PriceTableProps {
-  /** What was typed is not in the draft yet, or is no amount. */
+  /** Something typed is not in the draft yet, or is not an amount. */
   readonly onPending: (isPending: boolean) => void;
 }
 
@@ -19,7 +19,7 @@ export function usePrices(options?: { readonly enabled: boolean }) {
   return useApi('GET /api/console/admin/prices', undefined, options);
 }
 
-/** Prices edited in place. What is changed is kept in the draft as it is typed. */
+/** Prices edited in place, saved to the draft as they are typed. */
 export function PriceTable({ onPending }: PriceTableProps) {
   const { t } = useTranslation();
   const prices = usePrices();
@@ -38,7 +38,7 @@ export function PriceTable({ onPending }: PriceTableProps) {
   );
 }
 
-/** The newest last; each can be undone. Typing in one field is one step. */
+/** An edit that can be undone; typing in one field is one step. */
 interface EditStep {
   readonly edits: PriceEdits;
   readonly field: string | undefined;
@@ -90,7 +90,7 @@ function EditedPrices({ rows, onPending }: EditedPricesProps) {
   );
 }
 
-/** Amounts go into the draft a moment after they were typed; what is no amount stays out of it. */
+/** Saves amounts to the draft a moment after they were typed; anything else is left out. */
 function useSavedEdits(
   rows: readonly AdminPriceRow[],
   edits: PriceEdits,
@@ -113,10 +113,10 @@ function useSavedEdits(
     }, TYPING_MS);
     return () => clearTimeout(timer);
   }, [rows, edits, saved, mutate]);
-  // What was typed just before the page was left is kept too.
+  // What was typed just before leaving the page is saved too.
   useEffect(() => () => latest.current?.(), []);
   const isWaiting = edits !== saved || isPending || isWrong(edits);
-  // Before it is painted: nothing says "Saved" of what is not.
+  // Before painting, so that nothing is called "Saved" that is not.
   useLayoutEffect(() => {
     onPending(isWaiting);
     return () => onPending(false);

@@ -9,7 +9,6 @@ import { markedUp, pasted, type PasteProblem, type PriceEdits } from './edits.ts
 
 interface PriceToolsProps {
   readonly rows: readonly AdminPriceRow[];
-  /** Those that the search finds. */
   readonly matching: readonly AdminPriceRow[];
   readonly edits: PriceEdits;
   readonly search: string;
@@ -17,7 +16,6 @@ interface PriceToolsProps {
   readonly onEdit: (edits: PriceEdits) => void;
 }
 
-/** What changes many prices at once. */
 export function PriceTools({ rows, matching, edits, search, onSearch, onEdit }: PriceToolsProps) {
   const { t } = useTranslation();
   const [isPasting, setPasting] = useState(false);

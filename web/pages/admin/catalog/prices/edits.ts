@@ -4,7 +4,7 @@ import { addUsd } from '../../../../lib/money.ts';
 export type PriceSide = 'input' | 'output';
 export type Amounts = Readonly<Record<PriceSide, string>>;
 
-/** What was typed, by {@link rowKey}; a side that is absent stays as it is sold. */
+/** The typed amounts by {@link rowKey}; an absent side keeps its price. */
 export type PriceEdits = ReadonlyMap<string, Partial<Amounts>>;
 
 export const NO_EDITS: PriceEdits = new Map();
@@ -15,18 +15,18 @@ export function rowKey({ list, model }: Pick<AdminPriceRow, 'list' | 'model'>): 
 
 const AMOUNT = /^\d{1,5}(?:\.\d{1,9})?$/;
 
-/** An amount as people type it; `undefined` if it is none. */
+/** An amount as people type it; `undefined` if it is not one. */
 export function amountOf(text: string): string | undefined {
   const amount = text.trim().replace(/^\$/, '').replace(',', '.');
   return AMOUNT.test(amount) ? amount : undefined;
 }
 
-/** What is typed in a row, or what it is sold for. */
+/** The amounts typed in a row, or else its prices. */
 export function shownAmounts(row: AdminPriceRow, edits: PriceEdits): Amounts {
   return { input: row.input, output: row.output, ...edits.get(rowKey(row)) };
 }
 
-/** A side that says what it is sold for is no change. */
+/** An amount that equals the price is not a change. */
 export function withEdit(edits: PriceEdits, row: AdminPriceRow, change: Partial<Amounts>): PriceEdits {
   const merged = { ...edits.get(rowKey(row)), ...change };
   const kept = Object.entries(merged).filter(([side, text]) => !isSame(text, row[side as PriceSide]));
@@ -41,7 +41,7 @@ function isSame(text: string, amount: string): boolean {
   return typed !== undefined && /^-?0*(?:\.0*)?$/.test(addUsd(typed, `-${amount}`));
 }
 
-/** The cost of each row, a percentage more, rounded up to a nano-dollar. Rows without a cost stay. */
+/** Sets each row to its cost plus a percentage, rounded up to a nano-dollar. Rows without a cost stay. */
 export function markedUp(edits: PriceEdits, rows: readonly AdminPriceRow[], percent: number): PriceEdits {
   let next = edits;
   for (const row of rows) {
@@ -71,7 +71,7 @@ export type PasteProblem =
   | { readonly kind: 'bad'; readonly line: number }
   | { readonly kind: 'unknown'; readonly line: number; readonly model: string };
 
-/** Lines of name, input and output. A first line that has no amounts is a heading; a name in several lists counts in all. */
+/** Lines of name, input and output. A first line without amounts is a heading; a name counts in all its lists. */
 export function pasted(edits: PriceEdits, rows: readonly AdminPriceRow[], text: string): PastedPrices {
   const byModel = Map.groupBy(rows, ({ model }) => model);
   const problems: PasteProblem[] = [];
@@ -97,7 +97,6 @@ function unquoted(cell: string): string {
   return cell.trim().replace(/^"(.*)"$/, '$1');
 }
 
-/** What the draft says already, in place of what is published. */
 export function draftedEdits(rows: readonly AdminPriceRow[]): PriceEdits {
   return rows.reduce<PriceEdits>(
     (edits, row) => (row.draft ? withEdit(edits, row, row.draft) : edits),
@@ -105,7 +104,6 @@ export function draftedEdits(rows: readonly AdminPriceRow[]): PriceEdits {
   );
 }
 
-/** Something that was typed is no amount. */
 export function isWrong(edits: PriceEdits): boolean {
   return [...edits.values()].some((sides) =>
     Object.values(sides).some((text) => amountOf(text) === undefined),
@@ -114,7 +112,7 @@ export function isWrong(edits: PriceEdits): boolean {
 
 type PriceChange = { list: string; model: string } & Amounts;
 
-/** What the draft is told: rows that were edited, or were and are not any more. What is no amount is left out. */
+/** The changes to save in the draft: rows that are edited, or were before. Invalid amounts are left out. */
 export function savedChanges(
   rows: readonly AdminPriceRow[],
   before: PriceEdits,
@@ -134,7 +132,7 @@ export interface PriceMargin extends Amounts {
   readonly isBelowCost: boolean;
 }
 
-/** `undefined` where the cost is not known, or what was typed is no amount. */
+/** `undefined` if the cost is not known, or what was typed is not an amount. */
 export function marginOf(row: AdminPriceRow, edits: PriceEdits): PriceMargin | undefined {
   const { input, output } = shownAmounts(row, edits);
   const [inputUsd, outputUsd] = [amountOf(input), amountOf(output)];
