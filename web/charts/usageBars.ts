@@ -5,7 +5,7 @@ import type { Bar, Series } from './StackedBars.tsx';
 const NAMED = 7;
 const OTHER = 'other';
 
-export interface Measure {
+interface Measure {
   readonly value: (row: UsageChartRow) => number;
   readonly format: (value: number) => string;
 }

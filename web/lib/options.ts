@@ -12,7 +12,7 @@ export interface FoundOptions {
 }
 
 /** How many are shown at once; the rest are found by typing. */
-export const MOST_OPTIONS = 50;
+const MOST_OPTIONS = 50;
 
 /** The options that contain every word of a text, in their order, but first those whose label begins with the text. */
 export function findOptions(options: readonly Option[], text: string, most = MOST_OPTIONS): FoundOptions {

@@ -15,7 +15,7 @@ export function useTheme(): { choice: ThemeChoice; dark: boolean; choose: (choic
   return { choice, dark, choose: chooseTheme };
 }
 
-export function chooseTheme(choice: ThemeChoice): void {
+function chooseTheme(choice: ThemeChoice): void {
   writeStored(KEY, choice === 'system' ? undefined : choice);
   apply();
 }

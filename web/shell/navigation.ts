@@ -25,7 +25,7 @@ import Waypoints from 'lucide-react/icons/waypoints';
 import Webhook from 'lucide-react/icons/webhook';
 import type { Strings } from '../locales/en/index.ts';
 
-export interface NavItem {
+interface NavItem {
   readonly href: string;
   readonly label: keyof Strings['nav'];
   readonly icon: LucideIcon;

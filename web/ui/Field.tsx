@@ -60,7 +60,7 @@ export function Textarea({ className, ...rest }: ComponentProps<'textarea'>) {
   return <textarea className={classes(CONTROL, 'thin-scroll px-3 py-2', className)} {...rest} />;
 }
 
-export function Select({ className, children, ...rest }: ComponentProps<'select'>) {
+function Select({ className, children, ...rest }: ComponentProps<'select'>) {
   return (
     <span className={classes('relative inline-flex min-w-0', className)}>
       <select className={classes(CONTROL, 'h-9 appearance-none truncate pr-8 pl-3')} {...rest}>

@@ -3,7 +3,7 @@ import { useContext, type ReactNode } from 'react';
 import { classes } from '../lib/classes.ts';
 import { PortalContext } from './Dialog.tsx';
 
-export interface MenuItem {
+interface MenuItem {
   readonly id: string;
   readonly label: ReactNode;
   readonly icon?: ReactNode;

@@ -14,7 +14,7 @@ export function ModelPriceCell({ model, part }: { model: ModelItem; part: 'input
   return <Price usd={model.price.outputUsd} />;
 }
 
-export function ImagePrice({ model }: { model: ModelItem }) {
+function ImagePrice({ model }: { model: ModelItem }) {
   const { t } = useTranslation();
   if (model.price.kind !== 'images') return null;
   const prices = [...new Set(model.price.bySize.map((entry) => entry.imageUsd))].sort(

@@ -24,7 +24,7 @@ interface TurnViewProps {
   readonly onResults?: ((results: readonly string[]) => void) | undefined;
 }
 
-export interface Alternative {
+interface Alternative {
   readonly name: string;
   readonly onTry: () => void;
 }
@@ -99,7 +99,7 @@ function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'
   );
 }
 
-export function Answer({ turn, onRegenerate, alternatives, onResults }: Omit<TurnViewProps, 'onEdit'>) {
+function Answer({ turn, onRegenerate, alternatives, onResults }: Omit<TurnViewProps, 'onEdit'>) {
   const { t } = useTranslation();
   const isSilent = turn.text === '' && turn.reasoning === '' && !turn.toolCalls;
   const waiting = turn.status === 'streaming' && isSilent;

@@ -15,7 +15,7 @@ export interface Recipe {
   readonly parameters: Parameters;
 }
 
-export interface Parameters extends AnswerParameters {
+interface Parameters extends AnswerParameters {
   readonly temperature?: number;
   readonly top_p?: number;
   readonly max_tokens?: number;

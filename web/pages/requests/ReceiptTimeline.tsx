@@ -10,7 +10,7 @@ import { Money } from '../../ui/Money.tsx';
 import { timelineOf, type Timeline, type TimelineStep } from './timeline.ts';
 
 /** Administrators also see what an attempt cost. */
-export type ShownAttempt = ReceiptAttempt & { readonly cost?: AdminAttempt['cost'] };
+type ShownAttempt = ReceiptAttempt & { readonly cost?: AdminAttempt['cost'] };
 
 /** A shared receipt does not name the client. */
 export type ShownReceipt = Omit<ReceiptDetail, 'client' | 'attempts'> & {

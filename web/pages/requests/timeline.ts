@@ -21,7 +21,7 @@ export type TimelineStep<Attempt = ReceiptAttempt> =
   | { readonly kind: 'running'; readonly atMs: undefined };
 
 /** A part of the bar; together they make up the whole. */
-export interface TimelineSegment {
+interface TimelineSegment {
   readonly kind: 'failed' | 'waiting' | 'answer' | 'other';
   readonly fromMs: number;
   readonly toMs: number;

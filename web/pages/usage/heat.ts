@@ -2,7 +2,7 @@ import type { UsageCell, UsageHeatMap } from '../../../src/console/contract.ts';
 import { dateFormatter } from '../../lib/time.ts';
 
 export const HOURS = 24;
-export const WEEKDAYS = 7;
+const WEEKDAYS = 7;
 /** Shades besides the one for zero. */
 export const LEVELS = 5;
 

@@ -19,7 +19,7 @@ export type DraftField =
   | 'negative_prompt'
   | 'n'
   | 'partial_images';
-export type ListField =
+type ListField =
   | 'aspect_ratio'
   | 'resolution'
   | 'quality'
@@ -27,7 +27,7 @@ export type ListField =
   | 'output_format'
   | 'moderation'
   | 'style';
-export type NumberField = 'output_compression' | 'seed';
+type NumberField = 'output_compression' | 'seed';
 
 /** The body of an image request, in the words of the public API. */
 export interface ImageBody {

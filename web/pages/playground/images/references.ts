@@ -53,7 +53,7 @@ async function referenceTo(src: string, name: string, bytes: number): Promise<Re
   }
 }
 
-export async function loadImage(src: string): Promise<HTMLImageElement> {
+async function loadImage(src: string): Promise<HTMLImageElement> {
   const image = new Image();
   image.src = src;
   await image.decode();

@@ -23,7 +23,7 @@ const MAX_DEPTH = 60;
 const TYPES = new Set(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']);
 
 /** Keywords, grouped by what their value has to be. */
-export const KEYWORDS = {
+const KEYWORDS = {
   schema: ['items', 'additionalProperties', 'not', 'contains', 'propertyNames', 'if', 'then', 'else'],
   list: ['anyOf', 'oneOf', 'allOf', 'prefixItems'],
   map: ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'],
@@ -169,7 +169,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function isOneOf(names: readonly string[], name: string): boolean {
+function isOneOf(names: readonly string[], name: string): boolean {
   return names.includes(name);
 }
 
