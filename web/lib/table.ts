@@ -3,7 +3,7 @@ import { useSearchState, type ChangeSearch, type SearchState } from './search.ts
 
 const SETTLE_MS = 250;
 /** Shortest and longest search that the server accepts. */
-const LEAST = 2;
+const LEAST_SEARCHED = 2;
 export const MOST_SEARCHED = 100;
 
 interface TableOptions {
@@ -43,7 +43,7 @@ export function useTable({ fields = [], sorts, prefix = '' }: TableOptions): Tab
     .slice(0, MOST_SEARCHED);
   const query = {
     ...Object.fromEntries(fields.map((name) => [name, values[name]])),
-    search: search.length < LEAST ? undefined : search,
+    search: search.length < LEAST_SEARCHED ? undefined : search,
     sort: sortText(sorting.current, sorts.usual),
   };
   return {

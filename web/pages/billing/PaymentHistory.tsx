@@ -107,7 +107,7 @@ function noteOf({ state, reason, reversedUsd }: PaymentItem, t: TFunction, langu
   return Number(reversedUsd) > 0 ? t('payments.reversed', { amount: formatUsd(reversedUsd, language) }) : '';
 }
 
-const KNOWN = [
+const KNOWN_REASONS = [
   'authentication_required',
   'card_declined',
   'dispute',
@@ -122,6 +122,6 @@ const KNOWN = [
 
 /** The provider's code for a failure, in the reader's language if it is a common one. */
 export function reasonText(word: string, t: TFunction): string {
-  const known = KNOWN.find((one) => one === word);
+  const known = KNOWN_REASONS.find((one) => one === word);
   return known ? t(`payments.reasons.${known}`) : t('payments.reasons.other', { word });
 }

@@ -209,8 +209,8 @@ function Facts({ model }: { model: ModelItem }) {
   );
 }
 
-const LISTED = ['quality', 'background', 'output_format', 'moderation', 'style'] as const;
-const TAKEN = ['output_compression', 'seed', 'negative_prompt', 'mask'] as const;
+const FIELDS_WITH_VALUES = ['quality', 'background', 'output_format', 'moderation', 'style'] as const;
+const FIELDS_WITHOUT_VALUES = ['output_compression', 'seed', 'negative_prompt', 'mask'] as const;
 
 /** The fields that an image request to the model may have, with their values. */
 function ImageFields({ abilities }: { abilities: ImageAbilityList | null }) {
@@ -237,8 +237,8 @@ function imageFields(abilities: ImageAbilityList, yes: string): [name: string, v
     ['size', range ? `${range.min_edge}–${range.max_edge}, × ${range.step}, ≤ ${range.max_ratio}:1` : ''],
     ['aspect_ratio', names('aspect_ratio')],
     ['resolution', names('resolution')],
-    ...LISTED.map((name): [string, string] => [name, abilities[name]?.join(', ') ?? '']),
-    ...TAKEN.map((name): [string, string] => [name, abilities[name] === true ? yes : '']),
+    ...FIELDS_WITH_VALUES.map((name): [string, string] => [name, abilities[name]?.join(', ') ?? '']),
+    ...FIELDS_WITHOUT_VALUES.map((name): [string, string] => [name, abilities[name] === true ? yes : '']),
     ['partial_images', (abilities.partial_images ?? 0) > 0 ? `0–${abilities.partial_images}` : ''],
     ['image', references !== null && references > 0 ? `1–${references}` : ''],
   ];

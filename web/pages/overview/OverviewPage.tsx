@@ -55,7 +55,7 @@ export default function OverviewPage() {
   );
 }
 
-const DAYS = 14;
+const CHART_DAYS = 14;
 
 function SpendChart({ rows }: { rows: readonly UsageChartRow[] }) {
   const { t, i18n } = useTranslation();
@@ -63,7 +63,7 @@ function SpendChart({ rows }: { rows: readonly UsageChartRow[] }) {
   const today = useToday();
   const usd = (value: number): string => formatUsd(value.toFixed(9), i18n.language);
   const { series, bars } = usageBars(rows, {
-    days: daysBetween(shiftDay(today, 1 - DAYS), today),
+    days: daysBetween(shiftDay(today, 1 - CHART_DAYS), today),
     measure: { value: (row) => approximate(row.chargedUsd), format: usd },
     otherLabel: t('charts.other'),
     dayLabel: (day, style) => formatUtcDay(day, i18n.language, style),

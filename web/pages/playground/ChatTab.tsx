@@ -116,7 +116,7 @@ function useLinkedChat({ add }: Pick<KeptChats, 'add'>): void {
   }, []); // oxlint-disable-line react/exhaustive-deps
 }
 
-const NEAR_PX = 240;
+const NEAR_END_PX = 240;
 
 /** Keeps the end of a growing conversation in view, unless the reader has scrolled up to read. A new turn always shows. */
 function useFollow(turns: readonly { readonly text: string }[]): void {
@@ -124,7 +124,7 @@ function useFollow(turns: readonly { readonly text: string }[]): void {
   useEffect(() => {
     const page = document.documentElement;
     const distance = page.scrollHeight - page.scrollTop - page.clientHeight;
-    if (turns.length > before.current || (turns.length > 0 && distance < NEAR_PX))
+    if (turns.length > before.current || (turns.length > 0 && distance < NEAR_END_PX))
       page.scrollTop = page.scrollHeight;
     before.current = turns.length;
   }, [turns]);
@@ -247,7 +247,7 @@ function Tools({ panel, model, recipe, turns, kept }: ToolsProps) {
   );
 }
 
-const NAMES = Object.keys(DIALECTS) as Dialect[];
+const DIALECT_NAMES = Object.keys(DIALECTS) as Dialect[];
 
 function CodeDialog({
   recipe,
@@ -271,7 +271,7 @@ function CodeDialog({
         label={t('playground.code')}
         value={dialect}
         onChange={setDialect}
-        tabs={NAMES.map((value) => ({ value, label: DIALECTS[value] }))}
+        tabs={DIALECT_NAMES.map((value) => ({ value, label: DIALECTS[value] }))}
       >
         <Code code={code} label={DIALECTS[dialect]} />
       </Tabs>
@@ -295,7 +295,7 @@ function shortenFiles<Body>(body: Body): Body {
 }
 
 /** Long enough not to ask at every letter. */
-const PAUSE_MS = 400;
+const QUOTE_PAUSE_MS = 400;
 
 interface MaxCostProps {
   /** The request as it would be sent; undefined while there is nothing to send. */
@@ -328,7 +328,7 @@ function useQuote(body: MaxCostProps['body']): PlaygroundQuote | undefined {
       call('POST /api/console/playground/quote', { body: asked, signal: abort.signal })
         .then((quote) => setKnown({ text, quote }))
         .catch(() => undefined);
-    }, PAUSE_MS);
+    }, QUOTE_PAUSE_MS);
     return () => {
       clearTimeout(timer);
       abort.abort();

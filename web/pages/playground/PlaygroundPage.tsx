@@ -65,14 +65,14 @@ function Tab({
   return <ImagesTab models={fitting} wanted={wanted} />;
 }
 
-const VIEWS = ['one', 'compare'] as const;
+const IMAGE_VIEWS = ['one', 'compare'] as const;
 
 function ImagesTab({ models, wanted }: { models: readonly ModelItem[]; wanted: string | undefined }) {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
   const client = useQueryClient();
   useEffect(() => onRunEnded(() => void refreshReads(client, CHANGED_BY_IMAGES)), [client]);
-  const view = oneOf(state['view'], VIEWS);
+  const view = oneOf(state['view'], IMAGE_VIEWS);
   return (
     <div className="flex flex-col gap-4">
       <div>
@@ -80,7 +80,7 @@ function ImagesTab({ models, wanted }: { models: readonly ModelItem[]; wanted: s
           label={t('studio.view')}
           value={view}
           onChange={(next) => change({ view: next === 'one' ? undefined : next })}
-          options={VIEWS.map((value) => ({ value, label: t(`studio.${value}`) }))}
+          options={IMAGE_VIEWS.map((value) => ({ value, label: t(`studio.${value}`) }))}
         />
       </div>
       {view === 'compare' ? (

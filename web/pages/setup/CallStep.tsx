@@ -133,7 +133,7 @@ interface FirstCall {
   readonly firstTokenMs: number | undefined;
 }
 
-const NOTHING: FirstCall = {
+const NO_CALL: FirstCall = {
   answer: '',
   receipt: undefined,
   error: undefined,
@@ -145,7 +145,7 @@ const MAX_TOKENS = 1_000;
 
 /** One streamed call; starting again replaces it, and leaving the page aborts it. */
 export function useFirstCall() {
-  const [call, setCall] = useState(NOTHING);
+  const [call, setCall] = useState(NO_CALL);
   const abort = useRef<AbortController>(undefined);
   useEffect(() => () => abort.current?.abort(), []);
   const run = async (model: { endpoint: string; model: string }, question: string): Promise<void> => {
@@ -153,7 +153,7 @@ export function useFirstCall() {
     const { signal } = abort.current;
     const change = (changes: Partial<FirstCall>): void => setCall((before) => ({ ...before, ...changes }));
     const startedAt = performance.now();
-    setCall({ ...NOTHING, busy: true });
+    setCall({ ...NO_CALL, busy: true });
     try {
       const body = {
         endpoint: model.endpoint,

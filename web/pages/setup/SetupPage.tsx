@@ -258,7 +258,7 @@ function CreditStep() {
   );
 }
 
-const NEXT = [
+const NEXT_PAGES = [
   { href: '/admin/backends/new', title: 'backend', lead: 'backendLead' },
   { href: '/app', title: 'demo', lead: 'demoLead' },
   { href: '/admin/accounts', title: 'people', lead: 'peopleLead' },
@@ -277,7 +277,7 @@ function NextStep({ model }: { model: ModelItem | null | undefined }) {
         </p>
       ) : null}
       <ul className="max-w-2xl divide-y divide-line rounded-lg border border-line bg-surface">
-        {NEXT.map(({ href, title, lead }) => (
+        {NEXT_PAGES.map(({ href, title, lead }) => (
           <li key={href}>
             <Link
               href={href}

@@ -59,8 +59,8 @@ export default function UsagePage() {
   );
 }
 
-const PRESETS = ['7', '30', '90'] as const;
-const DEFAULT = '30';
+const RANGE_DAYS = ['7', '30', '90'] as const;
+const USUAL_DAYS = '30';
 
 interface RangePickerProps {
   readonly state: SearchState;
@@ -72,14 +72,16 @@ function RangePicker({ state, change }: RangePickerProps) {
   const today = useToday();
   const range = rangeOf(state, today);
   const preset =
-    state['from'] || state['to'] ? 'custom' : (PRESETS.find((days) => days === state['days']) ?? DEFAULT);
+    state['from'] || state['to']
+      ? 'custom'
+      : (RANGE_DAYS.find((days) => days === state['days']) ?? USUAL_DAYS);
   return (
     <div className="flex flex-wrap items-end gap-3">
       <Segments
         label={t('usage.range')}
         value={preset}
         onChange={(days) => change({ days, from: undefined, to: undefined })}
-        options={PRESETS.map((days) => ({ value: days, label: t('usage.last', { count: Number(days) }) }))}
+        options={RANGE_DAYS.map((days) => ({ value: days, label: t('usage.last', { count: Number(days) }) }))}
       />
       <TextField
         label={t('usage.from')}
@@ -103,7 +105,7 @@ function RangePicker({ state, change }: RangePickerProps) {
 /** The days in the address, or the last thirty. */
 function rangeOf(state: SearchState, today: string): { from: string; to: string } {
   const to = state['to'] ?? today;
-  const days = Number(PRESETS.find((preset) => preset === state['days']) ?? DEFAULT);
+  const days = Number(RANGE_DAYS.find((preset) => preset === state['days']) ?? USUAL_DAYS);
   return { from: state['from'] ?? shiftDay(to, 1 - days), to };
 }
 

@@ -24,7 +24,7 @@ const ROUTES = {
   resetPassword: 'POST /api/console/admin/accounts/{id}/reset-password',
 } as const;
 
-type Deed = keyof typeof ROUTES;
+type AccessAction = keyof typeof ROUTES;
 
 /** Destructive actions say what will happen and ask first; the others run directly. */
 const WARNINGS = {
@@ -38,20 +38,20 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
   const { t } = useTranslation();
   const [asking, setAsking] = useState<keyof typeof WARNINGS>();
   const [shown, setShown] = useState<{
-    readonly deed: 'resetLink' | 'resetPassword';
+    readonly action: 'resetLink' | 'resetPassword';
     readonly secret: string;
   }>();
   const act = useAction(
-    async (deed: Deed) => {
-      const answer = await call(ROUTES[deed], { params: { id: account.id }, body: {} });
-      if ('password' in answer) setShown({ deed: 'resetPassword', secret: answer.password });
-      else if ('token' in answer) setShown({ deed: 'resetLink', secret: linkOf(answer.token) });
+    async (action: AccessAction) => {
+      const answer = await call(ROUTES[action], { params: { id: account.id }, body: {} });
+      if ('password' in answer) setShown({ action: 'resetPassword', secret: answer.password });
+      else if ('token' in answer) setShown({ action: 'resetLink', secret: linkOf(answer.token) });
       else toast(t('accounts.done'));
     },
     { refresh: ACCOUNT_READS },
   );
   if (account.isRemoved) return <p className="text-ink-2">{t('accounts.isRemoved')}</p>;
-  const deeds: Deed[] = [
+  const actions: AccessAction[] = [
     account.status === 'active' ? 'disable' : 'enable',
     account.role === 'admin' ? 'demote' : 'promote',
     ...(account.tokenHint ? (['revokeToken'] as const) : []),
@@ -62,15 +62,15 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
     <section>
       <h3 className="mb-3 font-semibold">{t('accounts.access')}</h3>
       <div className="flex flex-wrap gap-2">
-        {deeds.map((deed) => (
+        {actions.map((name) => (
           <Button
-            key={deed}
+            key={name}
             small
-            busy={act.isPending && act.variables === deed}
-            className={deed === 'disable' ? 'text-bad' : ''}
-            onClick={() => (deed in WARNINGS ? setAsking(deed as keyof typeof WARNINGS) : act.mutate(deed))}
+            busy={act.isPending && act.variables === name}
+            className={name === 'disable' ? 'text-bad' : ''}
+            onClick={() => (name in WARNINGS ? setAsking(name as keyof typeof WARNINGS) : act.mutate(name))}
           >
-            {t(`accounts.${deed}`)}
+            {t(`accounts.${name}`)}
           </Button>
         ))}
         <RemoveAccount account={account} />
@@ -92,8 +92,8 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
       ) : null}
       {shown ? (
         <SecretDialog
-          title={t(shown.deed === 'resetLink' ? 'accounts.resetLinkMade' : 'accounts.resetDone')}
-          lead={t(shown.deed === 'resetLink' ? 'accounts.resetLinkLead' : 'accounts.madeLead', {
+          title={t(shown.action === 'resetLink' ? 'accounts.resetLinkMade' : 'accounts.resetDone')}
+          lead={t(shown.action === 'resetLink' ? 'accounts.resetLinkLead' : 'accounts.madeLead', {
             email: account.email,
           })}
           secret={shown.secret}

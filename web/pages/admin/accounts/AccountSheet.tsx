@@ -88,7 +88,7 @@ function Facts({ account }: { account: AdminAccountDetail }) {
   );
 }
 
-const COUNTS = ['chatPerMinute', 'imagesPerMinute', 'concurrent'] as const;
+const RATE_LIMITS = ['chatPerMinute', 'imagesPerMinute', 'concurrent'] as const;
 
 function LimitsForm({ account }: { account: AdminAccountDetail }) {
   const { t } = useTranslation();
@@ -103,7 +103,7 @@ function LimitsForm({ account }: { account: AdminAccountDetail }) {
   const wrong = monthlyUsd === undefined || monthlyUsd?.startsWith('-') === true;
   const save = useAction(
     async () => {
-      const [chatPerMinute, imagesPerMinute, concurrent] = COUNTS.map((name) => whole(values[name]));
+      const [chatPerMinute, imagesPerMinute, concurrent] = RATE_LIMITS.map((name) => whole(values[name]));
       const body = {
         chatPerMinute: chatPerMinute ?? null,
         imagesPerMinute: imagesPerMinute ?? null,
@@ -124,7 +124,7 @@ function LimitsForm({ account }: { account: AdminAccountDetail }) {
         <p className="text-sm text-ink-3">{t('accounts.limitsHint')}</p>
       </div>
       <div className="grid w-full grid-cols-2 gap-3">
-        {COUNTS.map((name) => (
+        {RATE_LIMITS.map((name) => (
           <TextField
             key={name}
             label={t(`accounts.${name}`)}

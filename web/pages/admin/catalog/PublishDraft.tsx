@@ -54,7 +54,7 @@ export function PublishDraftCard(props: PublishDraftProps) {
   );
 }
 
-const TONES: Record<AdminCatalogProposal['changes'][number]['kind'], Tone> = {
+const CHANGE_TONES: Record<AdminCatalogProposal['changes'][number]['kind'], Tone> = {
   added: 'good',
   removed: 'bad',
   changed: 'warn',
@@ -100,7 +100,7 @@ export function Proposal({ proposal, onKeyStored }: ProposalProps) {
         {changes.map((change) => (
           <li key={`${change.kind}:${change.subject}`} className="py-2 text-sm">
             <span className="flex flex-wrap items-center gap-2">
-              <Badge tone={TONES[change.kind]}>{t(`catalog.${change.kind}`)}</Badge>
+              <Badge tone={CHANGE_TONES[change.kind]}>{t(`catalog.${change.kind}`)}</Badge>
               <code className="break-all">{change.subject}</code>
             </span>
             {change.before ? (

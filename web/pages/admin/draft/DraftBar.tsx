@@ -79,7 +79,7 @@ function Bar({ draft, isPending, onGone }: BarProps) {
   );
 }
 
-const MOST_NAMED = 12;
+const MOST_CONFLICTS = 12;
 
 /** Another version was published since this draft began: merging overwrites nothing and loses nothing. */
 function MergeDraft({ onGone }: { onGone: (() => void) | undefined }) {
@@ -105,7 +105,7 @@ function MergeDraft({ onGone }: { onGone: (() => void) | undefined }) {
         <>
           <p className="mt-2">{t('draft.conflicts', { count: conflicts.length })}</p>
           <ul className="mt-1 list-disc pl-5 text-sm">
-            {conflicts.slice(0, MOST_NAMED).map((path) => (
+            {conflicts.slice(0, MOST_CONFLICTS).map((path) => (
               <li key={path}>
                 <code className="break-all">{path}</code>
               </li>

@@ -163,7 +163,7 @@ function SignUpChoice({ value, onChange }: { value: SignUpMode; onChange: (mode:
   );
 }
 
-const MAX_USD = 100;
+const MAX_WELCOME_USD = 100;
 
 /** The credit for new customers. It is money, so it is saved separately and asks for the password. */
 function WelcomeCreditCard() {
@@ -183,7 +183,7 @@ function WelcomeCreditForm({ settings }: { settings: AdminWelcomeCredit }) {
   const sendsMail = useSession().data?.sendsMail ?? true;
   const { values, field } = useForm({ amountUsd: settings.amountUsd, perDay: String(settings.perDay) });
   const amountUsd = values.amountUsd.trim().replace(',', '.');
-  const isWrong = !/^\d{1,3}(\.\d{1,9})?$/.test(amountUsd) || Number(amountUsd) > MAX_USD;
+  const isWrong = !/^\d{1,3}(\.\d{1,9})?$/.test(amountUsd) || Number(amountUsd) > MAX_WELCOME_USD;
   const save = useAction(
     () =>
       call('PUT /api/console/admin/welcome-credit', { body: { amountUsd, perDay: Number(values.perDay) } }),

@@ -229,7 +229,7 @@ export function EditButton({ picture, onDone }: { picture: Picture; onDone?: () 
   );
 }
 
-const NAMES = Object.keys(DIALECTS) as Dialect[];
+const DIALECT_NAMES = Object.keys(DIALECTS) as Dialect[];
 
 function ImageCodeDialog({
   run,
@@ -248,7 +248,7 @@ function ImageCodeDialog({
         label={t('playground.code')}
         value={dialect}
         onChange={setDialect}
-        tabs={NAMES.map((value) => ({ value, label: DIALECTS[value] }))}
+        tabs={DIALECT_NAMES.map((value) => ({ value, label: DIALECTS[value] }))}
       >
         <Code code={imageAsCode(dialect, publicOrigin(), request)} label={DIALECTS[dialect]} />
       </Tabs>

@@ -149,7 +149,7 @@ function AddToEndpoint({ backend: { name, otherEndpoints } }: { backend: AdminBa
   );
 }
 
-const MOST_NAMED = 8;
+const MOST_REFERENCES = 8;
 
 /** Says what is removed with the backend before it asks. */
 function RemoveBackend({ backend: { name, references } }: { backend: AdminBackendDetail }) {
@@ -179,13 +179,13 @@ function RemoveBackend({ backend: { name, references } }: { backend: AdminBacken
           <div key={kind} className="mt-3">
             <p className="font-medium">{t(`backendEdit.goes.${kind}`)}</p>
             <ul className="list-disc pl-5 text-sm">
-              {references[kind].slice(0, MOST_NAMED).map((text) => (
+              {references[kind].slice(0, MOST_REFERENCES).map((text) => (
                 <li key={text}>
                   <code className="break-all">{text}</code>
                 </li>
               ))}
-              {references[kind].length > MOST_NAMED ? (
-                <li>{t('models.moreOffers', { count: references[kind].length - MOST_NAMED })}</li>
+              {references[kind].length > MOST_REFERENCES ? (
+                <li>{t('models.moreOffers', { count: references[kind].length - MOST_REFERENCES })}</li>
               ) : null}
             </ul>
           </div>
