@@ -9,7 +9,7 @@ import type { BodySize } from '../relay/call.ts';
 import { countAtBackend, type CountedConversation } from '../relay/count-at-backend.ts';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { chargeLimits, USUAL_ENCODING } from '../tokenizer/port.ts';
-import { countableMessages } from '../wire/anthropic/messages.ts';
+import { countableMessages } from '../wire/anthropic/to-chat.ts';
 import { selectBetas, countTokensRequestSchema } from '../wire/anthropic/request.ts';
 import type { CountableInput } from '../wire/openai/countable-input.ts';
 import { ANTHROPIC_ERRORS, BODY_ERRORS } from './errors.ts';

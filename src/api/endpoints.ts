@@ -6,7 +6,7 @@ import { json, rateHeaders } from '../http/response.ts';
 import { rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
 import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
-import { abilitiesBody } from './image-abilities.ts';
+import { abilitiesBody } from './models.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const endpointEntry = z.object({

@@ -7,7 +7,7 @@ import { json, rateHeaders } from '../http/response.ts';
 import type { Caller } from '../ledger/port.ts';
 import { rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
-import { contentsToChatMessages } from '../wire/gemini/contents.ts';
+import { contentsToChatMessages } from '../wire/gemini/to-chat.ts';
 import { geminiModel, type GeminiModelEntry } from '../wire/gemini/models-list.ts';
 import { countGeminiTokensSchema, inReferenceSpelling } from '../wire/gemini/request.ts';
 import { countableInput, type CountableInput } from '../wire/openai/countable-input.ts';

@@ -7,7 +7,7 @@ import { relayChat } from '../relay/chat.ts';
 import type { Fault } from '../std/fault.ts';
 import { estimateTokens } from '../std/token-estimate.ts';
 import { chatToMessages } from '../wire/anthropic/answer.ts';
-import { countableMessages } from '../wire/anthropic/messages.ts';
+import { countableMessages, withoutThread, messagesToChat } from '../wire/anthropic/to-chat.ts';
 import {
   costlyTools,
   MESSAGES_FIELDS,
@@ -15,7 +15,6 @@ import {
   messagesRequestSchema,
 } from '../wire/anthropic/request.ts';
 import { messagesEncoder } from '../wire/anthropic/stream.ts';
-import { withoutThread, messagesToChat } from '../wire/anthropic/to-chat.ts';
 import { joinKnobs } from '../wire/field-table.ts';
 import type { CountableInput } from '../wire/openai/countable-input.ts';
 import { ANTHROPIC_ERRORS, KEYED_INFERENCE_ERRORS, COMMON_ERRORS, OPENAI_ERRORS } from './errors.ts';

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { CallerAuth } from '../http/caller-auth.ts';
 import type { Idempotency } from '../http/idempotency/idempotency.ts';
-import type { LargeBodies } from '../http/large-bodies.ts';
+import type { LargeBodies } from '../http/json-body.ts';
 import type { HttpRoute, Method } from '../http/router.ts';
 import type { RelayParts } from '../relay/call.ts';
 import type { FaultCode } from '../std/fault.ts';

@@ -1,8 +1,14 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { formatUsd, nanoUsd, parseUsd, type NanoUsd } from '../std/money.ts';
 import { plural } from '../std/plural.ts';
-import type { LiveResult, LiveUsage } from './live-check.ts';
-import { textFlag, UsageError, type CliContext, type CommandInput } from './command.ts';
+import {
+  textFlag,
+  UsageError,
+  type LiveResult,
+  type LiveUsage,
+  type CliContext,
+  type CommandInput,
+} from './command.ts';
 
 const DEFAULT_MOST = '0.05';
 

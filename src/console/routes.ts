@@ -1,5 +1,4 @@
-import { accountActRoutes } from './admin/account-acts.ts';
-import { adminAccountRoutes } from './admin/accounts.ts';
+import { accountActRoutes, adminAccountRoutes } from './admin/accounts.ts';
 import { attentionRoutes } from './admin/attention.ts';
 import { backendDetailRoutes } from './admin/backend-detail.ts';
 import { backendRoutes } from './admin/backends.ts';

@@ -11,7 +11,7 @@ import { openCertificate, type Certificate } from './certificate.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
 import { healthRoutes, MetricsGuard } from '../http/health.ts';
-import { LargeBodies } from '../http/large-bodies.ts';
+import { LargeBodies } from '../http/json-body.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
 import type { ImageLinks } from '../api/image-links.ts';
 import { openApiDocument } from '../api/openapi.ts';

@@ -8,7 +8,7 @@ import { withoutCost } from '../wire/openai/answer.ts';
 import { withServedCost } from './attempt-costs.ts';
 import { AllAttemptsFailed, type AttemptOptions } from './attempts.ts';
 import type { ActiveRequest, AdmissionSummary, ImageCall, RelayParts } from './call.ts';
-import { countImageInput, type ImageInputCount } from './input/image-input.ts';
+import { countImageInput, type ImageInputCount } from './image-tokens.ts';
 import {
   imagesMeasured,
   mayCost,

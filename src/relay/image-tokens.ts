@@ -1,3 +1,7 @@
+import type { Model } from '../catalog/catalog.ts';
+import type { ImageCall, RelayParts } from './call.ts';
+import { pictureSize } from './input/picture-size.ts';
+import { RequestCounter } from './input/request-counter.ts';
 /** "Each partial image incurs an additional 100 image output tokens": https://platform.openai.com/docs/guides/image-generation */
 export const PARTIAL_TOKENS = 100;
 
@@ -25,4 +29,37 @@ export interface CountedImages {
 export function countImageOutput({ images, partialImages, size, quality, maxOutput }: CountedImages): number {
   const listed = quality === undefined ? undefined : IMAGE_TOKENS[quality]?.[size];
   return images * Math.min(listed ?? maxOutput, maxOutput) + partialImages * PARTIAL_TOKENS;
+}
+
+/** What the input of an image request counts, where its backend does not say. */
+export interface ImageInputCount {
+  readonly text: number;
+  readonly pictures: number;
+}
+
+/** By our own count: the prompt as the model reads it, and each picture by its size. */
+export async function countImageInput(
+  { request, caller }: ImageCall,
+  model: Model,
+  parts: RelayParts,
+): Promise<ImageInputCount> {
+  const counter = new RequestCounter(parts, model, caller);
+  const uploads = [...(request.image ?? []), ...(request.mask ? [request.mask] : [])];
+  const pictures = uploads.reduce((sum, { bytes }) => sum + pictureTokens(bytes), 0);
+  return { text: await counter.forCharge([request.prompt]), pictures };
+}
+
+const BASE_TOKENS = 65;
+const TILE_TOKENS = 129;
+const TILE_PIXELS = 512;
+
+/**
+ * A picture is scaled until its shorter side has 512 pixels; then each tile of 512 counts:
+ * https://developers.openai.com/api/docs/guides/images-vision (GPT image 1). One whose size cannot be read is a square.
+ */
+function pictureTokens(bytes: Uint8Array): number {
+  const { width, height } = pictureSize(Buffer.from(bytes)) ?? { width: 1, height: 1 };
+  const scale = Math.min(1, TILE_PIXELS / Math.min(width, height));
+  const tiles = Math.ceil((width * scale) / TILE_PIXELS) * Math.ceil((height * scale) / TILE_PIXELS);
+  return BASE_TOKENS + TILE_TOKENS * tiles;
 }

@@ -1,4 +1,4 @@
-import type { LiveCaseName } from '../../cli/live-check.ts';
+import type { LiveCaseName } from '../../cli/command.ts';
 import type { ChatRequest } from '../../wire/openai/chat.ts';
 import type { LiveAnswer } from './live-answer.ts';
 

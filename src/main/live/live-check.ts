@@ -1,3 +1,4 @@
+import type { LiveCaseName, LiveCheckRequest, LiveResult, LiveUsage } from '../../cli/command.ts';
 import {
   costPriceFor,
   priceFor,
@@ -5,7 +6,6 @@ import {
   type Model,
   type PriceSnapshot,
 } from '../../catalog/catalog.ts';
-import type { LiveCaseName, LiveCheckRequest, LiveResult, LiveUsage } from '../../cli/live-check.ts';
 import { costOf, NO_USAGE, worstCase, type Price, type Usage } from '../../ledger/price.ts';
 import { readImageUsage, readUsage, reportedCost } from '../../relay/stream/reported-usage.ts';
 import type { Clock } from '../../std/clock.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { countableMessages } from './messages.ts';
+import { countableMessages } from './to-chat.ts';
 import { countTokensRequestSchema } from './request.ts';
 
 const words = (text: string) => text.split(' ').filter((word) => word !== '').length;
