@@ -251,7 +251,7 @@ export interface ActiveRequestsOptions {
   readonly leaseMs: number;
   /** How long a request may live by its deadlines. */
   readonly longestMs: () => number;
-  readonly places?: { ended(requestId: RequestId): void } | undefined;
+  readonly requestSlots?: { ended(requestId: RequestId): void } | undefined;
 }
 
 /** How much later than its deadlines allow a request is ended from here. */
@@ -275,13 +275,13 @@ export class ActiveRequests implements ActiveRequestSet {
   readonly #longestMs: () => number;
   readonly #timer: Timer;
   readonly #renewMs: number;
-  readonly #places: ActiveRequestsOptions['places'];
+  readonly #requestSlots: ActiveRequestsOptions['requestSlots'];
   #renewedAt: number;
   #idle: (() => void)[] = [];
 
-  constructor({ ledger, clock, log, leaseMs, longestMs, places }: ActiveRequestsOptions) {
+  constructor({ ledger, clock, log, leaseMs, longestMs, requestSlots }: ActiveRequestsOptions) {
     this.#longestMs = longestMs;
-    this.#places = places;
+    this.#requestSlots = requestSlots;
     this.#ledger = ledger;
     this.#clock = clock;
     this.#log = log;
@@ -306,7 +306,7 @@ export class ActiveRequests implements ActiveRequestSet {
   remove(requestId: RequestId): void {
     this.#requests.delete(requestId);
     this.#finishing.delete(requestId);
-    this.#places?.ended(requestId);
+    this.#requestSlots?.ended(requestId);
     if (this.#requests.size === 0) for (const wake of this.#idle.splice(0)) wake();
   }
 

@@ -32,7 +32,7 @@ function begin(leaseMs: number) {
     log: silentLog,
     leaseMs,
     longestMs: () => 60_000,
-    places: { ended: (requestId) => void ended.push(requestId) },
+    requestSlots: { ended: (requestId) => void ended.push(requestId) },
   });
   open = requests;
   return {
