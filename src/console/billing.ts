@@ -38,7 +38,7 @@ export const billingRoutes = [
   route('GET /api/console/list-values', {
     who: 'user',
     handle: ({ store, reader, clock }, { user: { accountId } }): Promise<ListValues> =>
-      recentOf(store).get(`lists ${accountId}`, clock.now(), () =>
+      recentOf(store, accountId).get('lists', clock.now(), () =>
         listValues({ db: store.db, reader }, accountId),
       ),
   }),

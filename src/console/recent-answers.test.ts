@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
-import { RecentAnswers } from './recent-answers.ts';
+import type { Store } from '../store/store.ts';
+import { RecentAnswers, recentOf } from './recent-answers.ts';
 
 const SECOND = 1_000;
 
@@ -35,6 +36,54 @@ test('what failed is computed again', async () => {
   expect(answers.get('sums', 0, () => Promise.reject(new Error('down')))).rejects.toThrow('down');
   await Promise.resolve();
   expect(await answers.get('sums', 1, () => Promise.resolve('up'))).toBe('up');
+});
+
+test('an answer that fails late leaves the newer one', async () => {
+  const answers = new RecentAnswers();
+  const slow = Promise.withResolvers<string>();
+  const first = answers.get('sums', 0, () => slow.promise);
+  expect(await answers.get('sums', 61 * SECOND, () => Promise.resolve('newer'))).toBe('newer');
+  slow.reject(new Error('too slow'));
+  await expect(first).rejects.toThrow('too slow');
+  await new Promise(setImmediate);
+  expect(await answers.get('sums', 62 * SECOND, () => Promise.resolve('again'))).toBe('newer');
+});
+
+test('an answer that was asked for earlier and comes later does not replace a newer one', async () => {
+  const answers = new RecentAnswers();
+  await answers.get('sums', 0, () => Promise.resolve('first'));
+  const slow = Promise.withResolvers<string>();
+  expect(await answers.get('sums', 10 * SECOND, () => slow.promise)).toBe('first');
+  expect(await answers.get('sums', 61 * SECOND, () => Promise.resolve('newest'))).toBe('newest');
+  slow.resolve('second');
+  await new Promise(setImmediate);
+  expect(await answers.get('sums', 62 * SECOND, () => Promise.resolve('again'))).toBe('newest');
+});
+
+test('no account takes the place of the operator or of another account, however much it asks for', async () => {
+  // Only its identity counts.
+  const store = {} as Store;
+  const computed: string[] = [];
+  const ask = (key: string, accountId?: string): Promise<string> =>
+    recentOf(store, accountId).get(key, 0, () => {
+      computed.push(`${accountId} ${key}`);
+      return Promise.resolve(key);
+    });
+  await ask('overview');
+  await ask('lists', 'quiet');
+  for (let place = 0; place < 1_000; place++) await ask(`lists ${place}`, 'greedy');
+  expect(computed).toHaveLength(1_002);
+  await ask('overview');
+  await ask('lists', 'quiet');
+  expect(computed).toHaveLength(1_002);
+  for (let place = 0; place < 1_000; place++) await ask('lists', `account ${place}`);
+  await ask('overview');
+  expect(computed).toHaveLength(2_002);
+  // What an account asked for first has made room, and so have the accounts that asked longest ago.
+  await ask('lists 0', 'greedy');
+  await ask('lists', 'account 0');
+  await ask('lists', 'account 999');
+  expect(computed.slice(2_002)).toEqual(['greedy lists 0', 'account 0 lists']);
 });
 
 test('new answers for which nobody waits are computed one after the other, and a failure holds up none', async () => {

@@ -4,7 +4,10 @@ import type { Store } from '../store/store.ts';
 const FRESH_MS = 3_000;
 /** An older answer is given at once while a new one is computed; one older than this is not given at all. */
 const KEPT_MS = 60_000;
+/** Of the operator, and of each account. */
 const MAX_KEPT = 50;
+const MAX_KEPT_OF_ACCOUNT = 5;
+const MAX_ACCOUNTS = 500;
 
 interface Kept {
   readonly at: number;
@@ -15,7 +18,13 @@ interface Kept {
 export class RecentAnswers {
   readonly #kept = new Map<string, Kept>();
   readonly #computing = new Set<string>();
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #maxKept: number;
+  readonly #turns: Turns;
+
+  constructor(maxKept = MAX_KEPT, turns = new Turns()) {
+    this.#maxKept = maxKept;
+    this.#turns = turns;
+  }
 
   get<Answer>(key: string, now: number, compute: () => Promise<Answer>): Promise<Answer> {
     const kept = this.#kept.get(key);
@@ -28,30 +37,65 @@ export class RecentAnswers {
   #keep<Answer>(key: string, at: number, answer: Promise<Answer>): Promise<Answer> {
     this.#kept.delete(key);
     const [oldest] = this.#kept.keys();
-    if (oldest !== undefined && this.#kept.size >= MAX_KEPT) this.#kept.delete(oldest);
+    if (oldest !== undefined && this.#kept.size >= this.#maxKept) this.#kept.delete(oldest);
     this.#kept.set(key, { at, answer });
-    answer.catch(() => this.#kept.delete(key));
+    // One that fails late must not take a newer one with it.
+    answer.catch(() => this.#kept.get(key)?.answer === answer && this.#kept.delete(key));
     return answer;
   }
 
-  /** One after the other, since nobody waits for them. What fails is not kept; the answer before it stays until it is too old. */
+  /** What fails is not kept; the answer before it stays until it is too old. */
   #renew(key: string, now: number, compute: () => Promise<unknown>): void {
     this.#computing.add(key);
-    this.#turn = this.#turn
-      .then(compute)
-      .then(
-        (answer) => void this.#keep(key, now, Promise.resolve(answer)),
-        () => undefined,
-      )
-      .finally(() => this.#computing.delete(key));
+    void this.#turns.next(async () => {
+      try {
+        const answer = await compute();
+        if ((this.#kept.get(key)?.at ?? 0) <= now) void this.#keep(key, now, Promise.resolve(answer));
+      } catch {
+        // Whoever asks next computes it again, and hears why.
+      } finally {
+        this.#computing.delete(key);
+      }
+    });
   }
 }
 
-/** By store: a process may run more than one console. */
-const byStore = new WeakMap<Store, RecentAnswers>();
+/** New answers are computed one after the other, since nobody waits for them. */
+class Turns {
+  #last: Promise<void> = Promise.resolve();
 
-export function recentOf(store: Store): RecentAnswers {
-  const known = byStore.get(store) ?? new RecentAnswers();
+  next(work: () => Promise<void>): Promise<void> {
+    this.#last = this.#last.then(work);
+    return this.#last;
+  }
+}
+
+interface AnswersOfStore {
+  readonly operator: RecentAnswers;
+  /** By account, in the order of their last use. */
+  readonly accounts: Map<string, RecentAnswers>;
+  readonly accountTurns: Turns;
+}
+
+/** By store: a process may run more than one console. */
+const byStore = new WeakMap<Store, AnswersOfStore>();
+
+/** The operator's answers, or those of one account: nobody's answers take the place of somebody else's. */
+export function recentOf(store: Store, accountId?: string): RecentAnswers {
+  const known = byStore.get(store) ?? {
+    operator: new RecentAnswers(),
+    accounts: new Map<string, RecentAnswers>(),
+    accountTurns: new Turns(),
+  };
   byStore.set(store, known);
-  return known;
+  return accountId === undefined ? known.operator : ofAccount(known, accountId);
+}
+
+function ofAccount({ accounts, accountTurns }: AnswersOfStore, accountId: string): RecentAnswers {
+  const own = accounts.get(accountId) ?? new RecentAnswers(MAX_KEPT_OF_ACCOUNT, accountTurns);
+  accounts.delete(accountId);
+  accounts.set(accountId, own);
+  const [unused] = accounts.keys();
+  if (unused !== undefined && accounts.size > MAX_ACCOUNTS) accounts.delete(unused);
+  return own;
 }

@@ -3,6 +3,7 @@ import { csvLine } from '../activity/csv.ts';
 import { requestValues } from '../activity/request-values.ts';
 import { sortedRequests, type SortedCursor } from '../activity/sorted-requests.ts';
 import { requestById, requestPage, type LoggedRequest, type RequestFilter } from '../activity/request-log.ts';
+import { ALL_ACCOUNTS } from '../activity/usage.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { extraUsageOf } from '../ledger/price.ts';
 import { usd } from './amounts.ts';
@@ -98,7 +99,7 @@ function searched(search: string | undefined): Pick<RequestFilter, 'idPrefix' | 
 
 /** A new model is offered a moment later. */
 export function usedValues({ store, reader, clock }: RouteParts, accountId: string): Promise<RequestValues> {
-  return recentOf(store).get(`values ${accountId}`, clock.now(), () =>
+  return recentOf(store, accountId === ALL_ACCOUNTS ? undefined : accountId).get('values', clock.now(), () =>
     requestValues({ db: store.db, reader }, accountId),
   );
 }

@@ -161,7 +161,10 @@ export function requestSort(state: SearchState): string | undefined {
   return sortText(readSort(state['sort'], offered, usual), usual);
 }
 
-/** Days in the address are the reader's own days, or UTC days when they come from the usage page; the API takes moments. */
+/**
+ * Days in the address are the reader's own days, or UTC days when they come from a page that counts by them. The API takes
+ * moments, both inclusive.
+ */
 export function filterQuery(state: SearchState): Record<string, string | undefined> {
   const status = state['status'];
   const utc = state['zone'] === 'utc';
@@ -172,17 +175,17 @@ export function filterQuery(state: SearchState): Record<string, string | undefin
     model: state['model'],
     state: status === 'pending' ? 'pending' : undefined,
     outcome: status && status !== 'pending' ? status : undefined,
-    from: moment(state['from'], 0, utc),
-    to: moment(state['to'], 1, utc),
+    from: isDay(state['from']) ? String(startOf(state['from'], utc)) : undefined,
+    to: isDay(state['to']) ? String(startOf(shiftDay(state['to'], 1), utc) - 1) : undefined,
   };
 }
 
-function moment(day: string | undefined, plusDays: number, utc: boolean): string | undefined {
-  if (!day || !/^\d{4}-\d{2}-\d{2}$/.test(day)) return undefined;
-  if (utc) return String(Date.parse(`${shiftDay(day, plusDays)}T00:00:00Z`));
-  const at = new Date(`${day}T00:00:00`);
-  at.setDate(at.getDate() + plusDays);
-  return String(at.getTime());
+function isDay(day: string | undefined): day is string {
+  return day !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day));
+}
+
+function startOf(day: string, utc: boolean): number {
+  return Date.parse(`${day}T00:00:00${utc ? 'Z' : ''}`);
 }
 
 /** The chosen value is always offered, even if the catalog no longer has it. */
