@@ -101,36 +101,36 @@ export interface ChargedDay {
   readonly archived: boolean;
 }
 
-/** The days of a month (yyyymm) on which there were requests, the newest first. */
+/** The newest days of a range (yyyymmdd, both inclusive) on which there were requests, the newest first. */
 export async function chargedDays(
-  { db, reader }: { db: Kysely<Schema>; reader: Reader },
+  { db, reader }: { db: Kysely<Schema>; reader: Pick<Reader, 'all'> },
   accountId: string,
-  month: number,
+  { from, to, limit }: { readonly from: number; readonly to: number; readonly limit: number },
 ): Promise<ChargedDay[]> {
+  // Summed before they are joined: the order of the key is that of the days, so no more days are read than are shown.
+  const days = db
+    .selectFrom('usage_day')
+    .select([
+      'day',
+      sql<number>`CAST(sum(requests) AS BIGINT)`.as('requests'),
+      sql<number>`CAST(sum(charged) AS BIGINT)`.as('charged'),
+    ])
+    .where('account_id', '=', accountId)
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+    .groupBy('day')
+    .having(sql<boolean>`sum(requests) > 0`)
+    .orderBy('day', 'desc')
+    .limit(limit)
+    .as('days');
   const rows = await reader.all(
     db
-      .selectFrom('usage_day')
+      .selectFrom(days)
       .leftJoin('archived_day', (join) =>
-        join
-          .onRef('archived_day.account_id', '=', 'usage_day.account_id')
-          .onRef('archived_day.day', '=', 'usage_day.day'),
+        join.on('archived_day.account_id', '=', accountId).onRef('archived_day.day', '=', 'days.day'),
       )
-      .select([
-        'usage_day.day',
-        sql<number | string>`sum(usage_day.requests)`.as('requests'),
-        sql<number | string>`sum(usage_day.charged)`.as('charged'),
-        sql<number | null>`max(archived_day.day)`.as('archived'),
-      ])
-      .where('usage_day.account_id', '=', accountId)
-      .where('usage_day.day', '>', month * 100)
-      .where('usage_day.day', '<', (month + 1) * 100)
-      .groupBy('usage_day.day')
-      .orderBy('usage_day.day', 'desc'),
+      .select(['days.day', 'days.requests', 'days.charged', 'archived_day.day as archived'])
+      .orderBy('days.day', 'desc'),
   );
-  return rows.map(({ day, requests, charged, archived }) => ({
-    day,
-    requests: Number(requests),
-    charged: Number(charged),
-    archived: archived !== null,
-  }));
+  return rows.map(({ archived, ...day }) => ({ ...day, archived: archived !== null }));
 }

@@ -23,9 +23,9 @@ test('an archived day is one line of the statement, and a refund that names one 
   const { items } = await user.must<Page<Entry>>('GET', '/api/console/entries');
   const iso = String(day).replace(/^(....)(..)(..)$/, '$1-$2-$3');
   expect(items.filter(({ kind }) => kind === 'charge')).toMatchObject([
-    { archivedDay: iso, requestId: null, cause: `requests of ${iso}` },
+    { charges: { day: iso, requests: 1, archived: true }, requestId: null },
   ]);
-  expect(items.find(({ kind }) => kind === 'credit')).toMatchObject({ archivedDay: null });
+  expect(items.find(({ kind }) => kind === 'credit')).toMatchObject({ charges: null });
   const refund = { amountUsd: '0.0001', cause: 'sorry', requestId, once: 'form-0001' };
   const path = `/api/console/admin/accounts/${id}/refund`;
   expect(await admin.call('POST', path, refund)).toMatchObject({

@@ -1,25 +1,29 @@
 import { z } from 'zod';
 import { entryKinds, paymentStates } from '../activity/list-values.ts';
-import { SORTED_STATEMENT, sortedStatement } from '../activity/sorted-statement.ts';
-import type { StatementFilter } from '../activity/statement-filter.ts';
-import { statementPage, type StatementLine } from '../activity/statement.ts';
-import { writeTableCursor } from '../activity/table-cursor.ts';
+import { statementPage, type StatementFilter, type StatementLine } from '../activity/statement.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { dayOf } from '../std/calendar.ts';
 import { usd } from './amounts.ts';
 import type { Entry, ListValues, SearchedPage } from './contract.ts';
-import { limitOf, markCursor } from './paging.ts';
+import { limitOf, markCursor, pagingFields } from './paging.ts';
 import type { RouteParts } from './parts.ts';
 import { recentOf } from './recent-answers.ts';
 import { route } from './route.ts';
-import { orderSchema, tableFields, tableRequest } from './table-query.ts';
+import { statementDay } from './statements.ts';
+import { searchField } from './table-query.ts';
 
 const KINDS = ['credit', 'charge', 'refund', 'adjustment', 'overrun'] as const;
-/** `money` leaves out the charges of requests. */
-export const entryFields = { ...tableFields, kind: z.enum(['all', 'money', ...KINDS]).optional() };
-const querySchema = z.strictObject({ ...entryFields, sort: orderSchema(['amount']) });
-type EntryQuery = Omit<z.output<typeof querySchema>, 'sort'> & { readonly sort?: string | undefined };
+/** `money` leaves out the charges of requests; days are UTC, both inclusive. */
+export const entryFields = {
+  ...pagingFields,
+  kind: z.enum(['all', 'money', ...KINDS]).optional(),
+  from: z.iso.date().optional(),
+  to: z.iso.date().optional(),
+  search: searchField,
+};
+const querySchema = z.strictObject(entryFields);
 
-/** The account's ledger entries, and redeeming codes. */
+/** The account's statement, and redeeming codes. */
 export const billingRoutes = [
   route('GET /api/console/entries', {
     who: 'user',
@@ -28,7 +32,6 @@ export const billingRoutes = [
     async handle(parts, { user, query }): Promise<SearchedPage<Entry>> {
       const { lines, ...page } = await findLines(parts, query, {
         accountId: user.accountId,
-        moneyOnly: query.kind === 'money',
         search: query.search === undefined ? undefined : { text: query.search, isOperator: false },
       });
       return { ...page, items: lines.map(entryOf) };
@@ -71,22 +74,23 @@ export async function listValues(
   return { entryKinds: kinds, paymentStates: states };
 }
 
-/** By time, newest first, or sorted by something else. */
+/** Newest first. */
 export async function findLines(
   { store, reader }: RouteParts,
-  query: EntryQuery,
-  common: Omit<StatementFilter, 'kind'>,
+  query: z.output<typeof querySchema>,
+  whose: Pick<StatementFilter, 'accountId' | 'search'>,
 ): Promise<{ lines: readonly StatementLine[]; next: string | null; searchedTo: number | null }> {
-  const filter = { ...common, kind: KINDS.find((kind) => kind === query.kind) };
-  const parts = { db: store.db, reader };
-  if (query.sort !== undefined) {
-    const page = await sortedStatement(parts, filter, tableRequest(SORTED_STATEMENT, query));
-    const next = page.next ? writeTableCursor(page.next) : null;
-    return { lines: page.rows, next, searchedTo: page.searchedTo ?? null };
-  }
-  const before = markCursor(query.cursor);
-  const { lines, next, searchedTo } = await statementPage(parts, filter, { before, limit: limitOf(query) });
-  // Lines are ordered by time, then id.
+  const { kind = 'all', from, to } = query;
+  const filter = {
+    ...whose,
+    kind: kind === 'all' ? undefined : kind,
+    from: from === undefined ? undefined : dayOf(Date.parse(from)),
+    to: to === undefined ? undefined : dayOf(Date.parse(to)),
+  };
+  const { lines, next, searchedTo } = await statementPage({ db: store.db, reader }, filter, {
+    before: markCursor(query.cursor),
+    limit: limitOf(query),
+  });
   return { lines, next: next ? `${next.at}.${next.id}` : null, searchedTo: searchedTo ?? null };
 }
 
@@ -98,12 +102,6 @@ export function entryOf(row: StatementLine): Entry {
     amountUsd: usd(row.amount),
     requestId: row.request_id,
     cause: row.cause,
-    archivedDay: archivedDay(row),
+    charges: row.charges ? statementDay(row.charges) : null,
   };
-}
-
-/** The charge of an archived day is dated to the end of that day. */
-function archivedDay({ kind, request_id, created_at }: StatementLine): string | null {
-  if (kind !== 'charge' || request_id !== null) return null;
-  return new Date(created_at).toISOString().slice(0, 10);
 }

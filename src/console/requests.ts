@@ -13,6 +13,7 @@ import type { RouteParts } from './parts.ts';
 import { receiptDetail } from './receipt.ts';
 import { recentOf } from './recent-answers.ts';
 import { requestItem } from './request-row.ts';
+import { searchField } from './table-query.ts';
 import { csvResponse } from './usage.ts';
 import { route } from './route.ts';
 
@@ -35,7 +36,7 @@ export const requestFields = {
   /** What the User-Agent begins with. */
   client: z.string().min(1).max(200).optional(),
   /** An id or its beginning, or part of the client or of the error. */
-  search: z.string().trim().min(2, { error: 'type at least two characters' }).max(100).optional(),
+  search: searchField,
 };
 /** The newest first unless it says otherwise. Not for files: they have every request. */
 export const sortField = { sort: z.enum(['cost', '-cost', 'duration', '-duration']).optional() };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { issuedNumbers, issueStatement, type MonthlyStatement } from '../activity/monthly-statement.ts';
 import { monthText, statementCsv } from '../activity/statement-csv.ts';
-import { chargedDays } from '../activity/usage.ts';
+import { chargedDays, type ChargedDay } from '../activity/usage.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { readSite } from '../identity/sign-in/site.ts';
 import { monthOf } from '../std/calendar.ts';
@@ -31,13 +31,10 @@ export const statementRoutes = [
     who: 'user',
     compressed: true,
     async handle({ store, reader }, { user, params }): Promise<StatementDay[]> {
-      const days = await chargedDays({ db: store.db, reader }, user.accountId, readMonth(params.month));
-      return days.map(({ day, requests, charged, archived }) => ({
-        day: dayText(day),
-        requests,
-        chargedUsd: usd(charged),
-        archived,
-      }));
+      const first = readMonth(params.month) * 100 + 1;
+      const range = { from: first, to: first + 30, limit: 31 };
+      const days = await chargedDays({ db: store.db, reader }, user.accountId, range);
+      return days.map(statementDay);
     },
   }),
   route('GET /api/console/statements/{month}/csv', {
@@ -64,6 +61,10 @@ export const statementRoutes = [
     },
   }),
 ];
+
+export function statementDay({ day, requests, charged, archived }: ChargedDay): StatementDay {
+  return { day: dayText(day), requests, chargedUsd: usd(charged), archived };
+}
 
 function readMonth(text: string): number {
   const [, year, month] = /^(20\d\d)-(0[1-9]|1[0-2])$/.exec(text) ?? [];

@@ -14,12 +14,19 @@ import type { SearchedPage } from './contract.ts';
 import { limitOf, pagingFields, wrongCursor } from './paging.ts';
 import type { RouteParts } from './parts.ts';
 
+/** What a person types to find something. */
+export const searchField = z
+  .string()
+  .trim()
+  .min(2, { error: 'type at least two characters' })
+  .max(100)
+  .optional();
+
 export const tableFields = {
   ...pagingFields,
   /** Holds the last row's values in the columns of the order, of which a name may be long. */
   cursor: z.string().max(4_000).optional(),
-  /** What a person types to find something. */
-  search: z.string().trim().min(2, { error: 'type at least two characters' }).max(100).optional(),
+  search: searchField,
 };
 
 /** `cost` from the smallest up, `-cost` from the largest down; by time, the newest first, when absent. */

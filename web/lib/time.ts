@@ -47,18 +47,20 @@ export function formatRelative(at: number, now: number, language: string): strin
   return formatTime(at, language, 'date');
 }
 
+const DAY_STYLES = {
+  short: { month: 'short', day: 'numeric' },
+  long: { weekday: 'short', month: 'long', day: 'numeric', year: 'numeric' },
+  date: STYLES.date,
+} as const satisfies Record<string, Intl.DateTimeFormatOptions>;
+
 /** Rollups are kept by UTC day, so the name of a day must not shift with the reader's time zone. */
 export function formatUtcDay(
   day: string | number,
   language: string,
-  style: 'short' | 'long' = 'short',
+  style: 'short' | 'long' | 'date' = 'short',
 ): string {
   const at = typeof day === 'number' ? day * DAY_MS : Date.parse(`${day}T00:00:00Z`);
-  const options: Intl.DateTimeFormatOptions =
-    style === 'short'
-      ? { month: 'short', day: 'numeric' }
-      : { weekday: 'short', month: 'long', day: 'numeric', year: 'numeric' };
-  return dateFormatter(language, { ...options, timeZone: 'UTC' }).format(at);
+  return dateFormatter(language, { ...DAY_STYLES[style], timeZone: 'UTC' }).format(at);
 }
 
 /** In the reader's own time zone, with its name: when clocks are set back, an hour occurs twice. */

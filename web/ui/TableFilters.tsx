@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { classes } from '../lib/classes.ts';
+import type { ChangeSearch } from '../lib/search.ts';
 import { MOST_SEARCHED, type TableState } from '../lib/table.ts';
 import { useTranslation } from '../lib/translation.tsx';
 import { Button } from './Button.tsx';
@@ -39,6 +40,36 @@ export function TableFilters({ table, searchLabel, children, className }: TableF
         </Button>
       ) : null}
     </Form>
+  );
+}
+
+interface DayFiltersProps {
+  readonly values: Readonly<Record<string, string | undefined>>;
+  readonly change: ChangeSearch;
+}
+
+/** From a day to a day, both inclusive. */
+export function DayFilters({ values, change }: DayFiltersProps) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <TextField
+        label={t('requests.from')}
+        type="date"
+        value={values['from'] ?? ''}
+        max={values['to']}
+        onChange={(event) => change({ from: event.target.value })}
+        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
+      />
+      <TextField
+        label={t('requests.to')}
+        type="date"
+        value={values['to'] ?? ''}
+        min={values['from']}
+        onChange={(event) => change({ to: event.target.value })}
+        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
+      />
+    </>
   );
 }
 

@@ -124,7 +124,7 @@ async function detail(parts: RouteParts, id: string): Promise<AdminAccountDetail
     signInOf(parts, id),
     usageDays(at, { accountId: id, from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
     requestPage(at, { accountId: id }, { limit: LATEST }),
-    statementPage(at, { accountId: id, moneyOnly: true }, { limit: LATEST }),
+    statementPage(at, { accountId: id, kind: 'money' }, { limit: LATEST }),
   ]);
   const spend = spendOf(usage, now);
   const { limits } = parts.catalog.current();

@@ -12,7 +12,6 @@ import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';
 import { route } from '../route.ts';
-import { orderSchema } from '../table-query.ts';
 
 const bodySchema = z.strictObject({
   amountUsd: z.string().max(31),
@@ -58,16 +57,19 @@ export const moneyRoutes = [
     /** `account`: an id or an e-mail address. */
     query: z.strictObject({
       ...entryFields,
-      sort: orderSchema(['amount', 'account']),
       account: z.string().max(320).optional(),
     }),
     async handle(parts, { query }): Promise<SearchedPage<AdminEntry>> {
       const { db } = parts.store;
-      const { lines, ...page } = await findLines(parts, query, {
-        accountId: query.account && (await accountNamed(db, query.account)),
-        moneyOnly: query.kind === undefined || query.kind === 'money',
-        search: query.search === undefined ? undefined : { text: query.search, isOperator: true },
-      });
+      const { account, kind = 'money', ...asked } = query;
+      const { lines, ...page } = await findLines(
+        parts,
+        { ...asked, kind },
+        {
+          accountId: account ? await accountNamed(db, account) : undefined,
+          search: query.search === undefined ? undefined : { text: query.search, isOperator: true },
+        },
+      );
       const emails = await emailsOf(
         db,
         lines.flatMap((line) => [line.account_id, line.actor]),

@@ -1,5 +1,6 @@
 import type { PricedItem } from '../../std/price-dimensions.ts';
 import type { PaymentItem } from './payments.ts';
+import type { StatementDay } from './statements.ts';
 import type { Day, EndpointKind, Millis, RequestOutcome, RequestState, SearchedPage, Usd } from './shared.ts';
 
 export interface Overview {
@@ -357,15 +358,16 @@ export interface ListValues {
   paymentStates: PaymentItem['state'][];
 }
 
+/** One change of a balance: an entry, or the charges of one day. */
 export interface Entry {
-  /** The number of an entry, or the request whose charge it is. */
   id: string;
+  /** Of charges: the end of their day. */
   at: Millis;
   kind: 'credit' | 'charge' | 'refund' | 'adjustment' | 'overrun';
   /** Signed: charges are negative. */
   amountUsd: Usd;
   requestId: string | null;
   cause: string;
-  /** The day (yyyy-mm-dd, UTC) whose requests this charge stands for, since their receipts are no longer kept. */
-  archivedDay: string | null;
+  /** Of charges: the day whose requests they are for. */
+  charges: StatementDay | null;
 }

@@ -258,7 +258,7 @@ export const admin: typeof english = {
   },
   ledger: {
     title: 'Hauptbuch',
-    lead: 'Alle Buchungen und die Prüfung, ob sie aufgehen.',
+    lead: 'Die Buchungen aller Konten und die Prüfung, ob sie aufgehen. Belastungen sind je Tag (UTC) zusammengefasst.',
     verify: 'Hauptbuch prüfen',
     verifying: 'Wird geprüft …',
     verifyLead: 'Rechnet jedes Guthaben, jede Reservierung und jede Belastung aus den Buchungen nach.',
@@ -270,6 +270,7 @@ export const admin: typeof english = {
     subject: 'Gegenstand',
     detail: 'Einzelheiten',
     entries: 'Buchungen aller Konten',
+    everyAccount: 'Alle Konten',
     actor: 'Von',
     search: 'Nach Konto, Grund, Anfrage-ID oder Person suchen',
   },

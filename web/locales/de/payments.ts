@@ -70,17 +70,12 @@ export const payments: typeof english = {
     csv: 'CSV herunterladen',
     days: 'Tage des Monats',
     daysHint:
-      'Ein Tag öffnet seine Anfragen mit ihren Belegen. Eine Anfrage gehört zu dem Tag, an dem sie begann.',
+      'Wählen Sie die Anfragen eines Tages, um sie zu sehen. Eine Anfrage gehört zu dem Tag, an dem sie begann.',
     day: 'Tag',
-    openDay: 'Anfragen vom {{day}}',
     requests: 'Anfragen',
     charged: 'Belastet',
     noDays: 'Keine Anfragen in diesem Monat',
-    requestsOf: 'Anfragen vom {{day}}',
-    back: 'Alle Tage',
-    noReceipts: 'Keine Belege dieses Tages',
     archivedDay: 'Belege archiviert',
-    archived: 'Belege werden für begrenzte Zeit aufbewahrt. Die Summe des Tages bleibt.',
   },
   adminPayments: {
     title: 'Zahlungen',

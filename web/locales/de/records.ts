@@ -295,7 +295,8 @@ export const records: typeof english = {
     howTo: 'So laden Sie auf',
     howToDefault: 'Bitten Sie den Betreiber dieses Servers um einen Gutscheincode oder eine Gutschrift.',
     entries: 'Buchungen',
-    entriesHint: 'Ihr Guthaben ist die Summe dieser Buchungen.',
+    entriesHint:
+      'Ihr Guthaben ist die Summe dieser Buchungen. Belastungen sind je Tag (UTC) zusammengefasst.',
     money: 'Ohne Belastungen',
     time: 'Zeit',
     kind: 'Art',
@@ -303,10 +304,11 @@ export const records: typeof english = {
     amount: 'Betrag',
     empty: 'Noch keine Buchungen',
     emptyLead: 'Gutschriften, Belastungen und Erstattungen stehen hier.',
-    archived: 'Alle Anfragen vom {{day}}, deren Belege nicht mehr aufbewahrt werden',
+    requests_one: '{{count, number}} Anfrage',
+    requests_other: '{{count, number}} Anfragen',
     kinds: {
       credit: 'Gutschrift',
-      charge: 'Belastung',
+      charge: 'Belastungen',
       refund: 'Erstattung',
       adjustment: 'Korrektur',
       overrun: 'Überzug',

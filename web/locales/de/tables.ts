@@ -8,7 +8,7 @@ export const tables = {
     removeFilter: 'Filter entfernen: {{label}} {{value}}',
     searchRefused: 'Nach Anfrage-ID, Modell, Client oder Meldung suchen',
     searchAllRefused: 'Nach Konto, Anfrage-ID, Client oder Meldung suchen',
-    searchEntries: 'Nach Grund, Modell oder Anfrage-ID suchen',
+    searchEntries: 'Nach Grund oder Anfrage-ID suchen',
     searchPayments: 'Nach Zahlungs-ID oder Grund suchen',
     nothingFound: 'Nichts gefunden',
     nothingYet: 'Bisher nichts gefunden',

@@ -252,7 +252,7 @@ export const admin = {
   },
   ledger: {
     title: 'Ledger',
-    lead: 'Every ledger entry, and a check that they add up.',
+    lead: 'Transactions of every account, and a check that they add up. Charges are added up by day, in UTC.',
     verify: 'Check the ledger',
     verifying: 'Checking…',
     verifyLead: 'Recalculates every balance, hold and charge from the entries.',
@@ -263,7 +263,8 @@ export const admin = {
     invariant: 'Invariant',
     subject: 'Subject',
     detail: 'Detail',
-    entries: 'Entries of all accounts',
+    entries: 'Transactions of all accounts',
+    everyAccount: 'All accounts',
     actor: 'By',
     search: 'Search by account, reason, request ID or person',
   },

@@ -8,7 +8,7 @@ export const tables = {
     removeFilter: 'Remove filter {{label}}: {{value}}',
     searchRefused: 'Search by request ID, model, client or message',
     searchAllRefused: 'Search by account, request ID, client or message',
-    searchEntries: 'Search by reason, model or request ID',
+    searchEntries: 'Search by reason or request ID',
     searchPayments: 'Search by payment ID or reason',
     nothingFound: 'Nothing found',
     nothingYet: 'Nothing found so far',

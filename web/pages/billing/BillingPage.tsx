@@ -8,12 +8,12 @@ import { Card, Page } from '../../ui/Card.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Empty } from '../../ui/States.tsx';
-import { TableFilters } from '../../ui/TableFilters.tsx';
+import { DayFilters, TableFilters } from '../../ui/TableFilters.tsx';
 import { TableList } from '../../ui/TableList.tsx';
 import { ReceiptSheet } from '../requests/ReceiptSheet.tsx';
 import { Automatic } from './Automatic.tsx';
 import { CardTopUp } from './CardTopUp.tsx';
-import { entryColumns } from './columns.tsx';
+import { entryColumns, ownRequestsHref } from './columns.tsx';
 import { EntryKindFilter } from './EntryKindFilter.tsx';
 import { PaymentHistory } from './PaymentHistory.tsx';
 import { Redeem } from './Redeem.tsx';
@@ -70,8 +70,8 @@ export default function BillingPage() {
 function Entries() {
   const { t, i18n } = useTranslation();
   const table = useTable({
-    fields: ['kind'],
-    sorts: { offered: ['time', 'amount'], usual: NEWEST_FIRST },
+    fields: ['kind', 'from', 'to'],
+    sorts: { offered: [], usual: NEWEST_FIRST },
   });
   const [open, setOpen] = useState<string>();
   const pages = usePages('GET /api/console/entries', { query: table.query });
@@ -80,12 +80,13 @@ function Entries() {
     <Card flush title={t('billing.entries')} hint={t('billing.entriesHint')}>
       <TableFilters table={table} searchLabel={t('tables.searchEntries')} className="px-5 pb-4">
         <EntryKindFilter table={table} kinds={values?.entryKinds} />
+        <DayFilters values={table.values} change={table.set} />
       </TableFilters>
       <TableList
         pages={pages}
         table={table}
         label={t('billing.entries')}
-        columns={entryColumns({ t, i18n }, setOpen)}
+        columns={entryColumns({ t, i18n }, { onReceipt: setOpen, requestsHref: ownRequestsHref })}
         rowKey={(row) => row.id}
         empty={<Empty title={t('billing.empty')}>{t('billing.emptyLead')}</Empty>}
       />

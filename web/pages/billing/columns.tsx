@@ -1,9 +1,12 @@
 import type { TFunction } from 'i18next';
-import type { Entry } from '../../../src/console/contract.ts';
+import type { Entry, StatementDay } from '../../../src/console/contract.ts';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
+import { Link } from '../../ui/Link.tsx';
 import { Money } from '../../ui/Money.tsx';
 import type { Column } from '../../ui/Table.tsx';
+import { hrefWith } from '../../lib/search.ts';
 import { formatUtcDay } from '../../lib/time.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Time } from '../../ui/Time.tsx';
 
 /** As the server writes it. */
@@ -17,18 +20,27 @@ const TONES: Record<Entry['kind'], Tone> = {
   overrun: 'bad',
 };
 
-/** Lines of the ledger; a charge leads to the receipt it comes from. */
+interface EntryLinks {
+  readonly onReceipt: (requestId: string) => void;
+  /** The requests of a day, from which a line of charges comes. */
+  readonly requestsHref: (day: string) => string;
+}
+
+/** Lines of a statement: the charges of a day lead to its requests, a refund to the request that it is for. */
 export function entryColumns(
   { t, i18n: { language } }: { t: TFunction; i18n: { language: string } },
-  onReceipt: (requestId: string) => void,
+  { onReceipt, requestsHref }: EntryLinks,
 ): Column<Entry>[] {
   return [
     {
       id: 'time',
       header: t('billing.time'),
-      sortsFirst: 'descending',
-      sortsOneWay: true,
-      cell: (row) => <Time at={row.at} />,
+      cell: (row) =>
+        row.charges ? (
+          <span className="whitespace-nowrap">{formatUtcDay(row.charges.day, language, 'date')}</span>
+        ) : (
+          <Time at={row.at} />
+        ),
     },
     {
       id: 'kind',
@@ -40,7 +52,8 @@ export function entryColumns(
       id: 'cause',
       header: t('billing.cause'),
       cell: (row) => {
-        const { requestId } = row;
+        const { requestId, charges } = row;
+        if (charges) return <DayRequests day={charges} href={requestsHref(charges.day)} />;
         return requestId ? (
           <button
             type="button"
@@ -50,7 +63,7 @@ export function entryColumns(
             {requestId}
           </button>
         ) : (
-          <span className="break-words">{causeText(row, t, language)}</span>
+          <span className="break-words">{row.cause === WELCOME ? t('welcome.cause') : row.cause}</span>
         );
       },
     },
@@ -59,7 +72,6 @@ export function entryColumns(
       header: t('billing.amount'),
       align: 'right',
       card: 'aside',
-      sortsFirst: 'descending',
       amount: (row) => row.amountUsd,
       cell: (row) => (
         <Money
@@ -73,7 +85,29 @@ export function entryColumns(
   ];
 }
 
-function causeText({ archivedDay, cause }: Entry, t: TFunction, language: string): string {
-  if (archivedDay) return t('billing.archived', { day: formatUtcDay(archivedDay, language, 'long') });
-  return cause === WELCOME ? t('welcome.cause') : cause;
+/** The account's own requests of a UTC day. */
+export function ownRequestsHref(day: string): string {
+  return hrefWith('/app/requests', { from: day, to: day, zone: 'utc' });
+}
+
+interface DayRequestsProps {
+  readonly day: Pick<StatementDay, 'requests' | 'archived'>;
+  readonly href: string;
+}
+
+/** How many requests a day had; they open in the log, unless their receipts have left. */
+export function DayRequests({ day: { requests, archived }, href }: DayRequestsProps) {
+  const { t } = useTranslation();
+  const count = t('billing.requests', { count: requests });
+  if (archived)
+    return (
+      <>
+        {count} <span className="text-ink-3">{t('statements.archivedDay')}</span>
+      </>
+    );
+  return (
+    <Link href={href} className="text-accent underline-offset-2 hover:underline">
+      {count}
+    </Link>
+  );
 }

@@ -8,6 +8,7 @@ import { Button } from '../../ui/Button.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
+import { DayFilters } from '../../ui/TableFilters.tsx';
 import { useTranslation } from '../../lib/translation.tsx';
 import { REQUEST_SORTS } from './columns.tsx';
 
@@ -79,7 +80,7 @@ export function RequestFilters({ state, change, searchLabel, values }: RequestFi
           </option>
         ))}
       </SelectField>
-      <Days state={state} change={change} />
+      <DayFilters values={state} change={change} />
       <Chip
         label={t('requests.client')}
         value={state['client']}
@@ -96,31 +97,6 @@ export function RequestFilters({ state, change, searchLabel, values }: RequestFi
         </Button>
       ) : null}
     </Form>
-  );
-}
-
-/** Both inclusive. */
-function Days({ state, change }: Pick<RequestFiltersProps, 'state' | 'change'>) {
-  const { t } = useTranslation();
-  return (
-    <>
-      <TextField
-        label={t('requests.from')}
-        type="date"
-        value={state['from'] ?? ''}
-        max={state['to']}
-        onChange={(event) => change({ from: event.target.value })}
-        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
-      />
-      <TextField
-        label={t('requests.to')}
-        type="date"
-        value={state['to'] ?? ''}
-        min={state['from']}
-        onChange={(event) => change({ to: event.target.value })}
-        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
-      />
-    </>
   );
 }
 

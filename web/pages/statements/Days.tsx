@@ -3,14 +3,13 @@ import { formatUtcDay } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Money } from '../../ui/Money.tsx';
-import { Count } from '../../ui/Numbers.tsx';
 import { Empty, ErrorState, SkeletonRows } from '../../ui/States.tsx';
 import { Table } from '../../ui/Table.tsx';
+import { DayRequests, ownRequestsHref } from '../billing/columns.tsx';
 
-export function Days({ month, onOpen }: { month: string; onOpen: (day: string) => void }) {
+export function Days({ month }: { month: string }) {
   const { t, i18n } = useTranslation();
   const days = useApi('GET /api/console/statements/{month}/days', { params: { month } });
-  const name = (day: string): string => formatUtcDay(day, i18n.language, 'long');
   return (
     <Card flush title={t('statements.days')} hint={t('statements.daysHint')}>
       {days.error && !days.data ? (
@@ -23,20 +22,18 @@ export function Days({ month, onOpen }: { month: string; onOpen: (day: string) =
           label={t('statements.days')}
           rows={days.data}
           rowKey={(row) => row.day}
-          rowLabel={(row) => t('statements.openDay', { day: name(row.day) })}
-          onOpen={(row) => onOpen(row.day)}
           columns={[
             {
               id: 'day',
               header: t('statements.day'),
               card: 'title',
-              cell: (row) => <DayName name={name(row.day)} archived={row.archived} />,
+              cell: (row) => formatUtcDay(row.day, i18n.language, 'long'),
             },
             {
               id: 'requests',
               header: t('statements.requests'),
               align: 'right',
-              cell: (row) => <Count value={row.requests} />,
+              cell: (row) => <DayRequests day={row} href={ownRequestsHref(row.day)} />,
             },
             {
               id: 'charged',
@@ -50,15 +47,5 @@ export function Days({ month, onOpen }: { month: string; onOpen: (day: string) =
         />
       ) : null}
     </Card>
-  );
-}
-
-function DayName({ name, archived }: { name: string; archived: boolean }) {
-  const { t } = useTranslation();
-  return (
-    <>
-      {name}
-      {archived ? <span className="ml-2 text-ink-3">{t('statements.archivedDay')}</span> : null}
-    </>
   );
 }

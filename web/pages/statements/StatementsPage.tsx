@@ -11,10 +11,9 @@ import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { SelectField } from '../../ui/Field.tsx';
 import { FormError } from '../../ui/States.tsx';
-import { DayReceipts } from './DayReceipts.tsx';
 import { Days } from './Days.tsx';
 
-/** A month at a time: its statement once it is over, and its days, which open into their receipts. */
+/** A month at a time: its statement once it is over, and its days, which open into their requests. */
 export default function StatementsPage() {
   const { t, i18n } = useTranslation();
   const [state, change] = useSearchState();
@@ -22,7 +21,6 @@ export default function StatementsPage() {
   const over = useApi('GET /api/console/statements').data ?? [];
   const months = [current, ...over.map(({ month }) => month)];
   const month = months.find((one) => one === state['month']) ?? current;
-  const day = state['day']?.startsWith(month) ? state['day'] : undefined;
   return (
     <Page
       title={t('statements.title')}
@@ -32,7 +30,7 @@ export default function StatementsPage() {
           label={t('statements.month')}
           hideLabel
           value={month}
-          onChange={(event) => change({ month: event.target.value, day: undefined })}
+          onChange={(event) => change({ month: event.target.value })}
         >
           {months.map((one) => (
             <option key={one} value={one}>
@@ -43,11 +41,7 @@ export default function StatementsPage() {
       }
     >
       <Statement key={month} month={month} listed={over.find((one) => one.month === month)} />
-      {day === undefined ? (
-        <Days month={month} onOpen={(opened) => change({ month, day: opened })} />
-      ) : (
-        <DayReceipts day={day} onClose={() => change({ day: undefined })} />
-      )}
+      <Days month={month} />
     </Page>
   );
 }

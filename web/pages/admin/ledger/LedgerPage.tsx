@@ -7,13 +7,14 @@ import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
 import { formatCount, formatDuration } from '../../../lib/numbers.ts';
 import { usePages } from '../../../lib/pages.ts';
+import { hrefWith } from '../../../lib/search.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Empty, FormError } from '../../../ui/States.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
-import { TableFilters } from '../../../ui/TableFilters.tsx';
+import { DayFilters, TableFilters } from '../../../ui/TableFilters.tsx';
 import { TableList } from '../../../ui/TableList.tsx';
 import { entryColumns } from '../../billing/columns.tsx';
 import { EntryKindFilter } from '../../billing/EntryKindFilter.tsx';
@@ -91,8 +92,8 @@ function Entries() {
   const { t, i18n } = useTranslation();
   const [, navigate] = useLocation();
   const table = useTable({
-    fields: ['kind', 'account'],
-    sorts: { offered: ['time', 'account', 'amount'], usual: NEWEST_FIRST },
+    fields: ['kind', 'account', 'from', 'to'],
+    sorts: { offered: [], usual: NEWEST_FIRST },
   });
   const pages = usePages('GET /api/console/admin/entries', {
     query: { ...table.query, kind: table.values['kind'] ?? 'all' },
@@ -103,6 +104,7 @@ function Entries() {
       <div className="flex flex-col gap-4 px-5 pb-4">
         <TableFilters table={table} searchLabel={t('ledger.search')}>
           <EntryKindFilter table={table} kinds={values?.entryKinds} />
+          <DayFilters values={table.values} change={table.set} />
         </TableFilters>
         <ChosenAccount table={table} />
       </div>
@@ -110,7 +112,19 @@ function Entries() {
         pages={pages}
         table={table}
         label={t('ledger.entries')}
-        columns={ledgerColumns({ t, i18n }, (id) => navigate(`/admin/requests?id=${id}`))}
+        columns={ledgerColumns(
+          { t, i18n },
+          {
+            onReceipt: (id) => navigate(`/admin/requests?id=${id}`),
+            requestsHref: (day) =>
+              hrefWith('/admin/requests', {
+                account: table.values['account'],
+                from: day,
+                to: day,
+                zone: 'utc',
+              }),
+          },
+        )}
         rowKey={(row) => row.id}
         empty={<Empty title={t('billing.empty')} />}
       />
@@ -137,14 +151,20 @@ function breachColumns(t: TFunction): Column<AdminVerification['breaches'][numbe
 
 function ledgerColumns(
   texts: Parameters<typeof entryColumns>[0],
-  onReceipt: (requestId: string) => void,
+  links: Parameters<typeof entryColumns>[1],
 ): Column<AdminEntry>[] {
   const { t } = texts;
-  const [time, ...rest] = entryColumns(texts, onReceipt);
+  const [time, ...rest] = entryColumns(texts, links);
   const actor: Column<AdminEntry> = {
     id: 'actor',
     header: t('ledger.actor'),
     cell: (row) => <span className="text-ink-2">{row.actor}</span>,
   };
-  return [...(time ? [time] : []), accountColumn<AdminEntry>(t), ...rest, actor];
+  const { sortsFirst: _, ...account } = accountColumn<AdminEntry>(t);
+  // The charges of a day are those of all accounts together, unless one was chosen.
+  const whose: Column<AdminEntry> = {
+    ...account,
+    cell: (row) => (row.accountId === '' ? t('ledger.everyAccount') : account.cell(row)),
+  };
+  return [...(time ? [time] : []), whose, ...rest, actor];
 }
