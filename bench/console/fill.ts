@@ -6,7 +6,7 @@ import { makePasswords } from '../../src/identity/sign-in/password.ts';
 import { makeUsers } from '../../src/identity/sign-in/users.ts';
 import { REFUSED_CALL_LIMITS } from '../../src/activity/refused-calls.ts';
 import { UsageHours } from '../../src/activity/usage-hours.ts';
-import { UsageTotals } from '../../src/activity/usage-totals.ts';
+import { TenDaySums } from '../../src/activity/ten-day-sums.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { newRequestId } from '../../src/std/ids.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -51,8 +51,8 @@ export async function fill(store: Store, { models, requests }: Amounts): Promise
   // As on any server that has run for a while.
   const hours = new UsageHours({ store, clock: systemClock });
   while (!(await hours.count()));
-  const totals = new UsageTotals({ store, clock: systemClock });
-  while (!(await totals.count()));
+  const tenDays = new TenDaySums({ store, clock: systemClock });
+  while (!(await tenDays.count()));
   await write.finish();
 }
 

@@ -1,5 +1,6 @@
 import type { Insertable } from 'kysely';
 import type { Ending, Outcome } from '../../src/ledger/port.ts';
+import { cacheSaving } from '../../src/ledger/cache-saving.ts';
 import { costOf } from '../../src/ledger/price.ts';
 import type { Price, Usage } from '../../src/ledger/price.ts';
 import { detailText, isFailure } from '../../src/ledger/decide.ts';
@@ -170,7 +171,7 @@ export class Traffic {
   #addUp(
     accountId: string,
     at: number,
-    { endpoint, model }: Route,
+    { endpoint, model, price }: Route,
     done: { usage: Usage; charged: number; failed: boolean; cost: number | undefined },
   ): void {
     const day = dayOf(at);
@@ -184,6 +185,7 @@ export class Traffic {
     sum.charged = (sum.charged ?? 0) + done.charged;
     sum.cost = (sum.cost ?? 0) + (done.cost ?? 0);
     sum.costed = (sum.costed ?? 0) + (done.cost === undefined ? 0 : done.charged);
+    sum.saved = (sum.saved ?? 0) + cacheSaving(price, done.usage);
     this.#sums.set(key, sum);
   }
 }
@@ -200,6 +202,7 @@ const EMPTY = {
   charged: 0,
   cost: 0,
   costed: 0,
+  saved: 0,
 };
 
 interface Made {

@@ -57,5 +57,5 @@ function upsertSql(
   const changes = columns.slice(keys).map((column) => `${column} = excluded.${column}`);
   return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${Array.from({ length: rows }, () => row).join(', ')}
     ON CONFLICT (${columns.slice(0, keys).join(', ')}) DO UPDATE SET ${changes.join(', ')}
-    WHERE excluded.requests > ${table}.requests`;
+    WHERE excluded.requests > ${table}.requests OR ${table}.saved IS NULL`;
 }

@@ -11,35 +11,20 @@ import { sumUsage, type UsageSums } from './usage.ts';
 /** Runs SQL with `?` for its values beside requests, not on the thread that serves them. */
 export type CountQuery = <Row>(text: string, values: readonly (string | number)[]) => Promise<Row[]>;
 
-/** What usage costs and what cached input has saved of it, in nano-USD. */
-export interface CountedSums extends UsageSums {
-  readonly saved: number;
-}
-
-export interface CountedQuarter extends CountedSums {
+export interface CountedQuarter extends UsageSums {
   readonly account_id: string;
   readonly quarter: number;
 }
 
-export interface CountedClient extends CountedSums {
+export interface CountedClient extends UsageSums {
   readonly account_id: string;
   readonly day: number;
   readonly client: string;
 }
 
-export interface CountedSaving {
-  readonly account_id: string;
-  readonly day: number;
-  readonly endpoint: string;
-  readonly model: string;
-  readonly requests: number;
-  readonly saved: number;
-}
-
 export interface CountedDay {
   readonly quarters: readonly CountedQuarter[];
   readonly clients: readonly CountedClient[];
-  readonly savings: readonly CountedSaving[];
 }
 
 const DAY_MS = 86_400_000;
@@ -55,19 +40,16 @@ export async function countDay(query: CountQuery, start: number, accountId?: str
   const span = spanOf(start, accountId);
   const quarters = await query<CountedQuarter>(quarterSql(span), span.values);
   const agents = await query<Omit<CountedClient, 'day'>>(agentSql(span), span.values);
-  const savings = await query<Omit<CountedSaving, 'day'>>(savingSql(span), span.values);
   const day = dayOf(start);
   const counted = {
     quarters: new Map(quarters.map((row) => [keyOf(row.account_id, row.quarter), row])),
     clients: new Map<string, CountedClient>(),
-    savings: new Map(savings.map((row) => [keyOf(row.account_id, row.endpoint, row.model), { ...row, day }])),
   };
   for (const row of agents) addClient(counted.clients, { ...row, day, client: clientName(row.client) });
   await addExtraSavings(query, span, counted);
   return {
     quarters: [...counted.quarters.values()],
     clients: largestClients([...counted.clients.values()]),
-    savings: [...counted.savings.values()],
   };
 }
 
@@ -87,14 +69,12 @@ function spanOf(start: number, accountId: string | undefined): Span {
 
 const FAILED_CODES = RECEIPT_OUTCOMES.filter(isFailure).map((outcome) => OUTCOME_CODES[outcome]);
 const whole = (sum: string): string => `CAST(${sum} AS BIGINT)`;
-const COUNTED = `${whole('COUNT(*)')} AS requests`;
-const SAVED = `${whole(`SUM(${CACHE_SAVING})`)} AS saved`;
-const SUMS = `${COUNTED},
+const SUMS = `${whole('COUNT(*)')} AS requests,
   ${whole(`SUM(CASE WHEN r.outcome IN (${FAILED_CODES.join(', ')}) THEN 1 ELSE 0 END)`)} AS failures,
   ${['input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens', 'images', 'charged']
     .map((column) => `${whole(`SUM(r.${column})`)} AS ${column}`)
     .join(', ')},
-  ${SAVED}`;
+  ${whole(`SUM(${CACHE_SAVING})`)} AS saved`;
 const RECEIPTS = 'receipt r JOIN price p ON p.id = r.price';
 const QUARTER = whole(`r.created_at / ${QUARTER_MS}`);
 
@@ -111,18 +91,11 @@ function agentSql({ where }: Span): string {
     WHERE t.place <= ${MOST_AGENTS}`;
 }
 
-function savingSql({ where }: Span): string {
-  return `SELECT r.account_id, t.endpoint, t.model, ${COUNTED}, ${SAVED} FROM ${RECEIPTS} JOIN route t ON t.id = r.route
-    WHERE ${where} AND r.cached_tokens > 0 GROUP BY 1, 2, 3`;
-}
-
 interface ExtraRow {
   readonly id: string;
   readonly account_id: string;
   readonly created_at: number;
   readonly client: string;
-  readonly endpoint: string;
-  readonly model: string;
   readonly input: number;
   readonly cached: number;
   readonly output: number;
@@ -135,7 +108,6 @@ interface ExtraRow {
 interface Counting {
   readonly quarters: Map<string, CountedQuarter>;
   readonly clients: Map<string, CountedClient>;
-  readonly savings: Map<string, CountedSaving>;
 }
 
 /** What SQL cannot compute, receipt by receipt. */
@@ -150,15 +122,14 @@ async function addExtraSavings(query: CountQuery, span: Span, counting: Counting
 }
 
 function extraSql({ where }: Span): string {
-  return `SELECT r.id, r.account_id, r.created_at, r.client, t.endpoint, t.model, r.input_tokens AS input,
+  return `SELECT r.id, r.account_id, r.created_at, r.client, r.input_tokens AS input,
       r.cached_tokens AS cached, r.output_tokens AS output, r.reasoning_tokens AS reasoning, r.images, r.extra,
       p.value AS price
-    FROM ${RECEIPTS} JOIN route t ON t.id = r.route
-    WHERE ${where} AND r.id > ? AND ${CACHED_WITH_EXTRA} ORDER BY r.id LIMIT ${TOGETHER}`;
+    FROM ${RECEIPTS} WHERE ${where} AND r.id > ? AND ${CACHED_WITH_EXTRA} ORDER BY r.id LIMIT ${TOGETHER}`;
 }
 
-function addSaving({ quarters, clients, savings }: Counting, row: ExtraRow): void {
-  const { account_id, endpoint, model, extra, ...used } = row;
+function addSaving({ quarters, clients }: Counting, row: ExtraRow): void {
+  const { account_id, extra, ...used } = row;
   const saved = cacheSaving(priceFromText(row.price), { ...used, ...extraUsageOf(extra) });
   const add = <Row extends { readonly saved: number }>(rows: Map<string, Row>, key: string): void => {
     const sums = rows.get(key);
@@ -166,23 +137,18 @@ function addSaving({ quarters, clients, savings }: Counting, row: ExtraRow): voi
   };
   add(quarters, keyOf(account_id, Math.floor(row.created_at / QUARTER_MS)));
   add(clients, keyOf(account_id, clientName(row.client)));
-  add(savings, keyOf(account_id, endpoint, model));
 }
 
 function addClient(clients: Map<string, CountedClient>, row: CountedClient): void {
   const key = keyOf(row.account_id, row.client);
   const sums = clients.get(key);
-  clients.set(key, sums ? { ...row, ...addCounted([sums, row]) } : row);
+  clients.set(key, sums ? { ...row, ...sumUsage([sums, row]) } : row);
 }
 
 function largestClients(clients: readonly CountedClient[]): CountedClient[] {
   return [...Map.groupBy(clients, (row) => row.account_id).values()].flatMap((own) =>
     own.toSorted((a, b) => b.requests - a.requests || (a.client < b.client ? -1 : 1)).slice(0, MOST_CLIENTS),
   );
-}
-
-export function addCounted(rows: readonly CountedSums[]): CountedSums {
-  return { ...sumUsage(rows), saved: rows.reduce((sum, row) => sum + row.saved, 0) };
 }
 
 function keyOf(...parts: readonly (string | number)[]): string {

@@ -3,23 +3,15 @@ import { spanOf } from '../ledger/archive.ts';
 import { dayOf } from '../std/calendar.ts';
 import { DAY_QUARTERS, QUARTER_MS, zoneOffsets, type ZoneOffset } from '../std/time-zone.ts';
 import type { Schema } from '../store/schema.ts';
-import {
-  addCounted,
-  countDay,
-  type CountedClient,
-  type CountedDay,
-  type CountedSaving,
-  type CountedSums,
-  type CountQuery,
-} from './counted-usage.ts';
+import { countDay, type CountedClient, type CountedDay, type CountQuery } from './counted-usage.ts';
 import type { Reader } from './reader.ts';
 import { numbered } from './counted-rows.ts';
-import { ENDPOINT_AND_MODEL, endpointAndModel, type UsageOfDay } from './usage-sums.ts';
-import { DAY_MS, USAGE_COLUMNS } from './usage.ts';
+import type { UsageOfDay } from './usage-sums.ts';
+import { DAY_MS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
 
 interface Parts {
   readonly db: Kysely<Schema>;
-  readonly reader: Pick<Reader, 'all' | 'sums'>;
+  readonly reader: Pick<Reader, 'all'>;
 }
 
 /** Days are yyyymmdd, both inclusive, UTC. */
@@ -29,8 +21,6 @@ interface AccountDays {
   readonly to: number;
 }
 
-type SavingOfModel = Pick<CountedSaving, 'endpoint' | 'model' | 'saved'>;
-
 interface LiveDay {
   readonly day: number;
   readonly counted: CountedDay;
@@ -39,7 +29,6 @@ interface LiveDay {
 interface CountedDays {
   /** Days that were counted just now. */
   readonly live: readonly LiveDay[];
-  readonly savedDays: ReadonlyMap<number, number>;
   readonly missing: number;
 }
 
@@ -49,15 +38,12 @@ const LIVE_REQUESTS = 20_000;
 
 /**
  * An account's usage as it was counted from receipts: rows of the days that are counted, and what was just now counted of
- * those that have requests since. `days` are the sums of the same days that each settlement writes: they tell which.
+ * those that have requests since. `sums` are the sums of the same days that each settlement writes: they tell which.
  */
 export class UsageByHour {
   readonly #parts: Parts;
   readonly #range: AccountDays;
   readonly #live: readonly LiveDay[];
-  #savings: Promise<SavingOfModel[]> | undefined;
-  /** What cached input has saved, by UTC day, yyyymmdd. */
-  readonly savedDays: ReadonlyMap<number, number>;
   /** How many of the requests are not counted: their receipts had left before, or they are being counted. */
   readonly missing: number;
 
@@ -65,41 +51,34 @@ export class UsageByHour {
     this.#parts = parts;
     this.#range = range;
     this.#live = read.live;
-    this.savedDays = read.savedDays;
     this.missing = read.missing;
   }
 
   static async read(
     parts: Parts,
     range: AccountDays,
-    days: readonly Pick<UsageOfDay, 'day' | 'requests'>[],
+    sums: Promise<readonly Pick<UsageOfDay, 'day' | 'requests'>[]>,
   ): Promise<UsageByHour> {
-    const kept = await keptDays(parts, range);
-    const savedDays = new Map([...kept].map(([day, { saved }]) => [day, saved]));
-    const keptOf = (day: number): number => kept.get(day)?.requests ?? 0;
+    const [days, kept] = await Promise.all([sums, keptDays(parts, range)]);
+    const keptOf = (day: number): number => kept.get(day) ?? 0;
     const behind = days.filter(({ day, requests }) => requests > keptOf(day));
     let missing = behind.reduce((sum, { day, requests }) => sum + requests - keptOf(day), 0);
     const live: LiveDay[] = [];
     for (const { day, requests } of behind.slice(-LIVE_DAYS)) {
       if (requests > LIVE_REQUESTS) continue;
       const counted = await countDay(readQuery(parts), spanOf(day).fromMs, range.accountId);
-      const sums = addCounted(counted.quarters);
+      const { requests: found } = sumUsage(counted.quarters);
       // Receipts that have left are still in what was kept.
-      if (sums.requests <= keptOf(day)) continue;
-      missing -= sums.requests - keptOf(day);
-      savedDays.set(day, sums.saved);
+      if (found <= keptOf(day)) continue;
+      missing -= found - keptOf(day);
       live.push({ day, counted });
     }
     // A request that ends meanwhile is counted, and not in the sums.
-    return new UsageByHour(parts, range, { live, savedDays, missing: Math.max(0, missing) });
-  }
-
-  get saved(): number {
-    return [...this.savedDays.values()].reduce((sum, saved) => sum + saved, 0);
+    return new UsageByHour(parts, range, { live, missing: Math.max(0, missing) });
   }
 
   /** 168 at most: 0 is the first hour of a Monday in that zone. */
-  async byHourOfWeek(zone: string): Promise<ReadonlyMap<number, CountedSums>> {
+  async byHourOfWeek(zone: string): Promise<ReadonlyMap<number, UsageSums>> {
     const offsets = this.#offsets(zone);
     const place = (quarter: number): number => hourOfWeek(quarter + offsetOf(offsets, quarter));
     const local = localSql(offsets);
@@ -110,14 +89,14 @@ export class UsageByHour {
   }
 
   /** By the hour of that zone in which it began, as quarters since 1970. An hour that clocks repeat is two. */
-  async byHour(zone: string): Promise<ReadonlyMap<number, CountedSums>> {
+  async byHour(zone: string): Promise<ReadonlyMap<number, UsageSums>> {
     const offsets = this.#offsets(zone);
     const start = (quarter: number): number => quarter - ((quarter + offsetOf(offsets, quarter)) % 4);
     return await this.#quarters(sql<number>`quarter - (${localSql(offsets)}) % 4`, start);
   }
 
   /** The clients with the largest charge first. */
-  async byClient(most: number): Promise<(CountedSums & { readonly client: string })[]> {
+  async byClient(most: number): Promise<(UsageSums & { readonly client: string })[]> {
     const kept = await this.#parts.reader.all(
       this.#clientRows()
         .select('client')
@@ -130,7 +109,7 @@ export class UsageByHour {
     const live = this.#live.flatMap(({ counted }) => counted.clients);
     const clients = Map.groupBy([...kept, ...live], ({ client }) => client);
     return [...clients]
-      .map(([client, rows]) => ({ client, ...addCounted(rows) }))
+      .map(([client, rows]) => ({ client, ...sumUsage(rows) }))
       .toSorted((a, b) => b.charged - a.charged || b.requests - a.requests || (a.client < b.client ? -1 : 1))
       .slice(0, most);
   }
@@ -138,7 +117,7 @@ export class UsageByHour {
   /** The rows of some clients by day, or of all. */
   async clientDays(named?: readonly string[]): Promise<Omit<CountedClient, 'account_id'>[]> {
     if (named?.length === 0) return [];
-    const rows = this.#clientRows().select(['day', 'client', ...SUMMED]);
+    const rows = this.#clientRows().select(['day', 'client', ...USAGE_COLUMNS]);
     const kept = await this.#parts.reader.all(
       (named ? rows.where('client', 'in', named) : rows).orderBy('day').orderBy('client'),
     );
@@ -146,34 +125,11 @@ export class UsageByHour {
     return [...kept, ...live.filter(({ client }) => named?.includes(client) ?? true)];
   }
 
-  /** What cached input has saved, by endpoint and model. */
-  savings(): Promise<SavingOfModel[]> {
-    return (this.#savings ??= this.#readSavings());
-  }
-
-  async #readSavings(): Promise<SavingOfModel[]> {
-    const kept = await this.#parts.reader.sums.all(
-      this.#savingRows()
-        .select([ENDPOINT_AND_MODEL.as('name'), sql<number>`CAST(sum(saved) AS BIGINT)`.as('saved')])
-        .groupBy(ENDPOINT_AND_MODEL),
-    );
-    const savings = kept.map(({ name, saved }) => ({ ...endpointAndModel(name), saved }));
-    return [...savings, ...this.#live.flatMap(({ counted }) => counted.savings)];
-  }
-
-  /** The same by day. */
-  async savingDays(): Promise<Omit<CountedSaving, 'account_id' | 'requests'>[]> {
-    const kept = await this.#parts.reader.all(
-      this.#savingRows().select(['day', 'endpoint', 'model', 'saved']).where('saved', '<>', 0),
-    );
-    return [...kept, ...this.#live.flatMap(({ counted }) => counted.savings)];
-  }
-
   /** Summed by the database, but for the days that were counted just now. */
   async #quarters(
     group: RawBuilder<number>,
     groupOf: (quarter: number) => number,
-  ): Promise<ReadonlyMap<number, CountedSums>> {
+  ): Promise<ReadonlyMap<number, UsageSums>> {
     const { db, reader } = this.#parts;
     const { accountId } = this.#range;
     const { first, end } = this.#span();
@@ -193,23 +149,13 @@ export class UsageByHour {
       counted.quarters.map((row) => ({ ...row, group: groupOf(row.quarter) })),
     );
     const groups = Map.groupBy([...kept, ...live], (row) => row.group);
-    return new Map([...groups].map(([key, rows]) => [key, addCounted(rows)]));
+    return new Map([...groups].map(([key, rows]) => [key, sumUsage(rows)]));
   }
 
   #clientRows() {
     const { accountId, from, to } = this.#range;
     return this.#parts.db
       .selectFrom('usage_client')
-      .where('account_id', '=', accountId)
-      .where('day', '>=', from)
-      .where('day', '<=', to)
-      .$if(this.#live.length > 0, (query) => query.where('day', 'not in', this.#liveDays()));
-  }
-
-  #savingRows() {
-    const { accountId, from, to } = this.#range;
-    return this.#parts.db
-      .selectFrom('usage_saving')
       .where('account_id', '=', accountId)
       .where('day', '>=', from)
       .where('day', '<=', to)
@@ -236,33 +182,25 @@ const WEEK_HOURS = 168;
 /** 1970 began on a Thursday, three days into its week. */
 const EPOCH_HOUR = 72;
 
-const SUMMED = [...USAGE_COLUMNS, 'saved'] as const satisfies (keyof CountedSums)[];
-
 function summed() {
-  return SUMMED.map((name) => sql<number>`CAST(sum(${sql.ref(name)}) AS BIGINT)`.as(name));
+  return USAGE_COLUMNS.map((name) => sql<number>`CAST(sum(${sql.ref(name)}) AS BIGINT)`.as(name));
 }
 
-interface KeptDay {
-  readonly requests: number;
-  readonly saved: number;
-}
-
-/** What is counted of each day. */
-async function keptDays({ db, reader }: Parts, range: AccountDays): Promise<ReadonlyMap<number, KeptDay>> {
+/** How many requests of each day are counted. */
+async function keptDays({ db, reader }: Parts, range: AccountDays): Promise<ReadonlyMap<number, number>> {
   const rows = await reader.all(
     db
       .selectFrom('usage_quarter')
       .select([
         sql<number>`CAST(quarter / ${sql.lit(DAY_QUARTERS)} AS BIGINT)`.as('day'),
         sql<number>`CAST(sum(requests) AS BIGINT)`.as('requests'),
-        sql<number>`CAST(sum(saved) AS BIGINT)`.as('saved'),
       ])
       .where('account_id', '=', range.accountId)
       .where('quarter', '>=', quarterOf(range.from))
       .where('quarter', '<', quarterOf(range.to) + DAY_QUARTERS)
       .groupBy(sql`1`),
   );
-  return new Map(rows.map(({ day, ...kept }) => [dayOf(day * DAY_MS), kept]));
+  return new Map(rows.map(({ day, requests }) => [dayOf(day * DAY_MS), requests]));
 }
 
 function readQuery({ db, reader }: Parts): CountQuery {

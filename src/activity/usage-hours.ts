@@ -3,7 +3,7 @@ import { dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { Store } from '../store/store.ts';
-import { countDay, type CountedSums, type CountQuery } from './counted-usage.ts';
+import { countDay, type CountQuery } from './counted-usage.ts';
 import { countQuery, writeGrown } from './counted-rows.ts';
 import { DAY_MS, USAGE_COLUMNS } from './usage.ts';
 
@@ -18,8 +18,7 @@ interface HourParts {
 }
 
 /**
- * Counts the receipts of the days that are not over, or were not counted yet, into `usage_quarter`, `usage_client` and
- * `usage_saving`. A day is counted as a whole, so that any number of processes may do this, and any number of times.
+ * Counts the receipts of the days that are not over, or were not counted yet, into `usage_quarter` and `usage_client`. A day is counted as a whole, so that any number of processes may do this, and any number of times.
  * Receipts can only become more until retention takes them away: a row that counts more than there are is the better one,
  * and stays.
  */
@@ -52,12 +51,11 @@ export class UsageHours {
   }
 
   async #countDay(day: number): Promise<void> {
-    const { quarters, clients, savings } = await countDay(this.#query, spanOf(day).fromMs);
+    const { quarters, clients } = await countDay(this.#query, spanOf(day).fromMs);
     const last = this.#written;
     const requests = last?.day === day ? last.requests : new Map<string, number>();
     const { store } = this.#parts;
     await writeGrown(store, { ...QUARTERS, rows: quarters }, requests);
-    await writeGrown(store, { ...SAVINGS, rows: savings }, requests);
     // Last: how far this table goes says how far everything was counted.
     await writeGrown(store, { ...CLIENTS, rows: clients }, requests);
     if (last === undefined || day >= last.day) this.#written = { day, requests };
@@ -96,15 +94,16 @@ async function firstReceipt(store: Store, from: number): Promise<number | undefi
   return row && requestTime(row.id);
 }
 
-const SUMS = [...USAGE_COLUMNS, 'saved'] as const satisfies (keyof CountedSums)[];
-const QUARTERS = { name: 'usage_quarter', columns: ['account_id', 'quarter', ...SUMS], keys: 2 } as const;
-const CLIENTS = { name: 'usage_client', columns: ['account_id', 'day', 'client', ...SUMS], keys: 3 } as const;
-const SAVINGS = {
-  name: 'usage_saving',
-  columns: ['account_id', 'day', 'endpoint', 'model', 'requests', 'saved'],
-  keys: 4,
+const QUARTERS = {
+  name: 'usage_quarter',
+  columns: ['account_id', 'quarter', ...USAGE_COLUMNS],
+  keys: 2,
 } as const;
-
+const CLIENTS = {
+  name: 'usage_client',
+  columns: ['account_id', 'day', 'client', ...USAGE_COLUMNS],
+  keys: 3,
+} as const;
 export function startOfDay(ms: number): number {
   return Math.floor(ms / DAY_MS) * DAY_MS;
 }

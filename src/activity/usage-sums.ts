@@ -1,8 +1,8 @@
-import { sql, type AliasedExpression, type Kysely, type SelectQueryBuilder } from 'kysely';
+import { sql, type AliasedExpression, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely';
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
-import { MOST_SPANS, spansWithout, tenDaysOf, wholeTenDays, type UsageSpan } from './ten-days.ts';
-import { sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
+import { spansWithout, tenDaysOf, wholeTenDays, type UsageSpan } from './ten-day-sums.ts';
+import { ALL_ACCOUNTS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 
@@ -33,22 +33,29 @@ export interface UsageOfDayAndModel extends UsageOfModel {
 /** As expressions: for the bare columns SQLite takes an index of theirs and reads all days of the account. */
 const ENDPOINT = sql<string>`endpoint || ''`;
 /** No code of an endpoint has a space. */
-export const ENDPOINT_AND_MODEL = sql<string>`endpoint || ' ' || model`;
+const ENDPOINT_AND_MODEL = sql<string>`endpoint || ' ' || model`;
 
 /** Summed by the database: with thousands of models there are too many rows to be read one by one. In order of day. */
-export async function usageDays(parts: Parts, filter: UsageFilter): Promise<UsageOfDay[]> {
-  const { rows, left } = await totalsOf(parts, filter);
-  const rest = await readAll(
-    parts,
-    left.map((span) =>
-      matching(parts.db, { ...filter, ...span })
-        .select('day')
-        .select(summed)
-        .groupBy('day'),
-    ),
+export function usageDays({ db, reader }: Parts, filter: UsageFilter): Promise<UsageOfDay[]> {
+  return reader.all(matching(db, filter).select('day').select(summed).groupBy('day').orderBy('day'));
+}
+
+const COST_COLUMNS = ['cost', 'possible_cost', 'costed'] as const;
+
+/** What all accounts used, brought and cost on a day, in nano-USD. */
+export type DayTotal = UsageOfDay & Pick<Selectable<UsageDayTable>, (typeof COST_COLUMNS)[number]>;
+
+/** The days with requests, in order. */
+export function dayTotals({ db, reader }: Parts, range: UsageSpan): Promise<DayTotal[]> {
+  const rows = matching(db, { accountId: ALL_ACCOUNTS, ...range });
+  return reader.all(
+    rows
+      .select('day')
+      .select(summed)
+      .select(COST_COLUMNS.map((name) => sumOf(name)))
+      .groupBy('day')
+      .orderBy('day'),
   );
-  const { endpoint = '' } = filter;
-  return [...rows.filter((row) => row.endpoint === endpoint), ...rest].toSorted(byDay);
 }
 
 /** The models with the largest charge first. Grouped by one text, which SQLite sorts in two thirds of the time of two. */
@@ -85,28 +92,24 @@ async function largest(
   return rows.map(({ name, ...sums }) => ({ ...endpointAndModel(name), ...sums }));
 }
 
-export function endpointAndModel(name: string): { endpoint: string; model: string } {
+function endpointAndModel(name: string): { endpoint: string; model: string } {
   const end = name.indexOf(' ');
   return { endpoint: name.slice(0, end), model: name.slice(end + 1) };
 }
 
 /** In order of day. There are few endpoints. */
-export async function usageDaysByEndpoint(
-  parts: Parts,
+export function usageDaysByEndpoint(
+  { db, reader }: Parts,
   filter: UsageFilter,
 ): Promise<UsageOfDayAndEndpoint[]> {
-  const { rows, left } = await totalsOf(parts, filter);
-  const rest = await readAll(
-    parts,
-    left.map((span) =>
-      matching(parts.db, { ...filter, ...span })
-        .select(['day', ENDPOINT.as('endpoint')])
-        .select(summed)
-        .groupBy(['day', ENDPOINT]),
-    ),
+  return reader.all(
+    matching(db, filter)
+      .select(['day', ENDPOINT.as('endpoint')])
+      .select(summed)
+      .groupBy(['day', ENDPOINT])
+      .orderBy('day')
+      .orderBy('endpoint'),
   );
-  const wanted = rows.filter(({ endpoint }) => endpoint !== '' && endpoint === (filter.endpoint ?? endpoint));
-  return [...wanted, ...rest].toSorted((a, b) => byDay(a, b) || (a.endpoint < b.endpoint ? -1 : 1));
 }
 
 /** By day: some models by name, and all others together, with an empty endpoint and model. */
@@ -151,26 +154,6 @@ export function minus(whole: UsageSums, parts: readonly UsageSums[]): UsageSums 
   ) as unknown as UsageSums;
 }
 
-/** The days of the range that are added up, by endpoint and with an empty one; and those that are not. */
-async function totalsOf(
-  { db, reader }: Parts,
-  { accountId, from, to, model }: UsageFilter,
-): Promise<{ rows: UsageOfDayAndEndpoint[]; left: UsageSpan[] }> {
-  const nothing = { rows: [], left: [{ from, to }] };
-  if (model !== undefined) return nothing;
-  const rows = await reader.all(
-    db
-      .selectFrom('usage_total')
-      .select(['day', 'endpoint', ...USAGE_COLUMNS])
-      .where('account_id', '=', accountId)
-      .where('day', '>=', from)
-      .where('day', '<=', to),
-  );
-  const done = new Set(rows.filter(({ endpoint }) => endpoint === '').map(({ day }) => day));
-  const left = spansWithout({ from, to }, (day) => done.has(day));
-  return left.length > MOST_SPANS ? nothing : { rows: rows.filter(({ day }) => done.has(day)), left };
-}
-
 /** Of the range, which ten days are added up, and the days beside them. */
 async function tenDaysIn(
   { db, reader }: Parts,
@@ -184,7 +167,8 @@ async function tenDaysIn(
       .select('first_day')
       .where('account_id', '=', accountId)
       .where('first_day', 'in', whole)
-      .where('endpoint', '=', ''),
+      .where('endpoint', '=', '')
+      .where('saved', 'is not', null),
   );
   const done = rows.map(({ first_day }) => first_day);
   return { done, left: spansWithout({ from, to }, (day) => done.includes(tenDaysOf(day))) };
@@ -195,21 +179,10 @@ function tenDaysRows(db: Kysely<Schema>, { accountId, endpoint }: UsageFilter, d
     .selectFrom('usage_ten_days')
     .select(ENDPOINT_AND_MODEL.as('name'))
     .select(USAGE_COLUMNS)
+    .$narrowType<{ saved: number }>()
     .where('account_id', '=', accountId)
     .where('first_day', 'in', done);
   return endpoint === undefined ? rows.where('endpoint', '<>', '') : rows.where('endpoint', '=', endpoint);
-}
-
-/** One query for all of them. */
-function readAll<Row>(
-  { reader }: Parts,
-  [first, ...others]: readonly SelectQueryBuilder<Schema, 'usage_day', Row>[],
-): Promise<Row[]> {
-  return first ? reader.all(others.reduce((all, one) => all.unionAll(one), first)) : Promise.resolve([]);
-}
-
-function byDay(one: { readonly day: number }, other: { readonly day: number }): number {
-  return one.day - other.day;
 }
 
 function matching(

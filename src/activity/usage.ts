@@ -31,18 +31,6 @@ export function usageRows(
   );
 }
 
-export type UsageSums = Pick<
-  UsageDay,
-  | 'requests'
-  | 'failures'
-  | 'input_tokens'
-  | 'cached_tokens'
-  | 'output_tokens'
-  | 'reasoning_tokens'
-  | 'images'
-  | 'charged'
->;
-
 /** The columns of every table of usage, as SQL adds them up. */
 export const USAGE_COLUMNS = [
   'requests',
@@ -53,9 +41,10 @@ export const USAGE_COLUMNS = [
   'reasoning_tokens',
   'images',
   'charged',
-] as const satisfies (keyof UsageSums)[];
-/** What requests cost the operator: in the sums of days alone. */
-export const COST_COLUMNS = ['cost', 'possible_cost', 'costed'] as const;
+  'saved',
+] as const;
+
+export type UsageSums = Pick<UsageDay, (typeof USAGE_COLUMNS)[number]>;
 
 export function sumUsage(rows: readonly UsageSums[]): UsageSums {
   const total = {
@@ -67,17 +56,9 @@ export function sumUsage(rows: readonly UsageSums[]): UsageSums {
     reasoning_tokens: 0,
     images: 0,
     charged: 0,
+    saved: 0,
   };
-  for (const row of rows) {
-    total.requests += row.requests;
-    total.failures += row.failures;
-    total.input_tokens += row.input_tokens;
-    total.cached_tokens += row.cached_tokens;
-    total.output_tokens += row.output_tokens;
-    total.reasoning_tokens += row.reasoning_tokens;
-    total.images += row.images;
-    total.charged += row.charged;
-  }
+  for (const row of rows) for (const name of USAGE_COLUMNS) total[name] += row[name];
   return total;
 }
 

@@ -1,6 +1,5 @@
 import { csvLine } from '../activity/csv.ts';
-import type { CountedSums } from '../activity/counted-usage.ts';
-import { usageRows } from '../activity/usage.ts';
+import { usageRows, type UsageSums } from '../activity/usage.ts';
 import { UsageByHour } from '../activity/usage-by-hour.ts';
 import { usageDays, usageDaysByEndpoint } from '../activity/usage-sums.ts';
 import { QUARTER_MS } from '../std/time-zone.ts';
@@ -34,7 +33,7 @@ const COUNTS = [
 
 interface FileLine {
   readonly key: readonly string[];
-  readonly sums: CountedSums;
+  readonly sums: UsageSums;
 }
 
 /** One line per day and what it is grouped by, or per hour. Month by month, so that a year of many models is never in memory at once. */
@@ -46,7 +45,7 @@ export async function* usageFile(parts: RouteParts, query: FileQuery): AsyncGene
   }
 }
 
-function cells(sums: CountedSums): (string | number)[] {
+function cells(sums: UsageSums): (string | number)[] {
   return [
     sums.requests, sums.failures, sums.input_tokens, sums.cached_tokens, sums.output_tokens, sums.reasoning_tokens,
     sums.images, usd(sums.charged), usd(sums.saved),
@@ -55,47 +54,30 @@ function cells(sums: CountedSums): (string | number)[] {
 
 async function monthLines(parts: RouteParts, query: FileQuery): Promise<FileLine[]> {
   const at = { db: parts.store.db, reader: parts.reader };
-  const days = await usageDays(at, query);
-  const counted = await UsageByHour.read(at, query, days);
-  const saved = async (key: (row: { day: number; endpoint: string; model: string }) => string) => {
-    const groups = Map.groupBy(await counted.savingDays(), key);
-    return (name: string): number => (groups.get(name) ?? []).reduce((sum, row) => sum + row.saved, 0);
-  };
+  const counted = () => UsageByHour.read(at, query, usageDays(at, query));
   switch (query.by) {
-    case 'model': {
-      const name = (row: { day: number; endpoint: string; model: string }) =>
-        JSON.stringify([row.day, row.endpoint, row.model]);
-      const of = await saved(name);
-      const rows = await usageRows(at, query.accountId, query);
-      return rows.map((row) =>
-        line([dayText(row.day), row.endpoint, row.model], { ...row, saved: of(name(row)) }),
+    case 'model':
+      return (await usageRows(at, query.accountId, query)).map((row) =>
+        line([dayText(row.day), row.endpoint, row.model], row),
       );
-    }
-    case 'endpoint': {
-      const name = (row: { day: number; endpoint: string }) => JSON.stringify([row.day, row.endpoint]);
-      const of = await saved(name);
-      const rows = await usageDaysByEndpoint(at, query);
-      return rows.map((row) => line([dayText(row.day), row.endpoint], { ...row, saved: of(name(row)) }));
-    }
+    case 'endpoint':
+      return (await usageDaysByEndpoint(at, query)).map((row) => line([dayText(row.day), row.endpoint], row));
     case 'client':
-      return (await counted.clientDays())
+      return (await (await counted()).clientDays())
         .map((row) => line([dayText(row.day), row.client], row))
         .toSorted(byKey);
     case 'hour':
-      return [...(await counted.byHour(query.zone))]
+      return [...(await (await counted()).byHour(query.zone))]
         .toSorted(([a], [b]) => a - b)
         .map(([quarter, sums]) => line([localHour(quarter * QUARTER_MS, query.zone)], sums));
-    case 'day': {
-      return days.map((row) =>
-        line([dayText(row.day)], { ...row, saved: counted.savedDays.get(row.day) ?? 0 }),
-      );
-    }
+    case 'day':
+      return (await usageDays(at, query)).map((row) => line([dayText(row.day)], row));
     default:
       return query.by satisfies never;
   }
 }
 
-function line(key: readonly string[], sums: CountedSums): FileLine {
+function line(key: readonly string[], sums: UsageSums): FileLine {
   return { key, sums };
 }
 

@@ -1,5 +1,4 @@
 import type { Kysely } from 'kysely';
-import type { CountedSums } from '../activity/counted-usage.ts';
 import type { Reader } from '../activity/reader.ts';
 import { sumUsage, type UsageSums } from '../activity/usage.ts';
 import type { UsageByHour } from '../activity/usage-by-hour.ts';
@@ -24,7 +23,7 @@ type Measure = (typeof MEASURES)[number];
 
 /** What was read for every grouping. */
 export interface UsageRead {
-  readonly at: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all' | 'sums'> };
+  readonly at: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
   readonly filter: UsageFilter;
   readonly days: readonly UsageOfDay[];
   /** Those with the largest charge, where they are shown. */
@@ -45,19 +44,16 @@ export const MAX_GROUPS = 200;
 const CHART_SERIES = 8;
 
 type Keys = Partial<Pick<UsageGroup, 'day' | 'endpoint' | 'model' | 'client' | 'hour'>>;
-type SummedGroup = CountedSums & Keys;
+type SummedGroup = UsageSums & Keys;
 
 /** The lines of the table, the largest charge first, days and hours newest first. */
 export async function groupsBy(by: Grouping, read: UsageRead): Promise<readonly SummedGroup[]> {
   const { counted, zone } = read;
   switch (by) {
     case 'model':
-      return withSavings(read.models, await savingsBy(read, ({ endpoint, model }) => keyOf(endpoint, model)));
+      return read.models;
     case 'endpoint':
-      return withSavings(
-        endpointSums(read.endpointDays),
-        await savingsBy(read, ({ endpoint }) => keyOf(endpoint)),
-      );
+      return endpointSums(read.endpointDays);
     case 'client':
       return await counted.byClient(MAX_GROUPS);
     case 'hour':
@@ -66,29 +62,14 @@ export async function groupsBy(by: Grouping, read: UsageRead): Promise<readonly 
         hour: quarter * QUARTER_MS,
       }));
     case 'day':
-      return dayGroups(read);
+      return read.days.toReversed().map((row) => ({ ...row, day: dayText(row.day) }));
     default:
       return by satisfies never;
   }
 }
 
-/** Of one model or endpoint it is not known by day. */
-function dayGroups({ days, counted, filter }: UsageRead): SummedGroup[] {
-  const isPart = (filter.endpoint ?? filter.model) !== undefined;
-  return days.toReversed().map((row) => ({
-    ...row,
-    day: dayText(row.day),
-    saved: isPart ? 0 : (counted.savedDays.get(row.day) ?? 0),
-  }));
-}
-
-function newest(hours: ReadonlyMap<number, CountedSums>): [number, CountedSums][] {
+function newest(hours: ReadonlyMap<number, UsageSums>): [number, UsageSums][] {
   return [...hours].toSorted(([a], [b]) => b - a).slice(0, MAX_GROUPS);
-}
-
-interface Named {
-  readonly endpoint: string;
-  readonly model: string;
 }
 
 /** The largest charge first. */
@@ -99,40 +80,6 @@ function endpointSums(
   return [...groups]
     .map(([endpoint, own]) => ({ endpoint, ...sumUsage(own) }))
     .toSorted((a, b) => b.charged - a.charged || (a.endpoint < b.endpoint ? -1 : 1));
-}
-
-function withSavings<Row extends UsageSums & Pick<Named, 'endpoint'> & Partial<Named>>(
-  rows: readonly Row[],
-  savings: ReadonlyMap<string, number>,
-): (Row & CountedSums)[] {
-  return rows.map((row) => ({ ...row, saved: savings.get(keyOf(row.endpoint, row.model)) ?? 0 }));
-}
-
-async function savingsBy(
-  { counted, filter }: UsageRead,
-  key: (row: Named) => string,
-): Promise<ReadonlyMap<string, number>> {
-  const rows = (await counted.savings()).filter((row) => isWanted(filter, row));
-  const groups = Map.groupBy(rows, key);
-  return new Map([...groups].map(([name, own]) => [name, own.reduce((sum, { saved }) => sum + saved, 0)]));
-}
-
-function isWanted({ endpoint, model }: UsageFilter, row: Named): boolean {
-  return (
-    (endpoint === undefined || endpoint === row.endpoint) && (model === undefined || model === row.model)
-  );
-}
-
-function keyOf(endpoint: string, model?: string): string {
-  return JSON.stringify([endpoint, model]);
-}
-
-/** Of everything that the filter lets through. */
-export async function totalSaved(read: UsageRead): Promise<number> {
-  const { endpoint, model } = read.filter;
-  if ((endpoint ?? model) === undefined) return read.counted.saved;
-  const savings = await savingsBy(read, () => '');
-  return savings.get('') ?? 0;
 }
 
 /** What the chart stacks: endpoints and clients where the table has them, otherwise models. */
@@ -160,7 +107,7 @@ export async function chartRows(by: Grouping, read: UsageRead): Promise<UsageCha
 /** Each day's rows, and what is left of the day without them. */
 function withRest(
   days: readonly UsageOfDay[],
-  rows: readonly (CountedSums & { day: number; client: string })[],
+  rows: readonly (UsageSums & { day: number; client: string })[],
 ) {
   const byDay = Map.groupBy(rows, ({ day }) => day);
   return days.flatMap(({ day, ...whole }) => {
@@ -207,13 +154,12 @@ export function usageGroup({ day, endpoint, model, client, hour, ...sums }: Summ
   };
 }
 
-export function othersOf(totals: CountedSums, groups: readonly CountedSums[]): UsageSaved | null {
-  const rest = minus(sumUsage([totals]), groups);
-  const saved = groups.reduce((left, group) => left - group.saved, totals.saved);
-  return rest.requests > 0 ? usageSaved({ ...rest, saved }) : null;
+export function othersOf(totals: UsageSums, groups: readonly UsageSums[]): UsageSaved | null {
+  const rest = minus(totals, groups);
+  return rest.requests > 0 ? usageSaved(rest) : null;
 }
 
-export function usageSaved(sums: CountedSums): UsageSaved {
+export function usageSaved(sums: UsageSums): UsageSaved {
   return { ...usageCounts(sums), savedUsd: usd(sums.saved) };
 }
 

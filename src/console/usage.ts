@@ -19,7 +19,6 @@ import {
   MEASURES,
   othersOf,
   showsModels,
-  totalSaved,
   usageGroup,
   usageSaved,
   type UsageRead,
@@ -92,12 +91,8 @@ async function usageReport(parts: RouteParts, accountId: string, query: UsageQue
     by === 'endpoint' ? usageDaysByEndpoint(long, filter) : [],
   ]);
   const read = { at, filter, days, models, endpointDays, counted, zone, measure };
-  const [rows, groups, saved] = await Promise.all([
-    chartRows(by, read),
-    groupsBy(by, read),
-    totalSaved(read),
-  ]);
-  const totals = { ...sumUsage(days), saved };
+  const [rows, groups] = await Promise.all([chartRows(by, read), groupsBy(by, read)]);
+  const totals = sumUsage(days);
   return {
     from: dayText(range.from),
     to: dayText(range.to),
@@ -114,11 +109,11 @@ async function countedDays(
   { filter, whole }: { filter: UsageFilter; whole: UsageFilter },
 ): Promise<Pick<UsageRead, 'days' | 'counted'>> {
   const isPart = (filter.endpoint ?? filter.model) !== undefined;
-  const [days, allDays] = await Promise.all([
-    usageDays(at, filter),
-    isPart ? usageDays(at, whole) : undefined,
+  const shown = usageDays(at, filter);
+  const [days, counted] = await Promise.all([
+    shown,
+    UsageByHour.read(at, whole, isPart ? usageDays(at, whole) : shown),
   ]);
-  const counted = await UsageByHour.read(at, whole, allDays ?? days);
   return { days, counted };
 }
 
@@ -129,7 +124,7 @@ async function heatMap(
 ): Promise<UsageHeatMap> {
   const at = { db: parts.store.db, reader: parts.reader };
   const range = { accountId, ...rangeOf(query, parts.clock.now()) };
-  const counted = await UsageByHour.read(at, range, await usageDays(at, range));
+  const counted = await UsageByHour.read(at, range, usageDays(at, range));
   const hours = await counted.byHourOfWeek(query.zone ?? UTC);
   return {
     cells: [...hours].map(([place, sums]) => ({

@@ -2,7 +2,7 @@ import type { Metrics } from '../activity/metrics.ts';
 import { countModelDays } from '../activity/model-days.ts';
 import { RefusedCalls } from '../activity/refused-calls.ts';
 import { UsageHours } from '../activity/usage-hours.ts';
-import { UsageTotals } from '../activity/usage-totals.ts';
+import { TenDaySums } from '../activity/ten-day-sums.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Breach, Ledger } from '../ledger/port.ts';
@@ -42,7 +42,7 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
   const { ledger } = services.ledger;
   const answers = new IdempotencyStore(store, clock);
   const usageHours = new UsageHours({ store, clock });
-  const usageTotals = new UsageTotals({ store, clock });
+  const tenDaySums = new TenDaySums({ store, clock });
   return new PeriodicTasks(
     [
       { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
@@ -78,7 +78,7 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
         maxTimeShare: 0.01,
         run: async (stopping) => {
           if ((config.worker ?? 0) > 0) return;
-          if (await usageHours.count(stopping)) await usageTotals.count(stopping);
+          if (await usageHours.count(stopping)) await tenDaySums.count(stopping);
         },
       },
       {

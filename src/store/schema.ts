@@ -280,6 +280,8 @@ export interface UsageDayTable {
   possible_cost: Default<number>;
   /** What was charged for requests whose cost is known. */
   costed: Default<number>;
+  /** How much more it would have cost without cached input; negative where cached input is the dearer one. */
+  saved: Default<number>;
 }
 
 /** Sums of closed requests by the UTC day of their admission, per backend and model, of all accounts together. */
@@ -368,6 +370,8 @@ interface UsageTenDaysTable extends AddedSums {
   /** Empty, as the model: all of them. Only days with such a row are complete. */
   endpoint: string;
   model: string;
+  /** NULL: written by a version that did not know of it. */
+  saved: number | null;
 }
 
 /**

@@ -19,7 +19,7 @@ import { PAGES, RENDERED_PAGES, type Who } from './pages.ts';
 import { PASSWORD } from './user-steps.ts';
 import { launchChromium } from './browser-environment.ts';
 import { UsageHours } from '../../src/activity/usage-hours.ts';
-import { UsageTotals } from '../../src/activity/usage-totals.ts';
+import { TenDaySums } from '../../src/activity/ten-day-sums.ts';
 import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
 
 const LOOKS: Record<string, BrowserContextOptions> = {
@@ -69,8 +69,8 @@ async function fill(): Promise<void> {
   const { busyAccount } = await seed(store, { requests: 20_000, accounts: 60, days: 60, now: Date.now() });
   const hours = new UsageHours({ store, clock: systemClock });
   while (!(await hours.count()));
-  const totals = new UsageTotals({ store, clock: systemClock });
-  while (!(await totals.count()));
+  const tenDays = new TenDaySums({ store, clock: systemClock });
+  while (!(await tenDays.count()));
   const users = makeUsers({ store, passwords: makePasswords(), clock: systemClock });
   await users.setPassword(busyAccount, PASSWORD);
   await users.create({ email: EMAILS.admin, password: PASSWORD, role: 'admin' });

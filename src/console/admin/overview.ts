@@ -1,9 +1,8 @@
 import { accountTotals, topSpenders } from '../../activity/accounts.ts';
 import { backendLatencies, type LatencySample } from '../../activity/backend-latency.ts';
-import { dayTotals, type DayTotal } from '../../activity/day-totals.ts';
 import { runningRequests } from '../../activity/request-log.ts';
 import { ALL_ACCOUNTS, DAY_MS, sumUsage } from '../../activity/usage.ts';
-import { usageModels } from '../../activity/usage-sums.ts';
+import { usageModels, dayTotals, type DayTotal } from '../../activity/usage-sums.ts';
 import { lostByPayments } from '../../payments/payment-rows.ts';
 import { OVERRUN_ACCOUNT } from '../../ledger/decide.ts';
 import { dayOf } from '../../std/calendar.ts';

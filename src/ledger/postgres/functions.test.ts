@@ -101,7 +101,7 @@ describe('the functions of the ledger', () => {
     const ending = { outcome: 'shed', attempts: [], durationMs: 1 } as const;
     return closeValues(
       [voidOf(newRequestId(Date.now()), ending)],
-      { within: false, owed: [] },
+      { within: false, owed: [], saved: [] },
       { numbers, offsetUs: 0 },
     );
   }
@@ -124,4 +124,4 @@ describe('the functions of the ledger', () => {
   }
 });
 
-const PLACES = Array.from({ length: 28 }, (_, n) => `$${n + 1}`).join(', ');
+const PLACES = Array.from({ length: 29 }, (_, n) => `$${n + 1}`).join(', ');

@@ -277,12 +277,13 @@ export class PostgresLedger implements Ledger {
   async #closeRows(closes: readonly CloseRequest[]): Promise<Map<string, ClosedRow>> {
     await this.#numbers.needForBackends(closes.map(({ ending }) => ending.upstream));
     const sent = firstOfEach(closes);
-    const owed = await owedFor(sent, this.#issued, this.#ledgerPool);
+    const costs = await owedFor(sent, this.#issued, this.#ledgerPool);
+    const known = { owed: costs.map((one) => one?.owed), saved: costs.map((one) => one?.saved) };
     const within = sent.every((closing) => isWithin(closing, this.#issued.get(closing.requestId)));
-    const answer = await this.#callClose(sent, { within, owed }).catch((error: unknown) => {
+    const answer = await this.#callClose(sent, { within, ...known }).catch((error: unknown) => {
       // A hold that was lost and written again may be smaller than it was.
       if (error instanceof CallFailed && error.sqlState === NOT_WITHIN)
-        return this.#callClose(sent, { within: false, owed });
+        return this.#callClose(sent, { within: false, ...known });
       throw error;
     });
     const ids = sent.map(({ requestId }) => requestId);
@@ -348,7 +349,8 @@ export class PostgresLedger implements Ledger {
 
   async #owed(used: Parameters<typeof owedFor>[0]): Promise<(number | undefined)[]> {
     try {
-      return await owedFor(used, this.#issued, this.#controlPool);
+      const costs = await owedFor(used, this.#issued, this.#controlPool);
+      return costs.map((one) => one?.owed);
     } catch (error) {
       throw unavailable(String(error), error);
     }

@@ -16,8 +16,8 @@ const PARAMETERS = `
   p_offset_us bigint, p_max_balance bigint, p_overrun_account text, p_overrun_ceiling bigint, p_prompt_ms bigint,
   p_within boolean, q_id text[], q_arrived bigint[], q_state bigint[], q_failed boolean[], q_input bigint[], q_cached bigint[],
   q_output bigint[], q_reasoning bigint[], q_images bigint[], q_source bigint[], q_outcome bigint[], q_backend bigint[],
-  q_first_byte_ms bigint[], q_duration_ms bigint[], q_detail text[], q_extra text[], q_owed bigint[], q_spent bigint[],
-  q_possible bigint[], l_place bigint[], l_backend text[], l_amount bigint[]`;
+  q_first_byte_ms bigint[], q_duration_ms bigint[], q_detail text[], q_extra text[], q_owed bigint[], q_saved bigint[],
+  q_spent bigint[], q_possible bigint[], l_place bigint[], l_backend text[], l_amount bigint[]`;
 
 const RESULTS = `
   places text, held text, costs text, overruns text, available text, models text,
@@ -32,11 +32,15 @@ const USAGE = { input: 'q.input', cached: 'q.cached', output: 'q.output', images
 /** What the request `q` costs at the price `p` of its hold; the program says it where price or usage are not ordinary. */
 const COST = `(CASE WHEN q.state = ${VOID} THEN 0 WHEN q.owed IS NOT NULL THEN q.owed ELSE ${costSql(USAGE)} END)`;
 
+/** What its cached input has saved; the program says that, too. Of an expired hold it does not, and every token counts at its plain price. */
+const SAVED = `(CASE WHEN q.state = ${VOID} OR q.cached = 0 THEN 0 WHEN q.saved IS NOT NULL THEN q.saved
+    ELSE ${costSql({ ...USAGE, cached: '0' })} - ${costSql(USAGE)} END)`;
+
 /** The requests of the batch as rows. */
 const REQUESTS = `unnest(q_id, q_arrived, q_state, q_input, q_cached, q_output, q_reasoning, q_images, q_source, q_outcome,
-      q_backend, q_first_byte_ms, q_duration_ms, q_detail, q_extra, q_owed, q_spent, q_possible) WITH ORDINALITY
+      q_backend, q_first_byte_ms, q_duration_ms, q_detail, q_extra, q_owed, q_saved, q_spent, q_possible) WITH ORDINALITY
       AS q (id, arrived, state, input, cached, output, reasoning, images, source, outcome,
-        backend, first_byte_ms, duration_ms, detail, extra, owed, spent, possible, place)`;
+        backend, first_byte_ms, duration_ms, detail, extra, owed, saved, spent, possible, place)`;
 
 /** Requests that were closed, by the backend that served or was tried last. */
 const SERVED_ROWS = `SELECT q.day, coalesce(b.name, '') AS backend, o.model, q.place, q.cost, q.held, 0::bigint AS lost
@@ -74,6 +78,7 @@ const CLOSE_HOLDS = `DECLARE
   v_today bigint := ${dayOf('v_now')};
   v_month bigint := v_today / 100;
   d_place bigint[]; d_account text[]; d_held bigint[]; d_cost bigint[]; d_overrun bigint[]; d_day bigint[]; d_route integer[];
+  d_saved bigint[];
   v_holds bigint; v_held bigint; v_charged bigint; v_beyond boolean := false; v_found boolean; v_account text;
   v_last_account text; v_booked bigint; v_available bigint;
 BEGIN
@@ -119,11 +124,13 @@ BEGIN
     END IF;
 
     INSERT INTO usage_day AS u (account_id, day, endpoint, model, requests, failures, input_tokens, cached_tokens,
-        output_tokens, reasoning_tokens, images, charged, cost, possible_cost, costed)
+        output_tokens, reasoning_tokens, images, charged, cost, possible_cost, costed, saved)
       SELECT coalesce(q.account, ''), q.day, o.endpoint, o.model, count(*), count(*) FILTER (WHERE q_failed[q.place]),
         sum(q_input[q.place])::bigint, sum(q_cached[q.place])::bigint, sum(q_output[q.place])::bigint,
-        sum(q_reasoning[q.place])::bigint, sum(q_images[q.place])::bigint, sum(least(q.cost, q.held))::bigint, ${costSums('q_possible[q.place]')}
-      FROM unnest(d_place, d_account, d_day, d_route, d_cost, d_held) AS q (place, account, day, route, cost, held)
+        sum(q_reasoning[q.place])::bigint, sum(q_images[q.place])::bigint, sum(least(q.cost, q.held))::bigint, ${costSums('q_possible[q.place]')},
+        sum(q.saved)::bigint
+      FROM unnest(d_place, d_account, d_day, d_route, d_cost, d_held, d_saved)
+        AS q (place, account, day, route, cost, held, saved)
       JOIN route o ON o.id = q.route
       GROUP BY GROUPING SETS ((q.account, q.day, o.endpoint, o.model), (q.day, o.endpoint, o.model))
       ORDER BY 1, 2, 3, 4
@@ -133,7 +140,8 @@ BEGIN
         output_tokens = u.output_tokens + excluded.output_tokens,
         reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens, images = u.images + excluded.images,
         charged = u.charged + excluded.charged, cost = u.cost + excluded.cost,
-        possible_cost = u.possible_cost + excluded.possible_cost, costed = u.costed + excluded.costed;
+        possible_cost = u.possible_cost + excluded.possible_cost, costed = u.costed + excluded.costed,
+        saved = u.saved + excluded.saved;
 
     IF cardinality(l_place) > 0 THEN
       ${addBackendSums(`${SERVED_ROWS} UNION ALL ${LOST_ROWS}`)}
@@ -165,7 +173,7 @@ function writeReceipts(overrun?: string): string {
   return `WITH gone AS (
         DELETE FROM hold h USING ${REQUESTS}, price p WHERE h.id = q.id AND p.id = h.price
         RETURNING q.*, h.account_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices, h.stream,
-          h.client, ${COST} AS cost${overrun === undefined ? ', 0::bigint AS overrun' : ''}),
+          h.client, ${COST} AS cost, ${SAVED} AS cache_saving${overrun === undefined ? ', 0::bigint AS overrun' : ''}),
       ${overrun === undefined ? '' : `priced AS MATERIALIZED (SELECT *, ${overrun} AS overrun FROM gone),`}
       written AS (
         INSERT INTO receipt (id, account_id, held, charged, overrun, created_at, booked_at, node, price, route, backend,
@@ -178,9 +186,9 @@ function writeReceipts(overrun?: string): string {
         FROM ${overrun === undefined ? 'gone' : 'priced'})
       SELECT array_agg(place), array_agg(account_id), array_agg(held), array_agg(cost), array_agg(overrun),
           array_agg(CASE WHEN created_at / 86400000 = v_now / 86400000 THEN v_today ELSE ${dayOf('created_at')} END),
-          array_agg(route), count(*), sum(held), sum(least(cost, held)), coalesce(bool_or(cost > held), false),
+          array_agg(route), array_agg(cache_saving), count(*), sum(held), sum(least(cost, held)), coalesce(bool_or(cost > held), false),
           min(account_id), max(account_id)
-        INTO d_place, d_account, d_held, d_cost, d_overrun, d_day, d_route, v_holds, v_held, v_charged, v_found, v_account,
+        INTO d_place, d_account, d_held, d_cost, d_overrun, d_day, d_route, d_saved, v_holds, v_held, v_charged, v_found, v_account,
           v_last_account
         FROM ${overrun === undefined ? 'gone' : 'priced'};`;
 }
@@ -272,7 +280,7 @@ BEGIN
       array_fill(-1::bigint, ARRAY[v_count]), v_states, array_fill(true, ARRAY[v_count]), v_input, v_cached, v_output,
       v_reasoning, v_images, v_sources,
       array_fill(${OUTCOME_CODES.expired}::bigint, ARRAY[v_count]), '{}', '{}', v_durations, '{}', v_extra, v_owed,
-      '{}', '{}', '{}', '{}', '{}');
+      '{}', '{}', '{}', '{}', '{}', '{}');
   ids := array_to_string(v_ids, ',');
 END $$`);
 

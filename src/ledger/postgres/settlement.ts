@@ -1,3 +1,4 @@
+import { cacheSaving } from '../cache-saving.ts';
 import { Fault } from '../../std/fault.ts';
 import { requestTime, type RequestId } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
@@ -56,7 +57,7 @@ export interface ClosedRow {
   readonly model: string;
 }
 
-const PARAMETERS = 28;
+const PARAMETERS = 29;
 
 /** It commits before it ends; a caller that gets a failure after that finds the holds closed when it tries again. */
 export const CLOSE: Statement = {
@@ -173,12 +174,14 @@ export interface KnownCosts {
   readonly within: boolean;
   /** What requests cost whose price or usage is not ordinary, by their place. */
   readonly owed: readonly (number | undefined)[];
+  /** What their cached input has saved. */
+  readonly saved: readonly (number | undefined)[];
 }
 
 /** The arguments of {@link CLOSE} for requests in that order. */
 export function closeValues(
   closes: readonly CloseRequest[],
-  { within, owed }: KnownCosts,
+  { within, owed, saved }: KnownCosts,
   { numbers, offsetUs }: { readonly numbers: Numbers; readonly offsetUs: number },
 ): unknown[] {
   const usage = (count: Exclude<keyof Usage, 'extra'>) =>
@@ -206,6 +209,7 @@ export function closeValues(
     textArray(endings.map(detailText)),
     textArray(closes.map((closing) => extraUsageText(closing.usage))),
     plainArray(owed),
+    plainArray(saved),
     plainArray(costs.map(({ spent }) => spent)),
     plainArray(costs.map(({ possible }) => possible)),
     plainArray(lost.map(({ place }) => place)),
@@ -243,27 +247,35 @@ interface UsedRequest {
   readonly usage: Usage;
 }
 
+interface ExtraCost {
+  /** Price × usage. */
+  readonly owed: number;
+  /** What cached input has saved. */
+  readonly saved: number;
+}
+
 /**
- * Price × usage of each request, where SQL cannot compute it: a price or usage with an `extra`. The prices of holds that
- * this node made are known; others are asked for.
+ * What each request costs, where SQL cannot compute it: a price or usage with an `extra`. The prices of holds that this
+ * node made are known; others are asked for.
  */
 export async function owedFor(
   requests: readonly UsedRequest[],
   issued: IssuedHolds,
   pool: LedgerPool,
-): Promise<(number | undefined)[]> {
+): Promise<(ExtraCost | undefined)[]> {
   const prices = requests.map(({ requestId }) => issued.get(requestId)?.request.price);
-  if (prices.every((price) => price !== undefined)) return requests.map((one, n) => owed(one, prices[n]));
+  if (prices.every((price) => price !== undefined))
+    return requests.map((one, n) => extraCost(one, prices[n]));
   const unknown = requests.flatMap(({ requestId }, n) => (prices[n] === undefined ? [requestId] : []));
   const rows = await pool.call<PriceRow>(PRICES, [textArray(unknown)]);
   const found = new Map(rows.map(({ id, value }) => [id, value]));
-  return requests.map((one, n) => owed(one, prices[n] ?? parsed(found.get(one.requestId))));
+  return requests.map((one, n) => extraCost(one, prices[n] ?? parsed(found.get(one.requestId))));
 }
 
 /** A request that has no hold any more is not charged, so it needs no price. */
-function owed({ usage }: UsedRequest, price: Price | undefined): number | undefined {
+function extraCost({ usage }: UsedRequest, price: Price | undefined): ExtraCost | undefined {
   if (!price || (price.extra === undefined && usage.extra === undefined)) return undefined;
-  return costOf(price, usage);
+  return { owed: costOf(price, usage), saved: cacheSaving(price, usage) };
 }
 
 function parsed(value: string | undefined): Price | undefined {

@@ -1,6 +1,7 @@
 import { Fault } from '../../std/fault.ts';
 import { requestTime } from '../../std/ids.ts';
 import { addNano, nanoUsd, subtractNano, ZERO } from '../../std/money.ts';
+import { cacheSaving } from '../cache-saving.ts';
 import {
   OUTCOME_CODES,
   PROMPT_MS,
@@ -147,6 +148,7 @@ function close(
     usage,
     charged,
     cost,
+    saved: state === 'void' || usage.cached === 0 ? 0 : cacheSaving(priceFromText(hold.price_text), usage),
   });
   return { state, charged, held, overrun, available: availableOf(account) };
 }

@@ -104,15 +104,15 @@ function prepareSums(database: Database) {
     ),
     addUsage: database.prepare<void, Values>(
       `INSERT INTO usage_day (account_id, day, endpoint, model, requests, failures, input_tokens, cached_tokens,
-        output_tokens, reasoning_tokens, images, charged, ${COST_SUMS.join(', ')})
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        output_tokens, reasoning_tokens, images, charged, ${COST_SUMS.join(', ')}, saved)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (account_id, day, endpoint, model) DO UPDATE SET
         requests = requests + excluded.requests, failures = failures + excluded.failures,
         input_tokens = input_tokens + excluded.input_tokens, cached_tokens = cached_tokens + excluded.cached_tokens,
         output_tokens = output_tokens + excluded.output_tokens,
         reasoning_tokens = reasoning_tokens + excluded.reasoning_tokens,
         images = images + excluded.images, charged = charged + excluded.charged,
-        ${COST_SUMS.map(added).join(', ')}`,
+        ${[...COST_SUMS, 'saved'].map(added).join(', ')}`,
     ),
   };
 }

@@ -277,6 +277,8 @@ interface ClosedRequest {
   readonly usage: Usage;
   readonly charged: NanoUsd;
   readonly cost: RequestCost;
+  /** What cached input has saved, in nano-USD. */
+  readonly saved: number;
 }
 
 /** Account, day, endpoint, model. */
@@ -347,6 +349,7 @@ class Sum {
   #spent = 0;
   #possible = 0;
   #costed = 0;
+  #saved = 0;
 
   constructor(key: SumKey) {
     this.#key = key;
@@ -356,7 +359,7 @@ class Sum {
     return this.#key[1] === day && this.#key[3] === model && this.#key[2] === endpoint;
   }
 
-  add({ outcome, usage, charged, cost }: ClosedRequest): void {
+  add({ outcome, usage, charged, cost, saved }: ClosedRequest): void {
     this.#requests++;
     if (isFailure(outcome)) this.#failures++;
     this.#input += usage.input;
@@ -367,6 +370,7 @@ class Sum {
     this.#charged += charged;
     this.#spent += cost.spent ?? 0;
     this.#possible += cost.possible;
+    this.#saved += saved;
     if (cost.spent !== undefined) this.#costed += charged;
   }
 
@@ -388,6 +392,7 @@ class Sum {
       this.#spent,
       this.#possible,
       this.#costed,
+      this.#saved,
     );
   }
 }

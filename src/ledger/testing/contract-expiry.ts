@@ -212,6 +212,8 @@ async function expectedSums(harness: LedgerHarness) {
       sum.cost += request.cost ?? 0;
       sum.possible_cost += request.possible_cost;
       if (request.cost !== null) sum.costed += request.charged;
+      // A cached token costs half a nano-USD less, and bills are rounded up.
+      sum.saved += Math.floor(request.cached_tokens / 2);
       sums.set(key, sum);
     }
   }
@@ -233,5 +235,6 @@ function emptySum(account_id: string, day: number, model: string) {
     cost: 0,
     possible_cost: 0,
     costed: 0,
+    saved: 0,
   };
 }

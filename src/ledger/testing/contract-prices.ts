@@ -22,6 +22,7 @@ export function priceCases(check: ContractCheck): void {
   pictureCases(check);
   lostCases(check);
   costCases(check);
+  savingCases(check);
   brokenSumCases(check);
 }
 
@@ -279,6 +280,48 @@ const BROKEN_SUMS = [
   `UPDATE backend_day SET charged = charged + 1 WHERE backend = 'a'`,
   `UPDATE backend_day SET possible_cost = 0 WHERE backend = 'b'`,
 ];
+
+function savingCases(check: ContractCheck): void {
+  check(
+    'what cached input saved stands in the sums of the day, at any price and however a request ended',
+    async (harness) => {
+      const account = await addAccount(harness, 100_000);
+      const dearer: Price = { kind: 'tokens', input: 1_000_000, cachedInput: 2_000_000, output: 2_000_000 };
+      const [plain, odd, negative, left, expired, expiredOdd] = [
+        await hold(harness, chatAdmission(account)),
+        await hold(harness, rich(account, { model: 'rich' })),
+        await hold(harness, chatAdmission(account, { price: dearer, model: 'dearer' })),
+        await hold(harness, chatAdmission(account, { model: 'left' })),
+        await hold(harness, chatAdmission(account, { model: 'expired' })),
+        await hold(harness, rich(account, { model: 'expired rich' })),
+      ];
+      const delivered = { ...NO_USAGE, input: 40, cached: 10, output: 10 };
+      await harness.ledger().settle(plain, used(delivered));
+      await harness.ledger().settle(odd, used({ ...delivered, extra: { webSearches: 1 } }));
+      await harness.ledger().settle(negative, used(delivered));
+      await harness.ledger().void(left, FAILED);
+      await harness.ledger().renew([
+        { requestId: expired, delivered },
+        { requestId: expiredOdd, delivered },
+      ]);
+      await harness.crash();
+      await harness.advance(harness.leaseMs + 1_000);
+      await harness.ledger().expire();
+      const rows = await harness.store.db
+        .selectFrom('usage_day')
+        .select(['account_id', 'model', 'saved'])
+        .execute();
+      const wanted = { m: 5, rich: 5, dearer: -10, left: 0, expired: 5, 'expired rich': 5 };
+      for (const id of ['', account.id])
+        expect(
+          Object.fromEntries(
+            rows.filter((row) => row.account_id === id).map((row) => [row.model, row.saved]),
+          ),
+        ).toEqual(wanted);
+      await expectSound(harness);
+    },
+  );
+}
 
 function brokenSumCases(check: ContractCheck): void {
   for (const sql of BROKEN_SUMS) {

@@ -17,6 +17,7 @@ import {
   usageHours,
   usageTotals,
 } from './0002-to-0016.ts';
+import { savedByCache } from './0017-saved-by-cache.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -50,4 +51,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 14, name: 'receipt links', compatibleFrom: 1, statements: receiptLinks },
   { number: 15, name: 'usage totals', compatibleFrom: 1, statements: usageTotals },
   { number: 16, name: 'cost entries', compatibleFrom: 1, statements: costEntries },
+  { number: 17, name: 'saved by cache', compatibleFrom: 1, statements: savedByCache },
 ];
