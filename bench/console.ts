@@ -16,6 +16,7 @@ import { parseArgs } from 'node:util';
 import { CatalogVersions } from '../src/catalog/versions.ts';
 import { LEDGER_SQL } from '../src/ledger/postgres/functions.ts';
 import { BUN_SETTINGS } from '../src/main/bun-settings.ts';
+import { canonicalText } from '../src/catalog/parse.ts';
 import { systemClock } from '../src/std/clock.ts';
 import { silentLog } from '../src/std/log.ts';
 import { openStore, type Store } from '../src/store/store.ts';
@@ -136,9 +137,9 @@ function chosen<Value>(named: Readonly<Record<string, Value>>): Record<string, V
 async function publish({ db }: Store): Promise<void> {
   const versions = new CatalogVersions(db, systemClock);
   const newest = await versions.newestId();
-  const yaml = catalogOf(amounts.models);
-  if ((await versions.at(newest))?.yaml === yaml) return;
-  await versions.add([{ yaml, actor: 'bench', note: '' }], newest);
+  const text = canonicalText(catalogOf(amounts.models));
+  if ((await versions.at(newest))?.text === text) return;
+  await versions.add([{ text, actor: 'bench', note: '' }], newest);
 }
 
 /** `tollgate serve` in a process of its own, as an operator starts it. */

@@ -1,6 +1,6 @@
 import { StartupError } from '../std/startup-error.ts';
 
-/** An error in a catalog and its position: lines and columns count from 1. */
+/** An error in a catalog and its position: lines and columns count from 1, and are 0 in what has no lines. */
 export interface Mistake {
   readonly line: number;
   readonly column: number;
@@ -53,8 +53,12 @@ const MAX_LISTED = 50;
 
 function listOf(fileName: string, mistakes: readonly Mistake[]): string[] {
   const lines = mistakes.slice(0, MAX_LISTED).map(({ line, column, path, message }) => {
-    return `${fileName}:${line}:${column} ${path === '' ? '' : `${path}: `}${message}`;
+    const place = line === 0 ? fileName : `${fileName}:${line}:${column}`;
+    return `${place} ${path === '' ? '' : `${path}: `}${message}`;
   });
   const more = mistakes.length - lines.length;
   return more > 0 ? [...lines, `… and ${more} more`] : lines;
 }
+
+/** Why a catalog cannot be changed as asked, or an import not be previewed, for the operator. */
+export class ImportError extends Error {}

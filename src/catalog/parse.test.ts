@@ -121,6 +121,28 @@ describe('a valid catalog', () => {
   });
 });
 
+test('a decimal where a text belongs is the text as it is written', () => {
+  const azure =
+    'az: { kind: azure, api_key: "${OPENAI_API_KEY}", options: { resource: mine, api_version: 1.10 }, headers: { x-v: 2.0 } }';
+  const models =
+    '{ model: 4.10, display_name: 4.10, input: 1.10, output: 1, upstream_models: { house: 4.1 } }';
+  const text = file({ models }).replace('upstreams:\n', `upstreams:\n  ${azure}\n`);
+  const { upstreams, endpoints } = parse(text);
+  expect(endpoints.get('chat')!.models[0]).toMatchObject({
+    id: '4.10',
+    displayName: '4.10',
+    price: { input: 1_100_000_000 },
+    upstreamModels: new Map([['house', '4.1']]),
+  });
+  expect(upstreams.get('az')).toMatchObject({
+    options: new Map([
+      ['resource', 'mine'],
+      ['api_version', '1.10'],
+    ]),
+    headers: new Map([['x-v', '2.0']]),
+  });
+});
+
 describe('prices are exact', () => {
   test.each([
     ['0.1', 100_000_000],

@@ -4,9 +4,10 @@ import { buildCatalog, type Built } from './build.ts';
 import type { Catalog } from './catalog.ts';
 import { catalogFile, type CatalogFile, type FileSettings } from './file-schema.ts';
 import { FILE_RULES, type KeyRules, type Environment } from './key-rules.ts';
-import { CatalogError, type Mistake, type PathMistake } from './mistakes.ts';
+import { CatalogError, pathText, type Mistake, type PathMistake } from './mistakes.ts';
 import { strayReferences } from './secrets.ts';
-import { readYaml } from './yaml-source.ts';
+import { isCatalogMap, storedData, storedText, type CatalogMap } from './catalog-data.ts';
+import { readYaml, type CatalogText } from './yaml-source.ts';
 
 export interface ParseOptions {
   /** For messages. */
@@ -23,7 +24,12 @@ export interface ParseOptions {
 
 /** Reads a catalog or throws a {@link CatalogError} that lists every error with its line, column and key. */
 export function parseCatalog(text: string, options: ParseOptions): Catalog {
-  const { mistakes, file, built } = inspectCatalog(text, options);
+  return builtCatalog(text, inspectCatalog(text, options), options);
+}
+
+/** The catalog that was inspected, if it has no errors. */
+export function builtCatalog(text: string, inspected: InspectedCatalog, options: ParseOptions): Catalog {
+  const { mistakes, file, built } = inspected;
   if (mistakes.length > 0 || !file || !built) throw new CatalogError(options.fileName, mistakes);
   const values: Readonly<Record<string, unknown>> = file;
   return {
@@ -38,6 +44,8 @@ export function parseCatalog(text: string, options: ParseOptions): Catalog {
 /** A text with its errors, and what of it can be read in spite of them. */
 export interface InspectedCatalog {
   readonly mistakes: readonly Mistake[];
+  /** As it is written; absent if the text is no YAML. */
+  readonly data?: CatalogMap | undefined;
   /** Both absent if the text has not the shape of a catalog. */
   readonly file?: CatalogFile | undefined;
   readonly built?: Built | undefined;
@@ -47,19 +55,47 @@ export function inspectCatalog(
   text: string,
   { env, rules = FILE_RULES, settings = {}, withheld = 'refuse' }: Omit<ParseOptions, 'fileName'>,
 ): InspectedCatalog {
-  const source = readYaml(text);
+  const source = readText(text);
   if (source.mistakes.length > 0) return { mistakes: source.mistakes };
   const placed = (mistakes: readonly PathMistake[]): Mistake[] =>
-    mistakes
-      .map((mistake) => source.place(mistake))
-      .toSorted((a, b) => a.line - b.line || a.column - b.column);
+    source.placed(mistakes).toSorted((a, b) => a.line - b.line || a.column - b.column);
   const parsed = catalogFile(settings).safeParse(source.value, { error: sentence });
   const stray = strayReferences(source.value);
-  if (!parsed.success)
-    return { mistakes: placed([...parsed.error.issues.flatMap((issue) => mistakesOf(issue, [])), ...stray]) };
+  const data = isCatalogMap(source.value) ? source.value : undefined;
+  if (!parsed.success) {
+    const mistakes = parsed.error.issues.flatMap((issue) => mistakesOf(issue, []));
+    return { mistakes: placed([...mistakes, ...stray]), data };
+  }
   const built = buildCatalog(parsed.data, { env, rules });
   const mistakes = [...built.mistakes, ...stray, ...(withheld === 'refuse' ? built.withheld : [])];
-  return { mistakes: placed(mistakes), file: parsed.data, built };
+  return { mistakes: placed(mistakes), data, file: parsed.data, built };
+}
+
+/** What is stored is data, in which errors have no position but their path; everything else is YAML. */
+function readText(text: string): CatalogText {
+  const data = storedData(text);
+  if (!data) return readYaml(text);
+  const unplaced = ({ path, message, missingKey }: PathMistake): Mistake => ({
+    line: 0,
+    column: 0,
+    path: pathText(path),
+    message,
+    ...(missingKey && { missingKey }),
+  });
+  return { value: data, mistakes: [], placed: (mistakes) => mistakes.map(unplaced) };
+}
+
+/** The data of a text, whatever it says; `undefined` if it is no YAML, or no map. */
+export function dataOf(text: string): CatalogMap | undefined {
+  const { value, mistakes } = readText(text);
+  return mistakes.length === 0 && isCatalogMap(value) ? value : undefined;
+}
+
+/** A text in the form in which it would be stored; one that is no catalog at all stays as it is. */
+export function canonicalText(text: string): string {
+  if (storedData(text)) return text;
+  const data = dataOf(text);
+  return data ? storedText(data) : text;
 }
 
 /** A changed secret changes the version too, but a version is shown to people, so the hash is truncated. */

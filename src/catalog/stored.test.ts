@@ -9,8 +9,11 @@ import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { builtinCatalog } from './builtin.ts';
 import type { Catalog } from './catalog.ts';
+import { CatalogDrafts } from './draft/drafts.ts';
+import { canonicalText } from './parse.ts';
 import { deriveSealingKey } from './seal.ts';
 import { openStoredCatalog, type StoredCatalog, type StoredCatalogOptions } from './stored.ts';
+import { CatalogVersions } from './versions.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 
 const SEALING_KEY = deriveSealingKey('a secret for tests');
@@ -24,7 +27,8 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
   test('is the built-in one at first and has no history', async () => {
     const catalog = await openOn(await freshStore(kind));
     expect(catalog.current().endpoints.size).toBe(8);
-    expect(catalog.text()).toEqual({ version: 0, yaml: builtinCatalog({}) });
+    const { version, json } = catalog.newest();
+    expect([version, json]).toEqual([0, canonicalText(builtinCatalog({}))]);
     expect(await catalog.history()).toEqual([]);
     expect(catalog.status()).toMatchObject({ kind: 'store', path: undefined, error: undefined });
   });
@@ -49,7 +53,7 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
       [2, 'acc_1', 'dearer'],
       [1, 'tollgate', 'Built-in catalog'],
     ]);
-    expect((await catalog.at(2))?.yaml).toBe(edited(0.25));
+    expect((await catalog.at(2))?.text).toBe(canonicalText(edited(0.25)));
     expect((await catalog.history({ before: 3, limit: 1 })).map(({ id }) => id)).toEqual([2]);
     expect(await catalog.at(99)).toBeUndefined();
   });
@@ -58,7 +62,7 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
     const open = await freshStore(kind);
     const nodes = [await openOn(open), await openOn(open), await openOn(open)];
     for (let round = 0; round < 5; round++) {
-      const expected = nodes[0]!.text().version;
+      const expected = nodes[0]!.newest().version;
       const saves = Array.from({ length: 9 }, (_, index) =>
         nodes[index % 3]!.save(edited(1 + round + index / 100), `acc_${index}`, '', expected),
       );
@@ -70,11 +74,36 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
     }
   });
 
+  test('YAML that an older version has stored is read, and becomes data with the history of its text', async () => {
+    const open = await freshStore(kind);
+    const versions = new CatalogVersions(open.db, systemClock);
+    await versions.add([{ text: `# ours\n${edited(0.25)}`, actor: 'acc_1', note: 'old' }], 0);
+    const drafts = new CatalogDrafts(open.db, systemClock);
+    await drafts.save(
+      'acc_1',
+      { text: edited(0.5), base: `# ours\n${edited(0.25)}`, revision: 1 },
+      undefined,
+    );
+    const [here, there] = [await openOn(open), await openOn(open)];
+    expect(guidePrice(here.current())).toBe(250_000_000);
+    await Promise.all([here.convert(), there.convert()]);
+    await here.convert();
+    expect((await here.history()).map(({ id, actor }) => [id, actor])).toEqual([
+      [2, 'tollgate'],
+      [1, 'acc_1'],
+    ]);
+    expect((await here.at(2))?.text).toBe(canonicalText(edited(0.25)));
+    expect((await here.at(1))?.text).toStartWith('# ours');
+    expect(guidePrice(there.current())).toBe(250_000_000);
+    const { json } = here.newest();
+    expect(await here.draft('acc_1')).toMatchObject({ text: edited(0.5), base: json, revision: 2 });
+  });
+
   test('an invalid text is not saved, and its errors are reported', async () => {
     const catalog = await openOn(await freshStore(kind));
     const result = await catalog.save(edited(-1), 'acc_1', '', 0);
     expect(result).toMatchObject({ kind: 'invalid', mistakes: [{ path: 'lists.house_guides[0].input' }] });
-    expect(catalog.text().version).toBe(0);
+    expect(catalog.newest().version).toBe(0);
   });
 
   test('a provider key is sealed in the store, enables partner_chat on every node, and is shown only as a hint', async () => {
@@ -99,7 +128,7 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
   test('a replaced provider key is used, and one in use is not removed', async () => {
     const catalog = await openOn(await freshStore(kind));
     await catalog.setProviderKey('OPENAI_API_KEY', 'sk-first-00000001', OPENAI);
-    await catalog.save(catalog.text().yaml, 'acc_1', 'keep', 0);
+    await catalog.save(catalog.newest().yaml, 'acc_1', 'keep', 0);
     await catalog.setProviderKey('OPENAI_API_KEY', 'sk-second-0000002', OPENAI);
     expect(catalog.current().upstreams.get('openai')!.apiKey).toBe('sk-second-0000002');
     expect(await failure(catalog.removeProviderKey('OPENAI_API_KEY'))).toMatchObject({
@@ -118,7 +147,7 @@ describe.each(['sqlite', 'postgres'] as const)('a stored provider key (%s)', (ki
     const catalog = await openOn(open);
     const problem = `the key OPENAI_API_KEY was entered without a host; enter it again for ${OPENAI}`;
     expect(catalog.current().upstreams.get('openai')).toMatchObject({ apiKey: '', problem });
-    expect(catalog.propose(catalog.text().yaml).mistakes).toMatchObject([{ message: problem }]);
+    expect(catalog.propose(catalog.newest().yaml).mistakes).toMatchObject([{ message: problem }]);
     expect(await catalog.listProviderKeys()).toMatchObject([{ origin: undefined }]);
     await catalog.setProviderKey('OPENAI_API_KEY', 'sk-from-before-0001', OPENAI);
     expect(catalog.current().upstreams.get('openai')).toMatchObject({
@@ -214,14 +243,14 @@ describe('the catalog in the store', () => {
     expect(lines).toContain('changed model svc_chat/house-echo: context: 128000 tokens → 32000 tokens');
     expect(lines).toContain('changed alias house-echo: target: svc_chat/house-echo → svcv1_chat/house-echo');
     expect(catalog.propose(builtinCatalog({})).changes).toEqual([]);
-    expect(catalog.text().version).toBe(0);
+    expect(catalog.newest().version).toBe(0);
   });
 
   test('a proposal shows no secret', async () => {
     const env = { OPENAI_API_KEY: 'sk-from-environment-1', OTHER_API_KEY: 'sk-quite-another-0002' };
     const catalog = await openOn(await freshStore('sqlite'), { env });
     const { ok, changes } = catalog.propose(
-      catalog.text().yaml.replace('${OPENAI_API_KEY}', '${OTHER_API_KEY}'),
+      catalog.newest().yaml.replace('${OPENAI_API_KEY}', '${OTHER_API_KEY}'),
     );
     expect(ok).toBe(true);
     expect(changes).toEqual([
@@ -241,9 +270,9 @@ describe('the catalog in the store', () => {
     await there.refresh();
     expect(there.current().upstreams.has('anthropic')).toBe(false);
     expect(there.status().error).toContain('SPECIAL_API_KEY, which is not set');
-    expect(there.text()).toEqual({ version: 2, yaml });
+    expect(there.newest()).toMatchObject({ version: 2, json: canonicalText(yaml) });
     expect(String(await failure(openOn(open, { env: {} })))).toMatch(
-      /catalog version 2:\d+:\d+ upstreams\.anthropic\.api_key/,
+      /catalog version 2 upstreams\.anthropic\.api_key/,
     );
   });
 

@@ -8,10 +8,13 @@ import { type Catalog, type CatalogSource, type CatalogStatus, LiveCatalog } fro
 import { catalogChanges, type CatalogChange } from './diff.ts';
 import type { FileSettings } from './file-schema.ts';
 import { CatalogError, type Mistake } from './mistakes.ts';
-import { CatalogDrafts } from './draft/drafts.ts';
-import { inspectCatalog, parseCatalog, type InspectedCatalog } from './parse.ts';
+import { CatalogDrafts, type CatalogDraft } from './draft/drafts.ts';
+import { storedText } from './catalog-data.ts';
+import { builtCatalog, canonicalText, inspectCatalog, parseCatalog, type InspectedCatalog } from './parse.ts';
 import { ProviderKeys, type ProviderKey } from './provider-keys.ts';
 import { CatalogVersions, type CatalogVersion, type CatalogVersionDetail } from './versions.ts';
+import { shownYaml } from './yaml-text.ts';
+import { MAX_YAML_CHARACTERS } from './yaml-source.ts';
 
 export interface StoredCatalogOptions {
   readonly db: Kysely<Schema>;
@@ -51,6 +54,13 @@ export async function openStoredCatalog(options: StoredCatalogOptions): Promise<
 
 const POLL_MS = 2000;
 const MAX_NOTE = 500;
+const CONVERTED = 'Stored as data; comments are in the version before';
+const TOO_LONG: Mistake = {
+  line: 0,
+  column: 0,
+  path: '',
+  message: `is longer than ${MAX_YAML_CHARACTERS} characters as JSON`,
+};
 
 /**
  * Until the first save it is the built-in catalog, computed at every start and whenever a provider key is added or
@@ -66,7 +76,7 @@ export class StoredCatalog implements CatalogSource {
   #newest: Stored;
   /** The last draft that somebody looked at: pages ask for it again and again. */
   #inspected:
-    | { readonly yaml: string; readonly stored: Stored; readonly result: InspectedCatalog }
+    | { readonly text: string; readonly stored: Stored; readonly result: InspectedCatalog }
     | undefined;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -102,32 +112,42 @@ export class StoredCatalog implements CatalogSource {
   }
 
   /**
-   * What an editor starts from: the newest text, even one that this node refused. Version 0 is the built-in catalog.
+   * What an editor starts from: the newest content, even one that this node refused. Version 0 is the built-in catalog.
    */
-  text(): { readonly version: number; readonly yaml: string } {
-    return { version: this.#newest.version, yaml: this.#newest.yaml };
+  newest(): Pick<Stored, 'version' | 'json' | 'yaml'> {
+    return this.#newest;
+  }
+
+  /** Of what is published; see {@link CatalogDrafts}. */
+  async draft(owner: string): Promise<CatalogDraft | undefined> {
+    const draft = await this.drafts.read(owner);
+    const { version, json } = this.#newest;
+    if (!draft || draft.base === json) return draft;
+    const base = canonicalText(draft.base);
+    return { ...draft, base, revision: base === json ? version : draft.revision };
   }
 
   /** The catalog that a text would be, with the keys that this node has; throws a {@link CatalogError}. */
-  parse(yaml: string): Catalog {
+  parse(text: string): Catalog {
     const { env, rules } = this.#newest;
-    return parseCatalog(yaml, { fileName: 'catalog', env, rules, settings: this.#options.settings });
+    const options = { fileName: 'catalog', env, rules, settings: this.#options.settings };
+    return builtCatalog(text, this.inspect(text), options);
   }
 
   /** A text with its mistakes, for pages that show a draft that cannot be published yet. */
-  inspect(yaml: string): InspectedCatalog {
+  inspect(text: string): InspectedCatalog {
     const { env, rules } = this.#newest;
     const last = this.#inspected;
-    if (last?.yaml === yaml && last.stored === this.#newest) return last.result;
-    const result = inspectCatalog(yaml, { env, rules, settings: this.#options.settings });
-    this.#inspected = { yaml, stored: this.#newest, result };
+    if (last?.text === text && last.stored === this.#newest) return last.result;
+    const result = inspectCatalog(text, { env, rules, settings: this.#options.settings });
+    this.#inspected = { text, stored: this.#newest, result };
     return result;
   }
 
   /** Checks a text and returns what it would change; stores nothing. */
-  propose(yaml: string): Proposal {
+  propose(text: string): Proposal {
     try {
-      return { ok: true, mistakes: [], changes: catalogChanges(this.current(), this.parse(yaml)) };
+      return { ok: true, mistakes: [], changes: catalogChanges(this.current(), this.parse(text)) };
     } catch (error) {
       if (!(error instanceof CatalogError)) throw error;
       return { ok: false, mistakes: error.mistakes, changes: [] };
@@ -135,23 +155,35 @@ export class StoredCatalog implements CatalogSource {
   }
 
   /** Makes this text the catalog of every node, unless it is invalid or another was saved since `expectedVersion`. */
-  async save(yaml: string, actor: string, note: string, expectedVersion: number): Promise<SaveResult> {
+  async save(text: string, actor: string, note: string, expectedVersion: number): Promise<SaveResult> {
     await this.refresh();
-    const { ok, mistakes } = this.propose(yaml);
-    if (!ok) return { kind: 'invalid', mistakes };
-    const row = { yaml, actor, note: note.slice(0, MAX_NOTE) };
+    const { mistakes, data } = this.inspect(text);
+    if (mistakes.length > 0 || !data) return { kind: 'invalid', mistakes };
+    const json = storedText(data);
+    // Quotes make it longer than the YAML was.
+    if (json.length > MAX_YAML_CHARACTERS) return { kind: 'invalid', mistakes: [TOO_LONG] };
+    const row = { text: json, actor, note: note.slice(0, MAX_NOTE) };
     // So that the history of the first edit shows what it changed.
-    const origin = {
-      yaml: this.#options.builtin(this.#newest.env),
-      actor: 'tollgate',
-      note: 'Built-in catalog',
-    };
+    const builtin = canonicalText(this.#options.builtin(this.#newest.env));
+    const origin = { text: builtin, actor: 'tollgate', note: 'Built-in catalog' };
     const version = await this.#versions.add(expectedVersion === 0 ? [origin, row] : [row], expectedVersion);
     await this.#options.durable();
     await this.refresh();
     return version === undefined
       ? { kind: 'conflict', version: this.#newest.version }
       : { kind: 'saved', version };
+  }
+
+  /**
+   * A catalog that an older version has stored as YAML becomes data, once, as a version of its own: the one before it
+   * keeps its text with the comments. Another node may do the same, or save a catalog meanwhile, and then this is void.
+   */
+  async convert(): Promise<void> {
+    const { version, text, json } = this.#newest;
+    if (version === 0 || text === json) return;
+    await this.#versions.add([{ text: json, actor: 'tollgate', note: CONVERTED }], version);
+    await this.#options.durable();
+    await this.refresh();
   }
 
   history(page?: { before?: number | undefined; limit?: number | undefined }): Promise<CatalogVersion[]> {
@@ -177,7 +209,7 @@ export class StoredCatalog implements CatalogSource {
   /** False if there was none. A key stays as long as the catalog refers to it. */
   async removeProviderKey(name: string): Promise<boolean> {
     await this.refresh();
-    if (this.#newest.version > 0 && this.#newest.yaml.includes(`\${${name}}`)) {
+    if (this.#newest.version > 0 && this.#newest.json.includes(`\${${name}}`)) {
       throw new Fault('invalid_field', `The catalog refers to \${${name}}; change it first.`, {
         param: 'name',
       });
@@ -230,6 +262,11 @@ interface Stored {
   readonly version: number;
   /** Which keys exist and when each was changed. */
   readonly keyMark: string;
+  /** As it is stored, or built in. */
+  readonly text: string;
+  /** The same as data. */
+  readonly json: string;
+  /** The same for people. */
   readonly yaml: string;
   readonly env: Environment;
   readonly rules: KeyRules;
@@ -249,14 +286,27 @@ async function readStored(
   const { values, origins, unreadable } = await keys.open();
   if (unreadable.length > 0) log.warn('provider_keys_unreadable', { names: unreadable });
   const all = { ...env, ...values };
-  const yaml = version === 0 ? builtin(all) : ((await versions.at(version))?.yaml ?? '');
+  const text = version === 0 ? builtin(all) : ((await versions.at(version))?.text ?? '');
+  const json = canonicalText(text);
+  let yaml: string | undefined;
   const fileName = version === 0 ? 'built-in catalog' : `catalog version ${version}`;
   const rules = consoleRules(origins, env);
   const parse = (): Catalog => {
-    const catalog = parseCatalog(yaml, { fileName, env: all, rules, settings, withheld: 'block' });
+    const catalog = parseCatalog(text, { fileName, env: all, rules, settings, withheld: 'block' });
     for (const { name, problem } of catalog.upstreams.values())
       if (problem !== undefined) log.warn('provider_key_withheld', { upstream: name, reason: problem });
     return catalog;
   };
-  return { version, keyMark, yaml, env: all, rules, parse };
+  return {
+    version,
+    keyMark,
+    text,
+    json,
+    get yaml() {
+      return (yaml ??= shownYaml(json));
+    },
+    env: all,
+    rules,
+    parse,
+  };
 }

@@ -10,11 +10,12 @@ export interface CatalogVersion {
 }
 
 export interface CatalogVersionDetail extends CatalogVersion {
-  readonly yaml: string;
+  /** JSON; or YAML, of versions from before the catalog was stored as data. */
+  readonly text: string;
 }
 
 export interface NewVersion {
-  readonly yaml: string;
+  readonly text: string;
   readonly actor: string;
   readonly note: string;
 }
@@ -75,7 +76,7 @@ export class CatalogVersions {
         createdAt: row.created_at,
         actor: row.actor,
         note: row.note,
-        yaml: row.yaml,
+        text: row.yaml,
       }
     );
   }
@@ -99,8 +100,9 @@ export class CatalogVersions {
         .executeTakeFirstOrThrow();
       if (moved.numUpdatedRows !== 1n) return undefined;
       let newest = expected;
-      for (const { yaml, actor, note } of versions) {
-        const row = { created_at: now, actor, note, yaml };
+      for (const { text, actor, note } of versions) {
+        // Named in the days when it was YAML; older nodes read it.
+        const row = { created_at: now, actor, note, yaml: text };
         const { id } = await transaction
           .insertInto('catalog_version')
           .values(row)

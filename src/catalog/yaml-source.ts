@@ -8,74 +8,55 @@ import {
   type Document,
   type Node,
   type Scalar,
-  type YAMLMap,
-  type YAMLSeq,
 } from 'yaml';
-import { FOLD, foldEntries, runOf, wholeLine, type FoldedRun, type FoldedText } from './folded-text.ts';
+import { amountOf, isCatalogMap, numberPlace } from './catalog-data.ts';
 import { pathText, type Mistake, type Path, type PathMistake } from './mistakes.ts';
 
 /**
- * A YAML text as plain values, with the position of every key. Numbers are passed on as plain integers or as their
- * source text: 0.1 as a float is not 0.1, and prices must be exact.
+ * A catalog's text as plain values. A whole number is a number; an amount is its decimal text, because 0.1 as a float is
+ * not 0.1, and prices must be exact.
  */
-export interface YamlSource {
+export interface CatalogText {
   readonly value: unknown;
-  /** Syntax errors; if there are any, `value` must not be used. */
+  /** What makes it no YAML; if there is anything, `value` must not be used. */
   readonly mistakes: readonly Mistake[];
-  /** Looks up the position of an error, or of the nearest enclosing node. */
-  place(mistake: PathMistake): Mistake;
+  /** Looks up the positions of errors, or of the nearest nodes around them. */
+  placed(mistakes: readonly PathMistake[]): Mistake[];
 }
 
-/**
- * A catalog of five thousand models with prices has about a million. Where its models are not in one line each, reading
- * such a text takes a few seconds, in which the server does nothing else, so there is a limit.
- */
+/** A catalog of five thousand models with prices has about a million. */
 export const MAX_YAML_CHARACTERS = 2_000_000;
 const MAX_DEPTH = 16;
 const MAX_NODES = 200_000;
 /** Nested aliases can turn a small text into a huge tree. */
 const MAX_ALIASES = 1000;
 
-export function readYaml(text: string): YamlSource {
+/**
+ * Bun reads YAML thirty times as fast as the `yaml` package, and knows no positions. So the package reads what Bun might
+ * take for something else, and what has a mistake.
+ */
+export function readYaml(text: string): CatalogText {
   const problem = unreadable(text);
-  if (problem !== undefined)
-    return new Reader(new LineCounter()).failed([{ line: 1, column: 1, path: '', message: problem }]);
-  const folded = text.length > LONG_TEXT ? foldEntries(text) : undefined;
-  return (folded && readFolded(folded)) ?? readWhole(text);
+  if (problem !== undefined) return failed([{ line: 1, column: 1, path: '', message: problem }]);
+  const value = readFast(maskReferences(text));
+  return value === undefined
+    ? readWithPositions(text)
+    : { value, mistakes: [], placed: (mistakes) => positionsOf(text, mistakes) };
 }
 
-const LONG_TEXT = 20_000;
-
-function readWhole(text: string): YamlSource {
-  const lines = new LineCounter();
-  const reader = new Reader(lines);
-  const document = parseDocument(maskReferences(text), { lineCounter: lines, prettyErrors: false });
-  const syntax = [...document.errors, ...document.warnings].map((error) => {
-    const { line, col } = lines.linePos(error.pos[0]);
-    return { line, column: col, path: '', message: unmaskReferences(error.message) };
-  });
-  return syntax.length > 0 ? reader.failed(syntax) : reader.read(document);
+function unreadable(text: string): string | undefined {
+  if (text.length > MAX_YAML_CHARACTERS) return `is longer than ${MAX_YAML_CHARACTERS} characters`;
+  return text.includes(OPEN) || text.includes(CLOSE)
+    ? 'holds private-use characters; remove them'
+    : undefined;
 }
 
-/** `undefined`: it has mistakes, or lines that only look like entries, and must be read as a whole. */
-function readFolded(folded: FoldedText): YamlSource | undefined {
-  const lines = new LineCounter();
-  const document = parseDocument(maskReferences(folded.text), { lineCounter: lines, prettyErrors: false });
-  if (document.errors.length + document.warnings.length > 0) return undefined;
-  const reader = new Reader(lines, folded);
-  const source = reader.read(document);
-  return source.mistakes.length === 0 && reader.hasUnfoldedAll ? source : undefined;
+function failed(mistakes: readonly Mistake[]): CatalogText {
+  return { value: undefined, mistakes, placed: () => [...mistakes] };
 }
 
 const OPEN = '\uE000';
 const CLOSE = '\uE001';
-
-function unreadable(text: string): string | undefined {
-  if (text.length > MAX_YAML_CHARACTERS) return `is longer than ${MAX_YAML_CHARACTERS} characters`;
-  if ([OPEN, CLOSE, FOLD].some((character) => text.includes(character)))
-    return 'holds private-use characters; remove them';
-  return undefined;
-}
 
 /**
  * `{ api_key: ${NAME} }` should work without quotes, but braces end a plain scalar inside a flow map. They are replaced
@@ -89,99 +70,186 @@ export function unmaskReferences(text: string): string {
   return text.replaceAll(OPEN, '{').replaceAll(CLOSE, '}');
 }
 
-interface Position {
-  readonly line: number;
-  readonly column: number;
+/** `undefined`: it has a mistake, or something that must be left to the package. */
+function readFast(text: string): unknown {
+  if (AMBIGUOUS.test(text) || !text.isWellFormed()) return undefined;
+  const keys = countKeys(text);
+  try {
+    const reader = new FastReader();
+    const value = reader.plain(Bun.YAML.parse(text), []);
+    // Of keys that are written twice Bun keeps the last.
+    return reader.keys === keys && isCatalogMap(value) ? value : undefined;
+  } catch {
+    // What is wrong is said by the package, with its position.
+    return undefined;
+  }
 }
 
-interface UnfoldedRun {
-  /** Where its list is. */
-  readonly list: string;
-  /** The place of its first entry there. */
-  readonly first: number;
-  readonly run: FoldedRun;
+/** Where a value or a key begins. */
+const START = String.raw`(?:^ *|[:,[{] *|- +)`;
+/** What the readers understand in different ways, or what Bun no longer shows as it was written. */
+const AMBIGUOUS = new RegExp(
+  [
+    // Tabs, carriage returns and whatever is not printed.
+    String.raw`[\0-\x09\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff]`,
+    // Several documents, directives, merged maps, unusual escapes.
+    String.raw`^(?:---|\.\.\.|%)|<<|\\[^"\\nrtbf/u]`,
+    // Anchors, aliases, tags, texts of several lines, commas too many, keys that are more than a text.
+    String.raw`${START}(?:[&*!|>,]|\?(?:\s|$)|:(?:\s|$))`,
+    // Numbers that are not plain decimals: they are refused, or are the text as it is written.
+    String.raw`${START}(?:[-+]?\.(?:\d|inf|nan)|[-+]\d|0[xo][\da-f]|\d+(?:\.\d*)?e[-+]?\d|\d+\.(?!\d)|\d+\.\d{10}|\d{16})`,
+    // Keys that are not the text that is written.
+    String.raw`${START}(?:\d+\.\d+|0\d+|~|null|true|false) *:`,
+  ].join('|'),
+  'im',
+);
+
+const QUOTE_START = String.raw`(?<=^[ -]*|: +|["']: *|[,[{] *)`;
+const KEYS = new RegExp(
+  [
+    String.raw`${QUOTE_START}(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\n]|'')*')( *:)?`,
+    String.raw`${QUOTE_START}(["'])`,
+    String.raw`(?<=^|\s)#.*`,
+    String.raw`(:)(?=[\s,[\]{}]|$)`,
+  ].join('|'),
+  'gm',
+);
+
+/** How many keys are written; `undefined` if that cannot be told, because a text in quotes has several lines. */
+function countKeys(text: string): number | undefined {
+  let count = 0;
+  for (const [, afterQuotes, unclosed, colon] of text.matchAll(KEYS)) {
+    if (unclosed !== undefined) return undefined;
+    if (afterQuotes !== undefined || colon !== undefined) count++;
+  }
+  return count;
 }
 
-class Reader {
+class FastReader {
+  keys = 0;
+  #nodes = 0;
+
+  /** Throws for what must be left to the package. `path` is the caller's again when this returns. */
+  plain(value: unknown, path: (string | number)[]): unknown {
+    if (++this.#nodes > MAX_NODES || path.length > MAX_DEPTH) throw new RangeError('too large');
+    if (typeof value === 'string') return unmaskReferences(value);
+    if (typeof value === 'number') return fastNumber(value, path);
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value))
+      return (value as unknown[]).map((item, index) => this.#child(item, index, path));
+    // Without a prototype, a key such as `__proto__` or `constructor` is an ordinary key.
+    const plain: Record<string, unknown> = Object.create(null);
+    for (const [masked, item] of Object.entries(value)) {
+      this.keys++;
+      const key = unmaskReferences(masked);
+      // So Bun calls a key that is a map or a list.
+      if (key === '[object Object]') throw new TypeError('no plain key');
+      plain[key] = this.#child(item, key, path);
+    }
+    return plain;
+  }
+
+  #child(value: unknown, key: string | number, path: (string | number)[]): unknown {
+    path.push(key);
+    const plain = this.plain(value, path);
+    path.pop();
+    return plain;
+  }
+}
+
+/** Below it a float has nine decimals to spare, and `toFixed` gives back the decimal that was written. */
+const MAX_EXACT = 4_000_000;
+
+function fastNumber(value: number, path: Path): unknown {
+  const place = numberPlace(path);
+  if (place === 'text') throw new TypeError('the package has it as it is written');
+  if (Number.isInteger(value) || place === 'number') return value;
+  if (place !== 'amount' || value > MAX_EXACT) throw new RangeError('not exact');
+  return amountOf(value.toFixed(9));
+}
+
+/** A model in one line. */
+const ONE_LINE_ITEM = /^( *- )\{.*\}$/;
+const MOST_EXACT_COLUMNS = 100;
+
+/**
+ * Positions in a text that is YAML. The package takes seconds for thousands of models, so it gets a text in which the
+ * models that are in one line each are zeros, but for those that have a mistake: all lines and numbers of entries stay.
+ */
+function positionsOf(text: string, mistakes: readonly PathMistake[]): Mistake[] {
+  if (mistakes.length === 0) return [];
+  const lines = text.split('\n');
+  const outlined = (kept: ReadonlySet<number>): CatalogText =>
+    readWithPositions(
+      lines
+        .map((line, index) => (kept.has(index + 1) ? line : line.replace(ONE_LINE_ITEM, '$10')))
+        .join('\n'),
+    );
+  const outline = outlined(new Set());
+  if (outline.mistakes.length > 0) return readWithPositions(text).placed(mistakes);
+  const found = outline.placed(mistakes);
+  return outlined(new Set(found.slice(0, MOST_EXACT_COLUMNS).map(({ line }) => line))).placed(mistakes);
+}
+
+function readWithPositions(text: string): CatalogText {
+  const lines = new LineCounter();
+  const document = parseDocument(maskReferences(text), { lineCounter: lines, prettyErrors: false });
+  const syntax = [...document.errors, ...document.warnings].map((error) => {
+    const { line, col } = lines.linePos(error.pos[0]);
+    return { line, column: col, path: '', message: unmaskReferences(error.message) };
+  });
+  return syntax.length > 0 ? failed(syntax) : new PositionReader(lines, document).read();
+}
+
+class PositionReader {
   readonly #lines: LineCounter;
+  readonly #document: Document.Parsed;
   readonly #offsets = new Map<string, { key: number; value: number }>();
-  readonly #folded: FoldedText | undefined;
-  readonly #unfolded: UnfoldedRun[] = [];
   readonly #mistakes: Mistake[] = [];
   #nodes = 0;
   #aliases = 0;
 
-  constructor(lines: LineCounter, folded?: FoldedText) {
+  constructor(lines: LineCounter, document: Document.Parsed) {
     this.#lines = lines;
-    this.#folded = folded;
+    this.#document = document;
   }
 
-  /** Each run was an entry of a list, once. */
-  get hasUnfoldedAll(): boolean {
-    return this.#unfolded.length === this.#folded?.runs.length;
-  }
-
-  read(document: Document.Parsed): YamlSource {
-    if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
-      return this.failed([
-        {
-          line: 1,
-          column: 1,
-          path: '',
-          message: 'is empty; start from the example: tollgate catalog example',
-        },
-      ]);
+  read(): CatalogText {
+    const { contents } = this.#document;
+    if (contents === null || (isScalar(contents) && contents.value === null)) {
+      const message = 'is empty; start from the example: tollgate catalog example';
+      return failed([{ line: 1, column: 1, path: '', message }]);
     }
-    const value = this.#plain(document.contents, [], document);
-    return { value, mistakes: this.#mistakes, place: (mistake) => this.#place(mistake) };
+    const value = this.#plain(contents, []);
+    return {
+      value,
+      mistakes: this.#mistakes,
+      placed: (mistakes) => mistakes.map((mistake) => this.#place(mistake)),
+    };
   }
 
-  failed(mistakes: readonly Mistake[]): YamlSource {
-    return { value: undefined, mistakes, place: (mistake) => this.#place(mistake) };
-  }
-
-  #plain(node: Node | null, path: Path, document: Document): unknown {
+  #plain(node: Node | null, path: Path): unknown {
     this.#nodes += 1;
     if (isAlias(node)) this.#aliases += 1;
     if (path.length > MAX_DEPTH || this.#isTooLarge())
       return this.#refuse(path, 'is nested too deeply or too large');
     if (node === null) return null;
-    if (isAlias(node)) return this.#plain(node.resolve(document) ?? null, path, document);
-    if (isMap(node)) return this.#map(node, path, document);
-    if (isSeq(node)) return this.#list(node, path, document);
-    return isScalar(node) ? scalarValue(node) : this.#refuse(path, 'is not a plain value');
+    if (isAlias(node)) return this.#plain(node.resolve(this.#document) ?? null, path);
+    if (isMap(node)) return this.#map(node.items, path);
+    // Parsed sequences contain nodes; the library's type also covers documents built by hand.
+    if (isSeq(node))
+      return node.items.map((item, index) => this.#item(item as Node | null, [...path, index]));
+    return isScalar(node) ? scalarValue(node, path) : this.#refuse(path, 'is not a plain value');
   }
 
-  #list(node: YAMLSeq, path: Path, document: Document): unknown[] {
-    const values: unknown[] = [];
-    for (const item of node.items) {
-      // Parsed sequences contain nodes; the library's type also covers documents built by hand.
-      const entry = item as Node | null;
-      const run = runOf(this.#folded, isScalar(entry) ? entry.value : undefined);
-      if (run) {
-        this.#unfold(run, path, values);
-        continue;
-      }
-      const child = [...path, values.length];
-      this.#note(child, startOf(entry), startOf(entry));
-      values.push(this.#plain(entry, child, document));
-    }
-    return values;
+  #item(node: Node | null, path: Path): unknown {
+    this.#note(path, startOf(node), startOf(node));
+    return this.#plain(node, path);
   }
 
-  #unfold(run: FoldedRun, path: Path, values: unknown[]): void {
-    this.#unfolded.push({ list: JSON.stringify(path), first: values.length, run });
-    for (const { value, nodes } of run.entries) {
-      this.#nodes += nodes;
-      values.push(value);
-    }
-    if (this.#isTooLarge()) this.#refuse(path, 'is nested too deeply or too large');
-  }
-
-  #map(node: YAMLMap, path: Path, document: Document): Record<string, unknown> {
-    // Without a prototype, a key such as `__proto__` or `constructor` is an ordinary key.
+  #map(pairs: readonly { key: unknown; value: unknown }[], path: Path): Record<string, unknown> {
     const plain: Record<string, unknown> = Object.create(null);
-    for (const pair of node.items) {
+    for (const pair of pairs) {
       const keyNode = pair.key as Node | null;
       const value = pair.value as Node | null;
       const key = isScalar(keyNode) ? unmaskReferences(keyNode.source ?? String(keyNode.value)) : undefined;
@@ -191,7 +259,7 @@ class Reader {
       }
       const child = [...path, key];
       this.#note(child, startOf(keyNode) ?? 0, startOf(value) ?? startOf(keyNode));
-      plain[key] = this.#plain(value, child, document);
+      plain[key] = this.#plain(value, child);
     }
     return plain;
   }
@@ -211,32 +279,14 @@ class Reader {
     return this.#nodes > MAX_NODES || this.#aliases > MAX_ALIASES;
   }
 
-  #place(mistake: PathMistake): Mistake {
-    const { path, message, atKey, missingKey } = mistake;
-    const at = this.#placeInRun(mistake) ?? this.#position(this.#offsetOf(path, atKey === true));
+  #place({ path, message, atKey, missingKey }: PathMistake): Mistake {
+    const at = this.#position(this.#offsetOf(path, atKey === true));
     return { ...at, path: pathText(path), message, ...(missingKey && { missingKey }) };
   }
 
-  #position(offset: number): Position {
+  #position(offset: number): Pick<Mistake, 'line' | 'column'> {
     const { line, col } = this.#lines.linePos(offset);
-    const before = Math.max(line, 1) - 1;
-    return {
-      line: (this.#folded ? wholeLine(this.#folded, before) : before) + 1,
-      column: Math.max(col, 1),
-    };
-  }
-
-  /** The one entry is read again, as YAML. */
-  #placeInRun(mistake: PathMistake): Position | undefined {
-    for (const { list, first, run } of this.#unfolded)
-      for (const [depth, key] of mistake.path.entries()) {
-        const index = typeof key === 'number' ? key - first : -1;
-        const line = run.lines[index];
-        if (line === undefined || JSON.stringify(mistake.path.slice(0, depth)) !== list) continue;
-        const { column } = readWhole(line).place({ ...mistake, path: [0, ...mistake.path.slice(depth + 1)] });
-        return { line: run.line + index + 1, column };
-      }
-    return undefined;
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
   }
 
   #offsetOf(path: Path, atKey: boolean): number {
@@ -253,9 +303,12 @@ function startOf(node: Node | null): number | undefined {
   return node?.range?.[0];
 }
 
-function scalarValue(node: Scalar): unknown {
+function scalarValue(node: Scalar, path: Path): unknown {
   if (typeof node.value === 'string') return unmaskReferences(node.value);
   if (typeof node.value !== 'number') return node.value;
   const text = node.source ?? String(node.value);
-  return /^\d+$/.test(text) && Number.isSafeInteger(node.value) ? node.value : text;
+  if (/^\d+$/.test(text) && Number.isSafeInteger(node.value)) return node.value;
+  const place = numberPlace(path);
+  if (place === 'amount') return amountOf(text);
+  return place === 'number' && /^\d+\.\d+$/.test(text) ? node.value : text;
 }

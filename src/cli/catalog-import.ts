@@ -1,8 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import { ImportError } from '../catalog/import/import-error.ts';
 import { amountsLabel } from '../catalog/import/plan.ts';
 import { listedProvider } from '../catalog/import/price-list.ts';
-import { CatalogError } from '../catalog/mistakes.ts';
+import { CatalogError, ImportError } from '../catalog/mistakes.ts';
 import { priceLabel } from '../catalog/price-label.ts';
 import { markupFactor } from '../catalog/price-schema.ts';
 import { previewImport, type ImportPreview, type ImportRequest } from '../upstream/offered/import-preview.ts';
@@ -41,8 +40,8 @@ interface ImportOutcome {
   readonly previews: readonly ImportPreview[];
   /** By upstream, why it was not asked or did not answer. */
   readonly failures: readonly { readonly upstream: string; readonly reason: string }[];
-  /** The catalog with all changes; `undefined`: there are none. */
-  readonly yaml: string | undefined;
+  /** The catalog with all changes, as it is saved; `undefined`: there are none. */
+  readonly changed: string | undefined;
 }
 
 async function importModels(
@@ -74,16 +73,16 @@ async function preview(input: CommandInput, catalog: CommandCatalog): Promise<Im
   const failures: { upstream: string; reason: string }[] = [];
   let text = catalog.text;
   for (const name of providers) {
-    const one = await previewOne({ text, parse: catalog.parse }, { provider: name, ...request });
+    const one = await previewOne({ ...catalog, text }, { provider: name, ...request });
     if (one instanceof Error) failures.push({ upstream: name, reason: one.message });
     else previews.push(one);
-    text = one instanceof Error ? text : (one.yaml ?? text);
+    text = one instanceof Error ? text : (one.changed ?? text);
   }
-  return { previews, failures, yaml: text === catalog.text ? undefined : text };
+  return { previews, failures, changed: text === catalog.text ? undefined : text };
 }
 
 async function previewOne(
-  target: Pick<CommandCatalog, 'text' | 'parse'>,
+  target: Pick<CommandCatalog, 'text' | 'parse' | 'write'>,
   request: ImportRequest,
 ): Promise<ImportPreview | Error> {
   return await previewImport(target, request, AbortSignal.timeout(LIST_TIMEOUT_MS)).catch(expectedError);
@@ -120,12 +119,12 @@ async function save(
   input: CommandInput,
   context: CliContext,
   catalog: CommandCatalog,
-  { yaml, previews }: ImportOutcome,
+  { changed, previews }: ImportOutcome,
 ): Promise<boolean> {
   const tell = (line: string): void => {
     if (input.flags['json'] !== true) context.print(line);
   };
-  if (yaml === undefined) {
+  if (changed === undefined) {
     tell('Nothing to change.');
     return false;
   }
@@ -140,7 +139,7 @@ async function save(
     tell(`Nothing was written. --yes writes it to ${catalog.place}.`);
     return false;
   }
-  await catalog.save(yaml, `Models of ${previews.map(({ upstream }) => upstream).join(', ')}`);
+  await catalog.save(changed, `Models of ${previews.map(({ upstream }) => upstream).join(', ')}`);
   tell(`Written to ${catalog.place}.`);
   return true;
 }

@@ -1,11 +1,13 @@
 import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { writeAudit } from '../activity/audit.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import { storedText, type CatalogMap } from '../catalog/catalog-data.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
-import { ImportError } from '../catalog/import/import-error.ts';
+import { ImportError } from '../catalog/mistakes.ts';
 import type { Environment } from '../catalog/key-rules.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import type { StoredCatalog } from '../catalog/stored.ts';
+import { editedYaml } from '../catalog/yaml-text.ts';
 import type { Clock } from '../std/clock.ts';
 import { StartupError } from '../std/startup-error.ts';
 import type { Store } from '../store/store.ts';
@@ -17,8 +19,10 @@ export interface CommandCatalog {
   readonly place: string;
   readonly text: string;
   readonly parse: (text: string) => Catalog;
+  /** A text with changes, as it is saved here. */
+  readonly write: (text: string, changed: CatalogMap) => string;
   /** Throws an {@link ImportError} if it was changed meanwhile. */
-  save(yaml: string, note: string): Promise<void>;
+  save(changed: string, note: string): Promise<void>;
 }
 
 export function fileCatalog(
@@ -31,13 +35,14 @@ export function fileCatalog(
     place: path,
     text,
     parse: (changed) => parseCatalog(changed, { fileName: path, env, settings }),
-    async save(yaml) {
+    write: editedYaml,
+    async save(changed) {
       if (readText(path) !== text) throw new ImportError(`${path} was changed meanwhile; look at it again.`);
       // A link stays a link, and a server that watches the file never sees half of it.
       const file = realpathSync(path);
       const draft = `${file}.${process.pid}.new`;
       try {
-        writeFileSync(draft, yaml, { mode: statSync(file).mode, flag: 'wx' });
+        writeFileSync(draft, changed, { mode: statSync(file).mode, flag: 'wx' });
         renameSync(draft, file);
       } finally {
         rmSync(draft, { force: true });
@@ -50,16 +55,17 @@ export function storeCatalog(
   catalog: StoredCatalog,
   { store, clock }: { readonly store: Store; readonly clock: Clock },
 ): CommandCatalog {
-  const { version, yaml: text } = catalog.text();
+  const { version, json: text } = catalog.newest();
   return {
     kind: 'store',
     place: 'the catalog in the store',
     text,
     parse: (changed) => catalog.parse(changed),
-    async save(yaml, note) {
+    write: (_, changed) => storedText(changed),
+    async save(changed, note) {
       const entry = { actor: 'cli', action: 'catalog.import', target: '', detail: { note } };
       await writeAudit(store, entry, clock.now());
-      const result = await catalog.save(yaml, 'cli', note, version);
+      const result = await catalog.save(changed, 'cli', note, version);
       if (result.kind === 'saved') return;
       throw new ImportError(
         result.kind === 'conflict'

@@ -59,9 +59,10 @@ export interface ConsoleParts {
 
 export type CatalogEditor = Pick<
   StoredCatalog,
-  | 'text'
+  | 'newest'
   | 'propose'
   | 'inspect'
+  | 'draft'
   | 'drafts'
   | 'save'
   | 'history'

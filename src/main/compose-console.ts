@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { CatalogSource } from '../catalog/catalog.ts';
+import { storedText } from '../catalog/catalog-data.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import { StoredCatalog } from '../catalog/stored.ts';
+import { editedYaml } from '../catalog/yaml-text.ts';
 import { makeConsole, type Console } from '../console/app.ts';
 import type { CatalogImportTarget, ConsoleMessages, OperationHealth } from '../console/parts.ts';
 import type { PlaygroundRelay } from '../console/playground-relay.ts';
@@ -94,14 +96,20 @@ async function importTarget(
   env: Services['config']['env'],
 ): Promise<CatalogImportTarget> {
   if (catalog instanceof StoredCatalog) {
-    const { version: revision, yaml } = catalog.text();
-    return { text: yaml, revision, parse: (text) => catalog.parse(text) };
+    const { version: revision, json } = catalog.newest();
+    return {
+      text: json,
+      revision,
+      parse: (text) => catalog.parse(text),
+      write: (_, changed) => storedText(changed),
+    };
   }
   const { path = '' } = catalog.status();
   return {
     text: await readFile(path, 'utf8'),
     revision: undefined,
     parse: (text) => parseCatalog(text, { fileName: path, env, settings: SERVER_SETTINGS }),
+    write: editedYaml,
   };
 }
 

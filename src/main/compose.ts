@@ -32,6 +32,12 @@ import { DailyCosts } from '../relay/daily-costs.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { AccessLog } from '../std/access-log.ts';
+import { makeImageJobs, makeImageLinks, takeOverJobs } from './compose-image-jobs.ts';
+import { LongestLife } from './longest-life.ts';
+import { StoredCatalog } from '../catalog/stored.ts';
+import { openAnyCatalog, closeServices, openServices, type Services } from './services.ts';
+import { LiveServerSettings } from './server-settings.ts';
+import { openRefusedCalls, startPeriodicTasks } from './start-tasks.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { EventLoop } from '../std/event-loop.ts';
 import { Fault } from '../std/fault.ts';
@@ -43,11 +49,6 @@ import { StartupError } from '../std/startup-error.ts';
 import { Heartbeat } from '../store/heartbeat.ts';
 import { sharedTokenCounter } from '../tokenizer/worker-counter.ts';
 import { Pool } from '../upstream/pool.ts';
-import { makeImageJobs, makeImageLinks, takeOverJobs } from './compose-image-jobs.ts';
-import { LongestLife } from './longest-life.ts';
-import { openAnyCatalog, closeServices, openServices, type Services } from './services.ts';
-import { LiveServerSettings } from './server-settings.ts';
-import { openRefusedCalls, startPeriodicTasks } from './start-tasks.ts';
 
 /** A running Tollgate. */
 export interface Tollgate {
@@ -81,6 +82,7 @@ export async function startTollgate(
     await services.ledger.recover();
     const catalog = await openAnyCatalog(services);
     opened.defer(() => catalog.close());
+    if (catalog instanceof StoredCatalog) await catalog.convert();
     const settings = new LiveServerSettings(catalog, config, log);
     const certificate = await openCertificate(services, settings, opened);
     const accessLog = openAccessLog(services, { catalog, settings }, opened);

@@ -24,6 +24,10 @@ test('paths of the certificate are relative to the file', () => {
   expect(read('tls: self-signed').tls).toEqual({ kind: 'self-signed' });
 });
 
+test('a share of requests to log may have decimals', () => {
+  expect(read('log: { access: { sample: 0.25 } }').accessShare).toBe(0.25);
+});
+
 test('the catalog itself knows nothing of them', () => {
   const text = `${catalogText({})}trusted_proxies: [10.0.0.0/8]\n`;
   expect(() => parseCatalog(text, FILE)).toThrow(/tollgate\.yaml:8:1 trusted_proxies: unknown key/);

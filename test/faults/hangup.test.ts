@@ -138,7 +138,7 @@ async function models(): Promise<string[]> {
   return data.flatMap((endpoint) => endpoint.models.map(({ model }) => model));
 }
 
-async function saveInStore(yaml: string): Promise<void> {
+async function saveInStore(text: string): Promise<void> {
   const store = await openStore({
     dataDir: join(node.folder, 'data'),
     databaseUrl: undefined,
@@ -146,6 +146,6 @@ async function saveInStore(yaml: string): Promise<void> {
     clock: systemClock,
     ledgerSql: LEDGER_SQL,
   });
-  await new CatalogVersions(store.db, systemClock).add([{ yaml, actor: 'test', note: '' }], 0);
+  await new CatalogVersions(store.db, systemClock).add([{ text, actor: 'test', note: '' }], 0);
   await store.close();
 }

@@ -241,7 +241,7 @@ test('a stored catalog gets a new version and a line in the audit log', async ()
     const { code } = await runCommand(['catalog', 'import', 'openai', '--yes'], { env, services: stored });
     expect(code).toBe(0);
     const after = await openStored(stored);
-    expect(after.text().yaml).toContain('gpt-5-mini');
+    expect(after.newest().yaml).toContain('gpt-5-mini');
     expect((await after.history())[0]).toMatchObject({ actor: 'cli', note: 'Models of openai' });
     after.close();
     const entries = await services.store.db.selectFrom('audit').select(['actor', 'action']).execute();

@@ -1,17 +1,14 @@
-import type { Document } from 'yaml';
-import type { CatalogFile, EndpointEntry } from '../file-schema.ts';
 import {
-  Amount,
-  changedText,
-  nodeOf,
-  type ListRuns,
-  VariableReference,
-  type YamlValue,
-} from '../import/edit-yaml.ts';
-import type { FoldedRun } from '../folded-text.ts';
-import { ImportError } from '../import/import-error.ts';
-import { readOneLineEntry, type OneLineEntry } from '../one-line-entry.ts';
-import { removeAt, setAt, type CatalogPath } from './catalog-path.ts';
+  amountOf,
+  isCatalogMap,
+  isModelList,
+  withValue,
+  type CatalogMap,
+  type CatalogPath,
+  type CatalogValue,
+} from '../catalog-data.ts';
+import type { CatalogFile } from '../file-schema.ts';
+import { ImportError } from '../mistakes.ts';
 import { referencesTo, upstreamName } from './references.ts';
 
 export type EditedPlaces = readonly (readonly { readonly upstream: string; readonly weight: number }[])[];
@@ -41,96 +38,86 @@ export type DraftEdit =
       readonly output?: string | undefined;
     };
 
-/** The text with the changes; comments and everything else stay. Throws an `ImportError` for what cannot be done. */
-export function editDraft(text: string, file: CatalogFile, edits: readonly DraftEdit[]): string {
-  const isEverywhere = edits.some(({ kind }) => kind === 'remove_backend');
-  const touched = new Set(edits.flatMap((edit) => (edit.kind === 'remove_model' ? [edit.model] : [])));
-  const isTouched = ({ value }: OneLineEntry): boolean => isEverywhere || touched.has(String(value['model']));
-  return changedText(text, isTouched, (document, runs) => {
-    const lines = new PriceLines(runs);
-    for (const edit of edits) if (!lines.set(edit)) applyEdit(document, file, edit);
-  });
+/** The catalog with the changes; `file` is the catalog as it was read. Throws an `ImportError` for what cannot be done. */
+export function editDraft(catalog: CatalogMap, file: CatalogFile, edits: readonly DraftEdit[]): CatalogMap {
+  const prices = edits.filter((edit) => edit.kind === 'price');
+  const others = edits.filter((edit) => edit.kind !== 'price');
+  const draft = new Draft(catalog);
+  for (const edit of others) applyEdit(draft, file, edit);
+  for (const price of prices) requireModel(file, price);
+  return withPrices(draft.catalog, prices);
 }
 
-/** Prices of models that are in one line each. */
-class PriceLines {
-  readonly #places = new Map<string, { readonly run: FoldedRun; readonly index: number }>();
+type PriceEdit = Extract<DraftEdit, { kind: 'price' }>;
 
-  constructor(runs: ListRuns) {
-    for (const [list, own] of runs)
-      for (const run of own)
-        for (const [index, { value }] of run.entries.entries()) {
-          const key = `${list}\n${String(value['model'])}`;
-          if (!this.#places.has(key)) this.#places.set(key, { run, index });
-        }
+/** Thousands at once: each list is gone through a single time. */
+function withPrices(catalog: CatalogMap, edits: readonly PriceEdit[]): CatalogMap {
+  const changes = new Map<string, CatalogMap>();
+  for (const { list, model, input, output } of edits)
+    changes.set(`${list}\n${model}`, {
+      ...changes.get(`${list}\n${model}`),
+      ...(input !== undefined && { input: amountOf(input) }),
+      ...(output !== undefined && { output: amountOf(output) }),
+    });
+  const { lists } = catalog;
+  if (changes.size === 0 || !isCatalogMap(lists)) return catalog;
+  const changed = Object.entries(lists).map(([list, models]): [string, CatalogValue] => [
+    list,
+    isModelList(models)
+      ? models.map((model) => ({ ...model, ...changes.get(`${list}\n${String(model['model'])}`) }))
+      : models,
+  ]);
+  return { ...catalog, lists: Object.fromEntries(changed) };
+}
+
+class Draft {
+  catalog: CatalogMap;
+
+  constructor(catalog: CatalogMap) {
+    this.catalog = catalog;
   }
 
-  /** False: it is no price, or of another model. */
-  set(edit: DraftEdit): boolean {
-    const place = edit.kind === 'price' ? this.#places.get(`${edit.list}\n${edit.model}`) : undefined;
-    if (edit.kind !== 'price' || !place) return false;
-    const { run, index } = place;
-    for (const side of ['input', 'output'] as const) {
-      const amount = edit[side];
-      if (amount !== undefined) run.lines[index] = withValue(run.lines[index] ?? '', side, amount);
-    }
-    return true;
+  /** `undefined` removes what is there. */
+  set(path: CatalogPath, value: CatalogValue | undefined): void {
+    this.catalog = withValue(this.catalog, path, value);
   }
 }
 
-/** The entry with another value, or with one more. */
-function withValue(line: string, key: string, value: string): string {
-  const entry = readOneLineEntry(line);
-  if (!entry) throw new Error(`no entry in one line: ${line}`);
-  const { start, end } = entry.places.get(key) ?? {};
-  if (start !== undefined) return line.slice(0, start) + value + line.slice(end);
-  const last = line.slice(0, entry.end).trimEnd();
-  return `${last}, ${key}: ${value}${line.slice(last.length)}`;
-}
-
-function applyEdit(document: Document, file: CatalogFile, edit: DraftEdit): void {
-  const set = (path: CatalogPath, value: YamlValue | undefined): void => {
-    if (value === undefined) removeAt(document, path);
-    else setAt(document, path, nodeOf(value));
-  };
+function applyEdit(draft: Draft, file: CatalogFile, edit: Exclude<DraftEdit, PriceEdit>): void {
   switch (edit.kind) {
     case 'address':
       requireKnown('backend', edit.backend, file.upstreams);
-      return set(['upstreams', edit.backend, 'base_url'], edit.baseUrl);
+      return draft.set(['upstreams', edit.backend, 'base_url'], edit.baseUrl);
     case 'keys': {
       requireKnown('backend', edit.backend, file.upstreams);
-      const references = edit.names.map((name) => new VariableReference(name));
-      set(['upstreams', edit.backend, 'api_key'], references.length === 1 ? references[0] : undefined);
-      return set(['upstreams', edit.backend, 'api_keys'], references.length > 1 ? references : undefined);
+      const references = edit.names.map((name) => `\${${name}}`);
+      draft.set(['upstreams', edit.backend, 'api_key'], references.length === 1 ? references[0] : undefined);
+      return draft.set(
+        ['upstreams', edit.backend, 'api_keys'],
+        references.length > 1 ? references : undefined,
+      );
     }
     case 'remove_backend':
-      return removeBackend(document, file, edit);
+      return removeBackend(draft, file, edit);
     case 'places':
       requireKnown('endpoint', edit.endpoint, file.endpoints);
-      return set(['endpoints', edit.endpoint, 'upstreams'], writtenPlaces(edit.places));
+      return draft.set(['endpoints', edit.endpoint, 'upstreams'], writtenPlaces(edit.places));
     case 'add_model':
-      return addModel(file, edit, set);
+      return addModel(draft, file, edit);
     case 'remove_model':
       requireModel(file, edit);
       if (file.lists[edit.list]?.length === 1)
         throw new ImportError(
           `${edit.model} is the only model of the list ${edit.list}. Remove the endpoint, or add another model first.`,
         );
-      return set(['lists', edit.list, edit.model], undefined);
-    case 'price':
-      requireModel(file, edit);
-      for (const side of ['input', 'output'] as const) {
-        const amount = edit[side];
-        if (amount !== undefined) set(['lists', edit.list, edit.model, side], new Amount(amount));
-      }
-      return;
+      return draft.set(['lists', edit.list, edit.model], undefined);
     default:
       return edit satisfies never;
   }
 }
 
 function removeBackend(
-  document: Document,
+  draft: Draft,
   file: CatalogFile,
   { backend, withReferences }: Extract<DraftEdit, { kind: 'remove_backend' }>,
 ): void {
@@ -141,36 +128,30 @@ function removeBackend(
     throw new ImportError(
       `${backend} is still used: ${[...ownEndpoints, ...sharedEndpoints, ...details.map((path) => path.join('.'))].slice(0, MOST_NAMED).join(', ')}.`,
     );
-  for (const alias of aliases) removeAt(document, ['aliases', alias]);
-  for (const code of ownEndpoints) removeAt(document, ['endpoints', code]);
-  for (const list of ownLists) removeAt(document, ['lists', list]);
-  for (const path of details) removeAt(document, path);
+  for (const alias of aliases) draft.set(['aliases', alias], undefined);
+  for (const code of ownEndpoints) draft.set(['endpoints', code], undefined);
+  for (const list of ownLists) draft.set(['lists', list], undefined);
+  for (const path of details) draft.set(path, undefined);
   for (const code of sharedEndpoints) {
-    const { upstreams, selectable } = file.endpoints[code] as EndpointEntry;
+    const { upstreams = [], selectable } = file.endpoints[code] ?? {};
     const left = upstreams.filter((entry) => upstreamName(entry) !== backend);
-    setAt(document, ['endpoints', code, 'upstreams'], nodeOf(left.map(writtenUpstream)));
-    if (!selectable) continue;
-    const choices = selectable.filter((name) => name !== backend);
-    if (choices.length === 0) removeAt(document, ['endpoints', code, 'selectable']);
-    else setAt(document, ['endpoints', code, 'selectable'], nodeOf(choices));
+    draft.set(['endpoints', code, 'upstreams'], left);
+    const choices = selectable?.filter((name) => name !== backend);
+    if (choices) draft.set(['endpoints', code, 'selectable'], choices.length === 0 ? undefined : choices);
   }
-  removeAt(document, ['upstreams', backend]);
+  draft.set(['upstreams', backend], undefined);
 }
 
 const MOST_NAMED = 20;
 
-function writtenUpstream(entry: EndpointEntry['upstreams'][number]): YamlValue {
-  return typeof entry === 'string' ? entry : { name: entry.name, weight: entry.weight };
-}
-
 /** A plain name is a place of its own; weighted entries that follow each other are one place. */
-function writtenPlaces(places: EditedPlaces): YamlValue {
+function writtenPlaces(places: EditedPlaces): CatalogValue {
   const isShared = places.map((place) => place.length > 1);
   if (isShared.some((shared, index) => shared && isShared[index + 1] === true))
     throw new ImportError(
       'Two groups of backends that share the load cannot follow each other. Join them, or put one backend between them.',
     );
-  return places.flatMap((place): YamlValue[] =>
+  return places.flatMap((place): CatalogValue[] =>
     place.length === 1
       ? place.map(({ upstream }) => upstream)
       : place.map(({ upstream, weight }) => ({ name: upstream, weight })),
@@ -178,17 +159,16 @@ function writtenPlaces(places: EditedPlaces): YamlValue {
 }
 
 function addModel(
+  draft: Draft,
   file: CatalogFile,
   { list, model, name, input, output }: Extract<DraftEdit, { kind: 'add_model' }>,
-  set: (path: CatalogPath, value: YamlValue) => void,
 ): void {
   requireKnown('list', list, file.lists);
   if (file.lists[list]?.some((entry) => entry.model === model))
     throw new ImportError(`The list ${list} has the model ${model} already.`);
   const isFree = Number(input) === 0 && Number(output) === 0;
-  const price = isFree ? { free: true } : { input: new Amount(input), output: new Amount(output) };
-  const entry = { model, ...(name !== undefined && { display_name: name }), ...price };
-  set(['lists', list, model], entry);
+  const price = isFree ? { free: true } : { input: amountOf(input), output: amountOf(output) };
+  draft.set(['lists', list, model], { model, ...(name !== undefined && { display_name: name }), ...price });
 }
 
 function requireModel(

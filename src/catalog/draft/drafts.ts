@@ -2,10 +2,11 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '../../std/clock.ts';
 import type { Schema } from '../../store/schema.ts';
 
-/** A text that one operator works on, and what it began with. */
+/** What one operator works on, and what it began with. */
 export interface CatalogDraft {
-  readonly yaml: string;
-  /** The published text that it began with, so that what changed since can be told apart from what was drafted. */
+  /** JSON, as pages change it; or YAML as it is typed, which need not be a catalog yet. */
+  readonly text: string;
+  /** What was published when it began, so that what changed since can be told apart from what was drafted. */
   readonly base: string;
   readonly revision: number;
   /** Changes with each save. */
@@ -14,6 +15,13 @@ export interface CatalogDraft {
 
 /** Rows of `setting`: there are as many as operators with a draft, and each is deleted with its account. */
 const PREFIX = 'catalog_draft:';
+
+/** Written below, and by older nodes, whose texts are all YAML. */
+interface DraftRow {
+  readonly yaml: string;
+  readonly base: string;
+  readonly revision: number;
+}
 
 function draftKey(owner: string): string {
   return PREFIX + owner;
@@ -36,9 +44,8 @@ export class CatalogDrafts {
       .where('key', '=', draftKey(owner))
       .executeTakeFirst();
     if (!row) return undefined;
-    // Written below alone.
-    const { yaml, base, revision } = JSON.parse(row.value) as Omit<CatalogDraft, 'tag'>;
-    return { yaml, base, revision, tag: row.updated_at };
+    const { yaml: text, base, revision } = JSON.parse(row.value) as DraftRow;
+    return { text, base, revision, tag: row.updated_at };
   }
 
   /**
@@ -47,10 +54,10 @@ export class CatalogDrafts {
    */
   async save(
     owner: string,
-    { yaml, base, revision }: Omit<CatalogDraft, 'tag'>,
+    { text, base, revision }: Omit<CatalogDraft, 'tag'>,
     expected: number | undefined,
   ): Promise<number | undefined> {
-    const value = JSON.stringify({ yaml, base, revision });
+    const value = JSON.stringify({ yaml: text, base, revision } satisfies DraftRow);
     const tag = Math.max(this.#clock.now(), (expected ?? 0) + 1);
     if (expected === undefined) {
       const made = await this.#db

@@ -1,5 +1,5 @@
 import type { CatalogFile } from '../file-schema.ts';
-import type { CatalogPath } from './catalog-path.ts';
+import type { CatalogPath } from '../catalog-data.ts';
 
 /** What would have to go, or change, with a backend. */
 export interface BackendReferences {

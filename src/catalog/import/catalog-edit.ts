@@ -1,8 +1,84 @@
 import { formatUsd, nanoUsd } from '../../std/money.ts';
 import type { Catalog, Endpoint, EndpointType } from '../catalog.ts';
-import { Amount, type CatalogEdit, type YamlEntry } from './edit-yaml.ts';
+import {
+  amountOf,
+  isCatalogMap,
+  isModelList,
+  withoutMissing,
+  type CatalogMap,
+  type CatalogValue,
+} from '../catalog-data.ts';
+import { ImportError } from '../mistakes.ts';
+import { catalogYaml, flowText } from '../yaml-text.ts';
 import type { AddedModel, ChangedModel, ImportPlan } from './plan.ts';
-import type { LongInputAmounts, TokenAmounts } from './price-list.ts';
+import type { TokenAmounts } from './price-list.ts';
+
+export interface CatalogEdit {
+  readonly upstreams: CatalogMap;
+  /** Appended to lists, which are made where they are missing. */
+  readonly models: Readonly<Record<string, readonly CatalogMap[]>>;
+  readonly endpoints: CatalogMap;
+  readonly updates: readonly ModelUpdate[];
+}
+
+interface ModelUpdate {
+  readonly list: string;
+  readonly model: string;
+  readonly set: CatalogMap;
+}
+
+/** The catalog with these changes. */
+export function editCatalog(catalog: CatalogMap, edit: CatalogEdit): CatalogMap {
+  const lists = Object.entries(edit.models).map(([list, added]): [string, CatalogValue] => {
+    const models = sectionOf(catalog, 'lists')[list] ?? [];
+    if (!Array.isArray(models)) throw new ImportError(`lists.${list} is no list.`);
+    return [list, [...models, ...added]];
+  });
+  const added = {
+    upstreams: edit.upstreams,
+    lists: Object.fromEntries(lists),
+    endpoints: edit.endpoints,
+  };
+  const filled = Object.entries(added).filter(([, entries]) => Object.keys(entries).length > 0);
+  const sections = filled.map(([key, entries]): [string, CatalogMap] => [
+    key,
+    { ...sectionOf(catalog, key), ...entries },
+  ]);
+  return edit.updates.reduce(withUpdate, { ...catalog, ...Object.fromEntries(sections) });
+}
+
+function sectionOf(catalog: CatalogMap, key: string): CatalogMap {
+  const section = catalog[key] ?? {};
+  if (!isCatalogMap(section)) throw new ImportError(`The catalog's ${key} is no map.`);
+  return section;
+}
+
+function withUpdate(catalog: CatalogMap, { list, model, set }: ModelUpdate): CatalogMap {
+  const lists = sectionOf(catalog, 'lists');
+  const models = lists[list];
+  if (!isModelList(models) || !models.some((entry) => entry['model'] === model))
+    throw new ImportError(`lists.${list} has no model '${model}' that can be changed.`);
+  const changed = models.map((entry) => (entry['model'] === model ? joined(entry, set) : entry));
+  return { ...catalog, lists: { ...lists, [list]: changed } };
+}
+
+/** Maps in maps are joined too: what one backend takes leaves what others take as it is. */
+function joined(map: CatalogMap, set: CatalogMap): CatalogMap {
+  const entries = Object.entries(set).map(([key, value]): [string, CatalogValue] => {
+    const known = map[key];
+    return [key, isCatalogMap(known) && isCatalogMap(value) ? joined(known, value) : value];
+  });
+  return { ...map, ...Object.fromEntries(entries) };
+}
+
+/** The same changes as lines to paste. */
+export function pasteText(edit: CatalogEdit): string {
+  const added = editCatalog({}, { ...edit, updates: [] });
+  const updated = edit.updates.map(
+    ({ list, model, set }) => `# lists.${list}, ${model}: ${flowText(set, ['lists', list, 0])}`,
+  );
+  return [...(Object.keys(added).length === 0 ? [] : [catalogYaml(added).trimEnd()]), ...updated].join('\n');
+}
 
 /** How a plan is written into a catalog. `undefined`: there is nothing to write. */
 export function editOf(
@@ -11,8 +87,8 @@ export function editOf(
   upstream: { readonly name: string; readonly title: string },
 ): CatalogEdit | undefined {
   if (added.length + changed.length === 0) return undefined;
-  const models: Record<string, YamlEntry[]> = {};
-  const endpoints: Record<string, YamlEntry> = {};
+  const models: Record<string, CatalogMap[]> = {};
+  const endpoints: Record<string, CatalogMap> = {};
   for (const type of ['chat_completion', 'embedding'] as const) {
     const ofType = added.filter((model) => model.type === type);
     if (ofType.length === 0) continue;
@@ -68,11 +144,11 @@ function freeName(taken: ReadonlySet<string>, wanted: string): string {
 function entryOf(
   { id, name, cost, price, contextTokens, abilities }: AddedModel,
   upstream: string,
-): YamlEntry {
+): CatalogMap {
   const { vision, tools, reasoning, maxOutput, tokenizer } = abilities;
   const isFree = price.input === 0 && price.output === 0;
-  const { reasoning: thinking, ...plain } = isFree ? { free: true, reasoning: undefined } : priceEntry(price);
-  return {
+  const { reasoning: thinking, ...plain }: CatalogMap = isFree ? { free: true } : priceEntry(price);
+  return withoutMissing({
     model: id,
     display_name: name === id || name.trim() === '' ? undefined : name.trim().slice(0, 500),
     ...plain,
@@ -85,27 +161,25 @@ function entryOf(
     on_disconnect: thinking !== undefined && reasoning === 'hidden' ? 'finish' : undefined,
     tokenizer,
     cost: cost && { [upstream]: priceEntry(cost) },
-  };
+  });
 }
 
-function changedKeys({ price, cost, hadCost }: ChangedModel, upstream: string): YamlEntry {
-  return { ...priceEntry(price), cost: hadCost ? { [upstream]: priceEntry(cost) } : undefined };
+function changedKeys({ price, cost, hadCost }: ChangedModel, upstream: string): CatalogMap {
+  return { ...priceEntry(price), ...(hadCost && { cost: { [upstream]: priceEntry(cost) } }) };
 }
 
-function priceEntry({ above, ...plain }: TokenAmounts): YamlEntry {
-  return { ...amounts(plain), above: above && Object.fromEntries(Object.entries(above).map(tierEntry)) };
+function priceEntry({ above, ...plain }: TokenAmounts): CatalogMap {
+  const tiers = Object.entries(above ?? {}).map(([tokens, tier]) => [tokens, amounts(tier)] as const);
+  return { ...amounts(plain), ...(above && { above: Object.fromEntries(tiers) }) };
 }
 
-function tierEntry([tokens, tier]: [string, LongInputAmounts]): [string, YamlEntry] {
-  return [tokens, amounts(tier)];
-}
-
-function amounts(given: object): YamlEntry {
-  const entries = Object.entries(given as Record<string, number | undefined>);
-  return Object.fromEntries(
-    entries.map(([key, nano]) => [
-      key,
-      nano === undefined ? undefined : new Amount(formatUsd(nanoUsd(nano))),
-    ]),
+function amounts(given: Omit<TokenAmounts, 'above'>): CatalogMap {
+  return withoutMissing(
+    Object.fromEntries(
+      Object.entries(given).map(([key, nano]: [string, number | undefined]) => [
+        key,
+        nano === undefined ? undefined : amountOf(formatUsd(nanoUsd(nano))),
+      ]),
+    ),
   );
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { CatalogDraft } from '../../catalog/draft/drafts.ts';
 import { editDraft, type DraftEdit } from '../../catalog/draft/draft-edit.ts';
-import { mergeCatalogs } from '../../catalog/draft/merge.ts';
-import { ImportError } from '../../catalog/import/import-error.ts';
+import { ImportError } from '../../catalog/mistakes.ts';
+import { storedText } from '../../catalog/catalog-data.ts';
+import { shownYaml } from '../../catalog/yaml-text.ts';
 import { tokenPrice } from '../../catalog/price-schema.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { formatUsd, nanoUsd } from '../../std/money.ts';
@@ -11,6 +12,7 @@ import type { AdminCatalogDraft, AdminMergedDraft } from '../contract.ts';
 import type { CatalogEditor } from '../parts.ts';
 import { emptyBody, route } from '../route.ts';
 import { catalogText, requireEditor } from './catalog.ts';
+import { mergedDraft } from './follow-published.ts';
 
 const entryName = z.string().min(1).max(64);
 const modelId = z.string().trim().min(1).max(200);
@@ -63,8 +65,9 @@ const draftEdit = z.discriminatedUnion('kind', [
 const MOST_EDITS = 5_000;
 
 /**
- * The draft of whoever is signed in: YAML, prices and backends are edited in this one. It is kept as it is typed, and
- * nothing of it is in force, so that only its publication is recorded.
+ * The draft of whoever is signed in: YAML, prices and backends are edited in this one. What is typed is kept as it is
+ * typed, comments included, until another page changes the draft, which makes it data. Nothing of it is in force, so that
+ * only its publication is recorded.
  */
 export const catalogDraftRoutes = [
   route('GET /api/console/admin/catalog/draft', {
@@ -72,7 +75,7 @@ export const catalogDraftRoutes = [
     compressed: true,
     async handle({ catalogEditor }, { user }): Promise<AdminCatalogDraft> {
       if (!catalogEditor) return { draft: null };
-      return shown(catalogEditor, await catalogEditor.drafts.read(user.accountId));
+      return shown(catalogEditor, await catalogEditor.draft(user.accountId));
     },
   }),
   route('PUT /api/console/admin/catalog/draft', {
@@ -82,7 +85,7 @@ export const catalogDraftRoutes = [
     body: z.strictObject({ yaml: catalogText, tag: z.number().int().nullable() }),
     async handle(parts, { user, body: { yaml, tag } }) {
       const editor = requireEditor(parts);
-      const before = await editor.drafts.read(user.accountId);
+      const before = await editor.draft(user.accountId);
       if (before?.tag !== (tag ?? undefined)) throw changedElsewhere();
       return await keep(editor, user.accountId, before, yaml);
     },
@@ -110,7 +113,7 @@ export const catalogDraftRoutes = [
 
 /** What pages show and edit: the draft, or what is published. */
 export async function draftText(editor: CatalogEditor, owner: string): Promise<string> {
-  return (await editor.drafts.read(owner))?.yaml ?? editor.text().yaml;
+  return (await editor.draft(owner))?.text ?? editor.newest().json;
 }
 
 async function edit(
@@ -118,10 +121,9 @@ async function edit(
   owner: string,
   edits: readonly DraftEdit[],
 ): Promise<AdminCatalogDraft> {
-  const before = await editor.drafts.read(owner);
-  const text = before?.yaml ?? editor.text().yaml;
-  const { file } = editor.inspect(text);
-  if (!file)
+  const before = await editor.draft(owner);
+  const { file, data } = editor.inspect(before?.text ?? editor.newest().json);
+  if (!file || !data)
     throw new AuthRefusal(
       'invalid_field',
       'The draft has mistakes. Fix them as YAML, or discard the draft.',
@@ -130,7 +132,7 @@ async function edit(
       },
     );
   try {
-    return await keep(editor, owner, before, editDraft(text, file, edits));
+    return await keep(editor, owner, before, storedText(editDraft(data, file, edits)));
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     throw new AuthRefusal('invalid_field', error.message, { param: 'edits' });
@@ -142,17 +144,17 @@ async function keep(
   editor: CatalogEditor,
   owner: string,
   before: CatalogDraft | undefined,
-  yaml: string,
+  text: string,
 ): Promise<AdminCatalogDraft> {
-  const published = editor.text();
-  const { base, revision } = before ?? { base: published.yaml, revision: published.version };
-  if (yaml === published.yaml && base === published.yaml) {
+  const { json, yaml, version } = editor.newest();
+  const { base, revision } = before ?? { base: json, revision: version };
+  if ((text === json || text === yaml) && base === json) {
     await editor.drafts.remove(owner);
     return { draft: null };
   }
-  const tag = await editor.drafts.save(owner, { yaml, base, revision }, before?.tag);
+  const tag = await editor.drafts.save(owner, { text, base, revision }, before?.tag);
   if (tag === undefined) throw changedElsewhere();
-  return shown(editor, { yaml, base, revision, tag });
+  return shown(editor, { text, base, revision, tag });
 }
 
 async function merge(
@@ -160,33 +162,30 @@ async function merge(
   owner: string,
   prefer: 'mine' | 'theirs' | undefined,
 ): Promise<AdminMergedDraft> {
-  const draft = await editor.drafts.read(owner);
+  const draft = await editor.draft(owner);
   if (!draft) return { draft: null, conflicts: [] };
-  const { yaml: theirs, version: revision } = editor.text();
-  try {
-    const { text, conflicts } = mergeCatalogs({ base: draft.base, mine: draft.yaml, theirs, prefer });
-    if (conflicts.length > 0 && prefer === undefined)
-      return { ...shown(editor, draft), conflicts: [...conflicts] };
-    if (text === theirs) {
-      await editor.drafts.remove(owner);
-      return { draft: null, conflicts: [] };
-    }
-    const merged = { yaml: text, base: theirs, revision };
-    const tag = await editor.drafts.save(owner, merged, draft.tag);
-    if (tag === undefined) throw changedElsewhere();
-    return { ...shown(editor, { ...merged, tag }), conflicts: [] };
-  } catch (error) {
-    if (!(error instanceof ImportError)) throw error;
+  const merged = mergedDraft(draft, editor.newest(), prefer);
+  if (!merged)
     throw new AuthRefusal('invalid_field', 'The draft is not YAML. Fix it, or discard it.', {
       param: 'yaml',
     });
+  const { next, conflicts } = merged;
+  if (conflicts.length > 0 && prefer === undefined)
+    return { ...shown(editor, draft), conflicts: [...conflicts] };
+  if (next.text === next.base) {
+    await editor.drafts.remove(owner);
+    return { draft: null, conflicts: [] };
   }
+  const tag = await editor.drafts.save(owner, next, draft.tag);
+  if (tag === undefined) throw changedElsewhere();
+  return { ...shown(editor, { ...next, tag }), conflicts: [] };
 }
 
 function shown(editor: CatalogEditor, draft: CatalogDraft | undefined): AdminCatalogDraft {
   if (!draft) return { draft: null };
-  const { yaml, tag, revision, base } = draft;
-  return { draft: { yaml, tag, savedAt: tag, revision, isOutdated: base !== editor.text().yaml } };
+  const { text, tag, revision, base } = draft;
+  const isOutdated = base !== editor.newest().json;
+  return { draft: { yaml: shownYaml(text), tag, savedAt: tag, revision, isOutdated } };
 }
 
 function changedElsewhere(): AuthRefusal {

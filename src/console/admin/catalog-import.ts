@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ImportError } from '../../catalog/import/import-error.ts';
-import { CatalogError } from '../../catalog/mistakes.ts';
+import { CatalogError, ImportError } from '../../catalog/mistakes.ts';
+import { shownYaml } from '../../catalog/yaml-text.ts';
 import { markupFactor } from '../../catalog/price-schema.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { previewImport, type ImportRequest } from '../../upstream/offered/import-preview.ts';
@@ -46,7 +46,7 @@ export async function importDraft(
   const preview = await previewImport(target, wanted, signal).catch(refused);
   return {
     ...shownImport(preview),
-    yaml: target.revision === undefined ? null : (preview.yaml ?? null),
+    yaml: target.revision === undefined || preview.changed === undefined ? null : shownYaml(preview.changed),
     revision: target.revision ?? null,
     paste: preview.paste,
   };

@@ -4,6 +4,7 @@ import { emailsOf } from '../../activity/accounts.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { KNOWN_HOSTS } from '../../catalog/known-hosts.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
+import { shownYaml } from '../../catalog/yaml-text.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { MEGABYTE } from '../body.ts';
 import type {
@@ -63,7 +64,8 @@ export const catalogRoutes = [
       /** The revision this edit began from; 409 `conflict` when somebody saved another one meanwhile. */
       revision: z.number().int().min(0),
     }),
-    handle: (parts, { user, body }) => saveDraft(requireEditor(parts), user.accountId, body),
+    handle: (parts, { user, body: { yaml: text, note, revision } }) =>
+      saveDraft(requireEditor(parts), user.accountId, { text, note, revision }),
   }),
   route('GET /api/console/admin/catalog/history', {
     who: 'admin',
@@ -87,7 +89,7 @@ export const catalogRoutes = [
       const found = await requireEditor(parts).at(numberCursor(params.id) ?? 0);
       if (!found) throw new AuthRefusal('not_found', 'There is no such version.');
       const emails = await emailsOf(parts.store.db, [found.actor]);
-      return { ...version(found, emails), yaml: found.yaml };
+      return { ...version(found, emails), yaml: shownYaml(found.text) };
     },
   }),
   route('GET /api/console/admin/catalog/keys', {
@@ -138,9 +140,9 @@ export function requireEditor({ catalog, catalogEditor }: RouteParts): CatalogEd
 export async function saveDraft(
   editor: CatalogEditor,
   actor: string,
-  draft: { readonly yaml: string; readonly note: string; readonly revision: number },
+  draft: { readonly text: string; readonly note: string; readonly revision: number },
 ): Promise<{ revision: number }> {
-  const result = await editor.save(draft.yaml, actor, draft.note, draft.revision);
+  const result = await editor.save(draft.text, actor, draft.note, draft.revision);
   switch (result.kind) {
     case 'saved':
       await followPublished(editor, actor);
@@ -152,13 +154,10 @@ export async function saveDraft(
       );
     case 'invalid': {
       const [first] = result.mistakes;
-      throw new AuthRefusal(
-        'invalid_field',
-        `Line ${first?.line ?? 1}: ${first?.message ?? 'not a catalog'}`,
-        {
-          param: 'yaml',
-        },
-      );
+      const place = first && first.line > 0 ? `Line ${first.line}` : (first?.path ?? '');
+      throw new AuthRefusal('invalid_field', `${place}: ${first?.message ?? 'not a catalog'}`, {
+        param: 'yaml',
+      });
     }
     default:
       return result satisfies never;
@@ -168,7 +167,7 @@ export async function saveDraft(
 async function currentCatalog(parts: RouteParts): Promise<AdminCatalog> {
   const catalog = parts.catalog.current();
   const status = parts.catalog.status();
-  const text = parts.catalogEditor?.text();
+  const newest = parts.catalogEditor?.newest();
   return {
     source: {
       kind: status.kind,
@@ -179,8 +178,8 @@ async function currentCatalog(parts: RouteParts): Promise<AdminCatalog> {
       editable: parts.catalogEditor !== undefined,
     },
     version: catalog.version,
-    revision: text?.version ?? null,
-    yaml: text?.yaml ?? (await fileText(status.path)),
+    revision: newest?.version ?? null,
+    yaml: newest?.yaml ?? (await fileText(status.path)),
     endpoints: [...catalog.endpoints.values()].map(endpointItem),
     upstreams: [...catalog.upstreams.values()].map((upstream) => ({
       name: upstream.name,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defaultAddress } from '../../catalog/address.ts';
-import { editCatalog } from '../../catalog/import/edit-yaml.ts';
+import { storedText, withValue } from '../../catalog/catalog-data.ts';
+import { dataOf } from '../../catalog/parse.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
 import { markupFactor, tokenPrice } from '../../catalog/price-schema.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
@@ -60,16 +61,17 @@ export const newBackendRoutes = [
       const editor = requireEditor(parts);
       if (!parts.catalog.current().upstreams.has(id))
         throw new AuthRefusal('not_found', 'There is no such backend.');
-      const { yaml, version } = editor.text();
-      const upstreamUpdates = { [id]: { paused: paused || undefined } };
-      const changed = editCatalog(yaml, { ...NO_EDIT, upstreamUpdates });
+      const { json, version } = editor.newest();
+      const changed = withValue(dataOf(json) ?? {}, ['upstreams', id, 'paused'], paused || undefined);
       const note = paused ? `${id} paused` : `${id} resumed`;
-      return await saveDraft(editor, user.accountId, { yaml: changed, note, revision: version });
+      return await saveDraft(editor, user.accountId, {
+        text: storedText(changed),
+        note,
+        revision: version,
+      });
     },
   }),
 ];
-
-const NO_EDIT = { upstreams: {}, models: {}, endpoints: {}, updates: [] };
 
 async function providers(parts: RouteParts): Promise<AdminProviders> {
   const stored = new Set(((await parts.catalogEditor?.listProviderKeys()) ?? []).map(({ name }) => name));

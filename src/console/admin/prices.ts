@@ -32,8 +32,8 @@ async function draftedCatalog(
   { catalogEditor }: RouteParts,
   owner: string,
 ): Promise<Pick<Catalog, 'endpoints'> | undefined> {
-  const draft = await catalogEditor?.drafts.read(owner);
-  return draft && catalogEditor?.inspect(draft.yaml).built?.catalog;
+  const draft = await catalogEditor?.draft(owner);
+  return draft && catalogEditor?.inspect(draft.text).built?.catalog;
 }
 
 /** Of models that are in both; one that is only in the draft is sold for what that says. */

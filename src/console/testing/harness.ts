@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { IMAGE_QUOTA_BYTES } from '../../activity/image-store.ts';
 import { builtinCatalog } from '../../catalog/builtin.ts';
 import { deriveSealingKey } from '../../catalog/seal.ts';
+import { storedText } from '../../catalog/catalog-data.ts';
 import { openStoredCatalog, type StoredCatalog } from '../../catalog/stored.ts';
 import { Accounts } from '../../identity/accounts/accounts.ts';
 import { makeAuth, type Auth } from '../../identity/sign-in/auth.ts';
@@ -156,8 +157,13 @@ function partsOf(
     restartNeeded: () => [],
     catalogEditor: catalog,
     importTarget: () => {
-      const { version, yaml } = catalog.text();
-      return Promise.resolve({ text: yaml, revision: version, parse: (text) => catalog.parse(text) });
+      const { version, json } = catalog.newest();
+      return Promise.resolve({
+        text: json,
+        revision: version,
+        parse: (text) => catalog.parse(text),
+        write: (_, changed) => storedText(changed),
+      });
     },
     hasVariable: () => false,
     tryBackend: () => Promise.reject(new Error('not needed here')),

@@ -1,13 +1,7 @@
 import type { Catalog, UpstreamConfig } from '../../catalog/catalog.ts';
-import { editOf } from '../../catalog/import/catalog-edit.ts';
-import {
-  editCatalog,
-  pasteText,
-  VariableReference,
-  type CatalogEdit,
-  type YamlEntry,
-} from '../../catalog/import/edit-yaml.ts';
-import { ImportError } from '../../catalog/import/import-error.ts';
+import { storedText, withoutMissing, type CatalogMap } from '../../catalog/catalog-data.ts';
+import { editCatalog, editOf, pasteText, type CatalogEdit } from '../../catalog/import/catalog-edit.ts';
+import { ImportError } from '../../catalog/mistakes.ts';
 import { planImport, type ImportPlan } from '../../catalog/import/plan.ts';
 import {
   listedProvider,
@@ -15,6 +9,7 @@ import {
   type PriceList,
   type TokenAmounts,
 } from '../../catalog/import/price-list.ts';
+import { dataOf } from '../../catalog/parse.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
 import { offeredModels } from './offered-models.ts';
 
@@ -43,21 +38,22 @@ export interface ImportPreview {
   readonly markup: number | undefined;
   readonly listVersion: string;
   readonly plan: ImportPlan;
-  /** The whole catalog with the changes; `undefined`: there are none. */
-  readonly yaml: string | undefined;
+  /** The whole catalog with the changes, in the form that it has where it is; `undefined`: there are none. */
+  readonly changed: string | undefined;
   /** The changes alone, for people who edit their file themselves. */
   readonly paste: string;
 }
 
-/** A catalog's text, and how it is read where it is. */
+/** A catalog's text, and how it is read and written where it is. */
 export interface ImportTarget {
   readonly text: string;
   readonly parse: (text: string) => Catalog;
+  readonly write: (text: string, changed: CatalogMap) => string;
 }
 
 /** Asks the backend, joins the list and writes a draft. Nothing is stored. */
 export async function previewImport(
-  { text, parse }: ImportTarget,
+  { text, parse, write }: ImportTarget,
   request: ImportRequest,
   signal: AbortSignal,
 ): Promise<ImportPreview> {
@@ -84,15 +80,15 @@ export async function previewImport(
   });
   const edit = editOf(plan, start.catalog, { name: upstream.name, title: titleOf(upstream) });
   const whole: CatalogEdit | undefined = edit && { ...edit, upstreams: start.added };
-  const yaml = whole && editCatalog(text, whole);
+  const changed = whole && write(text, editCatalog(start.data, whole));
   // A draft with a mistake must not be offered.
-  if (yaml !== undefined) parse(yaml);
+  if (changed !== undefined) parse(changed);
   return {
     upstream: upstream.name,
     markup,
     listVersion: list.version,
     plan,
-    yaml,
+    changed,
     paste: whole ? pasteText(whole) : '',
   };
 }
@@ -101,7 +97,9 @@ interface ImportStart {
   readonly catalog: Catalog;
   readonly upstream: UpstreamConfig;
   /** What was added to the catalog so that the provider could be asked. */
-  readonly added: Readonly<Record<string, YamlEntry>>;
+  readonly added: CatalogMap;
+  /** What the catalog's text says. */
+  readonly data: CatalogMap;
 }
 
 function withUpstream(
@@ -110,10 +108,11 @@ function withUpstream(
   { provider: name, server }: ImportRequest,
 ): ImportStart {
   const catalog = parse(text);
+  const data = dataOf(text) ?? {};
   const known = catalog.upstreams.get(name);
   if (known && server && known.baseUrl !== server.baseUrl)
     throw new ImportError(`There is a backend '${name}' with another address already; choose another name.`);
-  if (known) return { catalog, upstream: known, added: {} };
+  if (known) return { catalog, upstream: known, added: {}, data };
   const entry = server ? ownUpstream(server) : newUpstream(name);
   if (!entry) {
     const names = [...catalog.upstreams.keys()].join(', ');
@@ -122,10 +121,11 @@ function withUpstream(
     );
   }
   const added = { [name]: entry };
-  const draft = parse(editCatalog(text, { upstreams: added, models: {}, endpoints: {}, updates: [] }));
+  const edit = { upstreams: added, models: {}, endpoints: {}, updates: [] };
+  const draft = parse(storedText(editCatalog(data, edit)));
   const upstream = draft.upstreams.get(name);
   if (!upstream) throw new ImportError(`The upstream '${name}' cannot be added.`);
-  return { catalog: draft, upstream, added };
+  return { catalog: draft, upstream, added, data };
 }
 
 /** Providers with an API of their own, and the usual name of their key. */
@@ -135,18 +135,18 @@ export const OWN_KINDS: Readonly<Record<string, string>> = {
   cohere: 'COHERE_API_KEY',
 };
 
-function ownUpstream({ baseUrl, keyName }: OwnServer): YamlEntry {
-  return {
+function ownUpstream({ baseUrl, keyName }: OwnServer): CatalogMap {
+  return withoutMissing({
     kind: 'openai',
     base_url: baseUrl,
-    api_key: keyName === undefined ? undefined : new VariableReference(keyName),
-  };
+    api_key: keyName === undefined ? undefined : `\${${keyName}}`,
+  });
 }
 
-function newUpstream(name: string): YamlEntry | undefined {
+function newUpstream(name: string): CatalogMap | undefined {
   if (Object.hasOwn(PRESETS, name)) return { kind: 'openai', preset: name };
   const variable = Object.hasOwn(OWN_KINDS, name) ? OWN_KINDS[name] : undefined;
-  return variable === undefined ? undefined : { kind: name, api_key: new VariableReference(variable) };
+  return variable === undefined ? undefined : { kind: name, api_key: `\${${variable}}` };
 }
 
 function titleOf({ name, preset }: UpstreamConfig): string {

@@ -1,7 +1,7 @@
 import { defaultAddress } from '../../catalog/address.ts';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import type { OfferedKind, OfferedModel } from '../../catalog/import/abilities.ts';
-import { ImportError } from '../../catalog/import/import-error.ts';
+import { ImportError } from '../../catalog/mistakes.ts';
 import { readBounded } from '../../std/bounded-body.ts';
 import { connectionFailure, UpstreamFailure } from '../port.ts';
 import { answerTooLarge, failureOf, refuseEncoded } from '../response.ts';

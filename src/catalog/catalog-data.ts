@@ -1,0 +1,127 @@
+import { ImportError, type Path } from './mistakes.ts';
+import { PRICE_KEYS } from './price-schema.ts';
+
+/** A value of a catalog as JSON has it. Amounts are decimals as texts, or whole numbers. */
+export type CatalogValue = string | number | boolean | null | CatalogMap | readonly CatalogValue[];
+export interface CatalogMap {
+  readonly [key: string]: CatalogValue;
+}
+
+/** As it is stored. JSON is YAML too, so that an older node beside this one reads it as well. */
+export function storedText(catalog: CatalogMap): string {
+  return JSON.stringify(catalog);
+}
+
+/** `undefined`: it was not written by {@link storedText}, but is YAML that an older node has stored or somebody typed. */
+export function storedData(text: string): CatalogMap | undefined {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    const data: unknown = JSON.parse(text);
+    // Something else may be JSON as well; that has keys twice, or numbers that a float cannot hold.
+    return JSON.stringify(data) === text ? (data as CatalogMap) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a number stands for where it is in a catalog; `text`: it is not meant as a number at all. */
+export type NumberPlace = 'amount' | 'whole' | 'number' | 'text';
+
+const MODEL_AMOUNTS: ReadonlySet<unknown> = new Set([...Object.keys(PRICE_KEYS), 'reasoning', 'cost']);
+const MODEL_TEXTS: ReadonlySet<unknown> = new Set(['model', 'display_name', 'upstream_models']);
+const UPSTREAM_AMOUNTS: ReadonlySet<unknown> = new Set(['markup', 'daily_cost_limit_usd']);
+
+export function numberPlace([section, , third, fourth]: Path): NumberPlace {
+  switch (section) {
+    case 'lists':
+      if (MODEL_AMOUNTS.has(fourth)) return 'amount';
+      return MODEL_TEXTS.has(fourth) ? 'text' : 'whole';
+    case 'upstreams':
+      if (UPSTREAM_AMOUNTS.has(third)) return 'amount';
+      return third === 'timeouts' ? 'whole' : 'text';
+    case 'endpoints':
+      return third === 'upstreams' ? 'whole' : 'text';
+    case 'aliases':
+      return 'text';
+    case 'log':
+      return 'number';
+    default:
+      return 'whole';
+  }
+}
+
+/** `2.50` → `2.5`, `2.00` → 2: one way to write each amount. What is no amount stays as it is, to be refused. */
+export function amountOf(text: string): string | number {
+  const [, whole, fraction = ''] = /^0*(\d{1,15})(?:\.(\d{1,9}))?$/.exec(text) ?? [];
+  if (whole === undefined) return text;
+  const digits = fraction.replace(/0+$/, '');
+  return digits === '' ? Number(whole) : `${whole}.${digits}`;
+}
+
+/** Keys of maps from the top; a model of a list goes by its id. */
+export type CatalogPath = readonly string[];
+
+export function isCatalogMap(value: unknown): value is CatalogMap {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function isCatalogList(value: unknown): value is readonly CatalogValue[] {
+  return Array.isArray(value);
+}
+
+/** A list of models. */
+export function isModelList(value: unknown): value is readonly CatalogMap[] {
+  return (
+    isCatalogList(value) && value.every((item) => isCatalogMap(item) && typeof item['model'] === 'string')
+  );
+}
+
+function childOf(value: CatalogValue | undefined, key: string): CatalogValue | undefined {
+  if (isCatalogMap(value)) return Object.hasOwn(value, key) ? value[key] : undefined;
+  return isModelList(value) ? value.find(({ model }) => model === key) : undefined;
+}
+
+/** The catalog with another value at the path; `undefined` removes what is there. */
+export function withValue(
+  catalog: CatalogMap,
+  path: CatalogPath,
+  wanted: CatalogValue | undefined,
+): CatalogMap {
+  const [section = '', ...rest] = path;
+  return withoutMissing({ ...catalog, [section]: changed(childOf(catalog, section), rest, wanted, true) });
+}
+
+/** Maps on the way are made where they are missing, and removed where nothing is left in them; sections stay. */
+function changed(
+  value: CatalogValue | undefined,
+  path: CatalogPath,
+  wanted: CatalogValue | undefined,
+  isSection = false,
+): CatalogValue | undefined {
+  const [key, ...rest] = path;
+  if (key === undefined) return wanted;
+  const child = changed(childOf(value, key), rest, wanted);
+  if (isModelList(value)) return withModel(value, key, child);
+  if (value !== undefined && !isCatalogMap(value))
+    throw new ImportError(`${path.join('.')} is in a form that cannot be changed here; edit it.`);
+  const map = withoutMissing({ ...value, [key]: child });
+  return Object.keys(map).length === 0 && !isSection ? undefined : map;
+}
+
+function withModel(
+  models: readonly CatalogMap[],
+  id: string,
+  model: CatalogValue | undefined,
+): readonly CatalogValue[] {
+  const kept = model === undefined ? [] : [model];
+  if (!models.some((known) => known['model'] === id)) return [...models, ...kept];
+  return models.flatMap((known) => (known['model'] === id ? kept : [known]));
+}
+
+export function withoutMissing(entries: Readonly<Record<string, CatalogValue | undefined>>): CatalogMap {
+  return Object.fromEntries(Object.entries(entries).filter(isPresent));
+}
+
+function isPresent(entry: [string, CatalogValue | undefined]): entry is [string, CatalogValue] {
+  return entry[1] !== undefined;
+}
