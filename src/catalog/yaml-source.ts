@@ -97,7 +97,7 @@ const AMBIGUOUS = new RegExp(
     // Anchors, aliases, tags, texts of several lines, commas too many, keys that are more than a text.
     String.raw`${START}(?:[&*!|>,]|\?(?:\s|$)|:(?:\s|$))`,
     // Numbers that are not plain decimals: they are refused, or are the text as it is written.
-    String.raw`${START}(?:[-+]?\.(?:\d|inf|nan)|[-+]\d|0[xo][\da-f]|\d+(?:\.\d*)?e[-+]?\d|\d+\.(?!\d)|\d+\.\d{10}|\d{16})`,
+    String.raw`${START}(?:[-+]?\.(?:\d|inf|nan)|\+\d|-0|-\d+\.|0[xo][\da-f]|-?\d+(?:\.\d*)?e[-+]?\d|\d+\.(?!\d)|\d+\.\d{10}|-?\d{16})`,
     // Keys that are not the text that is written.
     String.raw`${START}(?:\d+\.\d+|0\d+|~|null|true|false) *:`,
   ].join('|'),
@@ -163,32 +163,36 @@ const MAX_EXACT = 4_000_000;
 function fastNumber(value: number, path: Path): unknown {
   const place = numberPlace(path);
   if (place === 'text') throw new TypeError('the package has it as it is written');
+  // Refused wherever it is, as the text that is written.
+  if (value < 0) return String(value);
   if (Number.isInteger(value) || place === 'number') return value;
   if (place !== 'amount' || value > MAX_EXACT) throw new RangeError('not exact');
   return amountOf(value.toFixed(9));
 }
 
 /** A model in one line. */
-const ONE_LINE_ITEM = /^( *- )\{.*\}$/;
-const MOST_EXACT_COLUMNS = 100;
+const ONE_LINE_ITEM = /^ *- \{.*\}$/;
 
 /**
- * Positions in a text that is YAML. The package takes seconds for thousands of models, so it gets a text in which the
- * models that are in one line each are zeros, but for those that have a mistake: all lines and numbers of entries stay.
+ * Positions in a text that is YAML. The package takes seconds for thousands of models, so it gets a text in which models
+ * that are in one line each are zeros: all lines, and the numbers of all entries, stay. The lines with mistakes are read
+ * by themselves.
  */
 function positionsOf(text: string, mistakes: readonly PathMistake[]): Mistake[] {
   if (mistakes.length === 0) return [];
   const lines = text.split('\n');
-  const outlined = (kept: ReadonlySet<number>): CatalogText =>
-    readWithPositions(
-      lines
-        .map((line, index) => (kept.has(index + 1) ? line : line.replace(ONE_LINE_ITEM, '$10')))
-        .join('\n'),
-    );
-  const outline = outlined(new Set());
+  const outline = readWithPositions(
+    lines.map((line) => (ONE_LINE_ITEM.test(line) ? line.replace(/\{.*/, '0') : line)).join('\n'),
+  );
   if (outline.mistakes.length > 0) return readWithPositions(text).placed(mistakes);
-  const found = outline.placed(mistakes);
-  return outlined(new Set(found.slice(0, MOST_EXACT_COLUMNS).map(({ line }) => line))).placed(mistakes);
+  return outline.placed(mistakes).map((placed, index) => {
+    const line = lines[placed.line - 1] ?? '';
+    const { path, ...mistake } = mistakes[index] ?? { path: [], message: '' };
+    const inLine = path.slice(path.findIndex((part) => typeof part === 'number') + 1);
+    if (!ONE_LINE_ITEM.test(line) || inLine.length === path.length) return placed;
+    const [found = placed] = readWithPositions(line).placed([{ ...mistake, path: [0, ...inLine] }]);
+    return { ...placed, column: found.column };
+  });
 }
 
 function readWithPositions(text: string): CatalogText {
