@@ -86,7 +86,7 @@ function readText(text: string): CatalogText {
 }
 
 /** The data of a text, whatever it says; `undefined` if it is no YAML, or no map. */
-export function dataOf(text: string): CatalogMap | undefined {
+export function catalogData(text: string): CatalogMap | undefined {
   const { value, mistakes } = readText(text);
   return mistakes.length === 0 && isCatalogMap(value) ? value : undefined;
 }
@@ -94,7 +94,7 @@ export function dataOf(text: string): CatalogMap | undefined {
 /** A text in the form in which it would be stored; one that is no catalog at all stays as it is. */
 export function canonicalText(text: string): string {
   if (storedData(text)) return text;
-  const data = dataOf(text);
+  const data = catalogData(text);
   return data ? storedText(data) : text;
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { parse } from 'yaml';
 import { amountOf, storedText, type CatalogMap } from './catalog-data.ts';
-import { canonicalText, dataOf, parseCatalog } from './parse.ts';
+import { canonicalText, catalogData, parseCatalog } from './parse.ts';
 import { readYaml } from './yaml-source.ts';
 import { catalogYaml, editedYaml } from './yaml-text.ts';
 
@@ -103,7 +103,7 @@ describe('a catalog', () => {
       fc.property(catalog, (data) => {
         const yaml = catalogYaml(data);
         const wanted = JSON.parse(storedText(data));
-        expect(dataOf(yaml)).toEqual(wanted);
+        expect(catalogData(yaml)).toEqual(wanted);
         expect(slowly(yaml)).toEqual(wanted);
       }),
       { numRuns: 200 },
@@ -115,7 +115,7 @@ describe('a catalog', () => {
       fc.property(catalog, (data) => {
         const stored = storedText(data);
         expect(parse(stored)).toEqual(JSON.parse(stored));
-        expect(dataOf(stored)).toEqual(JSON.parse(stored));
+        expect(catalogData(stored)).toEqual(JSON.parse(stored));
       }),
       { numRuns: 200 },
     );
@@ -186,7 +186,7 @@ lists:
       input: 1
 endpoints: {}
 `;
-  const before = dataOf(text) as CatalogMap & { lists: { l: CatalogMap[] } };
+  const before = catalogData(text) as CatalogMap & { lists: { l: CatalogMap[] } };
   const [first = {}, second = {}] = before.lists.l;
   const added = { model: 'new/one', input: '0.25', above: { '200000': { input: 1 } } };
   const after = {

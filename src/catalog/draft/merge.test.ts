@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { CatalogMap } from '../catalog-data.ts';
-import { dataOf } from '../parse.ts';
+import { catalogData } from '../parse.ts';
 import { catalogYaml } from '../yaml-text.ts';
 import { mergeCatalogs } from './merge.ts';
 
@@ -16,7 +16,7 @@ endpoints:
 const base = changed();
 
 function changed(...pairs: [string, string][]): CatalogMap {
-  return dataOf(pairs.reduce((text, [from, to]) => text.replace(from, to), BASE)) ?? {};
+  return catalogData(pairs.reduce((text, [from, to]) => text.replace(from, to), BASE)) ?? {};
 }
 
 test('changes of two people to different entries are both kept, with exact amounts', () => {

@@ -1,7 +1,7 @@
 import { storedText } from '../../catalog/catalog-data.ts';
 import type { CatalogDraft } from '../../catalog/draft/drafts.ts';
 import { mergeCatalogs } from '../../catalog/draft/merge.ts';
-import { dataOf } from '../../catalog/parse.ts';
+import { catalogData } from '../../catalog/parse.ts';
 import type { CatalogEditor } from '../parts.ts';
 
 /** After the operator's own publication: a draft whose changes still fit goes on with the new version. */
@@ -23,7 +23,7 @@ export function mergedDraft(
   { version: revision, json }: { readonly version: number; readonly json: string },
   prefer?: 'mine' | 'theirs',
 ): { next: Omit<CatalogDraft, 'tag'>; conflicts: readonly string[] } | undefined {
-  const [before, mine, theirs] = [dataOf(base), dataOf(text), dataOf(json)];
+  const [before, mine, theirs] = [catalogData(base), catalogData(text), catalogData(json)];
   if (!before || !mine || !theirs) return undefined;
   const { merged, conflicts } = mergeCatalogs({ base: before, mine, theirs, prefer });
   return { next: { text: storedText(merged), base: json, revision }, conflicts };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defaultAddress } from '../../catalog/address.ts';
 import { storedText, withValue } from '../../catalog/catalog-data.ts';
-import { dataOf } from '../../catalog/parse.ts';
+import { catalogData } from '../../catalog/parse.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
 import { markupFactor, tokenPrice } from '../../catalog/price-schema.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
@@ -62,7 +62,7 @@ export const newBackendRoutes = [
       if (!parts.catalog.current().upstreams.has(id))
         throw new AuthRefusal('not_found', 'There is no such backend.');
       const { json, version } = editor.newest();
-      const changed = withValue(dataOf(json) ?? {}, ['upstreams', id, 'paused'], paused || undefined);
+      const changed = withValue(catalogData(json) ?? {}, ['upstreams', id, 'paused'], paused || undefined);
       const note = paused ? `${id} paused` : `${id} resumed`;
       return await saveDraft(editor, user.accountId, {
         text: storedText(changed),

@@ -9,7 +9,7 @@ import {
   type PriceList,
   type TokenAmounts,
 } from '../../catalog/import/price-list.ts';
-import { dataOf } from '../../catalog/parse.ts';
+import { catalogData } from '../../catalog/parse.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
 import { offeredModels } from './offered-models.ts';
 
@@ -108,7 +108,7 @@ function withUpstream(
   { provider: name, server }: ImportRequest,
 ): ImportStart {
   const catalog = parse(text);
-  const data = dataOf(text) ?? {};
+  const data = catalogData(text) ?? {};
   const known = catalog.upstreams.get(name);
   if (known && server && known.baseUrl !== server.baseUrl)
     throw new ImportError(`There is a backend '${name}' with another address already; choose another name.`);
