@@ -81,7 +81,7 @@ async function onPostgres(): Promise<Measured> {
   const server = flags.postgres === undefined ? await startPostgres({ fsync: false }) : undefined;
   if (!server) writeFileSync(join(folder, FILLED), '');
   try {
-    return await measure('Postgres', folder, flags.postgres ?? (await server?.freshDatabase()));
+    return await measure('Postgres', folder, flags.postgres ?? (await server?.emptyDatabase()));
   } finally {
     await server?.stop();
     rmSync(folder, { recursive: true, force: true });

@@ -53,7 +53,7 @@ async function main(): Promise<void> {
 async function measure() {
   const server = await startPostgres({ fsync: true });
   try {
-    const url = await server.freshDatabase();
+    const url = await server.emptyDatabase();
     const version = await prepare(url);
     const idle = await untilQuiet();
     const start = Date.now() + 1_000;

@@ -52,7 +52,7 @@ const page = readFileSync(join(import.meta.dir, '../docs/operate.md'), 'utf8');
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-proxies-'));
 const postgres = await testPostgres();
 const backend = await BackendProcess.start();
-const databaseUrl = await postgres.freshDatabase();
+const databaseUrl = await postgres.emptyDatabase();
 const yaml = catalogFor([backend.baseUrl], { extra: 'trusted_proxies: [127.0.0.1]' });
 const nodes = [
   await NodeProcess.start({ yaml, databaseUrl }),

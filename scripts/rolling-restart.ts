@@ -35,7 +35,7 @@ try {
 process.exit(failedInAll === 0 ? 0 : 1);
 
 async function restartAll(kind: ProxyKind, workers: number): Promise<number> {
-  const databaseUrl = await postgres.freshDatabase();
+  const databaseUrl = await postgres.emptyDatabase();
   const ports = await freePorts(NODES + 1);
   const [proxyPort = 0, ...nodePorts] = ports;
   const nodes: NodeProcess[] = [];

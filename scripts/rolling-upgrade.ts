@@ -48,7 +48,7 @@ function checkOut(revision: string): string {
 }
 
 async function upgradeAll(wanted: number): Promise<number> {
-  const databaseUrl = await postgres.freshDatabase();
+  const databaseUrl = await postgres.emptyDatabase();
   const yaml = catalogFor([backend.baseUrl], { prices: 'input: 0, output: 2' });
   const [proxyPort = 0, ...nodePorts] = await freePorts(NODES + 1);
   // The old version passes every field on, and does not know the key.

@@ -100,7 +100,7 @@ export interface BenchPostgres {
 export async function startBenchPostgres(): Promise<BenchPostgres> {
   const server = await startPostgres({ fsync: true });
   const pid = Number(readFileSync(join(server.folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
-  return { pid, freshDatabase: () => server.freshDatabase(), stop: () => server.stop() };
+  return { pid, freshDatabase: () => server.emptyDatabase(), stop: () => server.stop() };
 }
 
 /** Accounts with more money and wider limits than any run needs. */

@@ -44,7 +44,7 @@ function newSqlite(): Promise<TestDatabase> {
 }
 
 async function newPostgres(): Promise<TestDatabase> {
-  const databaseUrl = await (await testPostgres()).freshDatabase();
+  const databaseUrl = await (await testPostgres()).emptyDatabase();
   const pool = openPool({ url: databaseUrl }, silentLog);
   cleanUps.push(() => pool.end());
   return {

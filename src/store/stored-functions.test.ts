@@ -19,7 +19,7 @@ function answering(n: number): StoredFunction {
 let databaseUrl: string;
 let pool: Pool;
 beforeEach(async () => {
-  databaseUrl = await (await testPostgres()).freshDatabase();
+  databaseUrl = await (await testPostgres()).emptyDatabase();
   pool = new Pool({ connectionString: databaseUrl });
 });
 afterEach(() => pool.end());

@@ -10,6 +10,7 @@ import { parseUsd } from '../../src/std/money.ts';
 import { startTollgate, type Tollgate } from '../../src/main/compose.ts';
 import { tablesOf } from '../support/dump.ts';
 import { metricsOf, UsedSecrets } from '../support/leaks.ts';
+import { prepareDataFolder } from '../support/prepared-folder.ts';
 
 /** What providers answer, recorded from them. */
 export { readFixture, streamFixture, WIRES, type Wire } from './answers/wires.ts';
@@ -52,6 +53,7 @@ export class GoldenGateway {
       // Cases move the clock by minutes; no hold may expire in the meantime.
       TOLLGATE_LEASE_SECONDS: '3600',
     });
+    await prepareDataFolder(config.dataDir);
     const clock = new FixedClock();
     const random = new SeededRandom();
     const log: string[] = [];

@@ -20,7 +20,7 @@ const urls = () => nodes.map(({ url }) => url);
 beforeAll(async () => {
   const [started, databaseUrl] = await Promise.all([
     BackendProcess.start(),
-    testPostgres().then((postgres) => postgres.freshDatabase()),
+    testPostgres().then((postgres) => postgres.emptyDatabase()),
   ]);
   backend = started;
   // One output token costs 2,000 nano-dollars, input is free: a hold of one token is exactly its charge.

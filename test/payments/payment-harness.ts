@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { preparedDataFolder } from '../support/prepared-folder.ts';
 import { openLedger } from '../../src/ledger/open-ledger.ts';
 import type { Ledger } from '../../src/ledger/port.ts';
 import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
@@ -43,7 +42,7 @@ export interface PaymentHarness {
 }
 
 export async function paymentHarness(database: () => Promise<string | undefined>): Promise<PaymentHarness> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-payments-'));
+  const dataDir = await preparedDataFolder('tollgate-payments-');
   let ahead = 0;
   let accounts = 0;
   const clock = { now: () => Date.now() + ahead };

@@ -26,7 +26,7 @@ let token: string;
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  databaseUrl = await postgres.freshDatabase();
+  databaseUrl = await postgres.emptyDatabase();
   const port = await freePort();
   node = await NodeProcess.start({
     yaml: YAML,

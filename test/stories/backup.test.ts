@@ -244,13 +244,13 @@ describe.skipIf(!hasPrograms)('on Postgres, with pg_dump 15 where Debian install
   afterAll(() => server.stop());
 
   test('the copy holds what the database held; refused while somebody uses it or has another secret', async () => {
-    const env = { DATABASE_URL: await server.freshDatabase(), TOLLGATE_SECRET: NODE_SECRET };
+    const env = { DATABASE_URL: await server.emptyDatabase(), TOLLGATE_SECRET: NODE_SECRET };
     await tollgate(env, 'account', 'create', 'a@example.com', '--balance', '7');
     const copy = join(folder, 'copy.dump');
     const made = await tollgate(env, 'backup', copy, '--json');
     expect({ code: made.code, err: made.err }).toEqual({ code: 0, err: '' });
     expect(statSync(copy).mode & 0o777).toBe(0o600);
-    const target = { ...env, DATABASE_URL: await server.freshDatabase() };
+    const target = { ...env, DATABASE_URL: await server.emptyDatabase() };
     const wrong = await tollgate({ ...target, TOLLGATE_SECRET: 'another secret than that' }, 'restore', copy);
     expect({ code: wrong.code, err: wrong.err }).toMatchObject({
       code: 4,
@@ -276,7 +276,7 @@ describe.skipIf(!hasPrograms)('on Postgres, with pg_dump 15 where Debian install
   }, 120_000);
 
   test('where pg_dump is not installed, the command to run is named, without the password', async () => {
-    const env = { DATABASE_URL: await server.freshDatabase(), TOLLGATE_SECRET: NODE_SECRET, PATH: folder };
+    const env = { DATABASE_URL: await server.emptyDatabase(), TOLLGATE_SECRET: NODE_SECRET, PATH: folder };
     const refused = await tollgate(env, 'backup', join(folder, 'none.dump'));
     expect(refused.code).toBe(4);
     expect(refused.err).toContain('pg_dump --format=custom');

@@ -9,6 +9,7 @@ import type { AccountId } from '../../src/std/ids.ts';
 import { startTollgate, type Tollgate } from '../../src/main/compose.ts';
 import { tablesOf } from './dump.ts';
 import { metricsOf, UsedSecrets } from './leaks.ts';
+import { prepareDataFolder } from './prepared-folder.ts';
 
 export interface GatewayOptions {
   /** The catalog file; absent, the built-in catalog. */
@@ -44,6 +45,7 @@ export class Gateway {
   static async start(options: GatewayOptions = {}): Promise<Gateway> {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-'));
     const lines: string[] = [];
+    if (options.databaseUrl === undefined) await prepareDataFolder(join(folder, 'data'));
     const tollgate = await startTollgate(configFor(folder, options), collecting(lines));
     return new Gateway(tollgate, folder, lines, options);
   }

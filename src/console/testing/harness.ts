@@ -1,7 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { IMAGE_QUOTA_BYTES } from '../../activity/image-store.ts';
 import { builtinCatalog } from '../../catalog/builtin.ts';
 import { deriveSealingKey } from '../../catalog/seal.ts';
@@ -27,6 +25,7 @@ import { testImages } from './test-images.ts';
 import { testMessages, type TestMessages, type TestMessagesOptions } from './test-messages.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
 import { tablesOf } from '../../../test/support/dump.ts';
+import { preparedDataFolder } from '../../../test/support/prepared-folder.ts';
 import { notePasswords, noteSession, UsedSecrets } from '../../../test/support/leaks.ts';
 
 /** A console on real HTTP, a real database and real books, with a clock that tests can push forward. */
@@ -76,7 +75,7 @@ interface TestConsoleOptions extends TestMessagesOptions {
 }
 
 export async function testConsole(options: TestConsoleOptions = {}): Promise<TestConsole> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-console-'));
+  const dataDir = await preparedDataFolder('tollgate-console-');
   let ahead = 0;
   const clock: Clock = { now: () => Date.now() + ahead };
   const store = await openStore({

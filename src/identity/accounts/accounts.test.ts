@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { preparedDataFolder } from '../../../test/support/prepared-folder.ts';
 import { openLedger, type OpenLedger } from '../../ledger/open-ledger.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
@@ -16,7 +15,7 @@ const clock = { now: () => 1_900_000_000_000 };
 const opened: { store: Store; ledger: OpenLedger; dataDir: string }[] = [];
 
 async function open() {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-accounts-'));
+  const dataDir = await preparedDataFolder('tollgate-accounts-');
   const store = await openStore({ dataDir, log: silentLog, clock, ledgerSql: LEDGER_SQL });
   const ledger = openLedger(store, { node: 'test', clock, log: silentLog });
   opened.push({ store, ledger, dataDir });

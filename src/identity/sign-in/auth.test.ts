@@ -1,8 +1,8 @@
 import { dictionary } from '@zxcvbn-ts/language-common';
 import { afterEach, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { preparedDataFolder } from '../../../test/support/prepared-folder.ts';
 import { betterAuth } from 'better-auth';
 import { testPostgres } from '../../../test/support/postgres.ts';
 import { systemClock } from '../../std/clock.ts';
@@ -23,7 +23,7 @@ const SECRET = 'c9f0f895fb98ab9159f51fd0297e236d';
 const PASSWORD = 'a perfectly fine phrase';
 
 async function openSqlite(databaseUrl?: string): Promise<Store> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-auth-'));
+  const dataDir = await preparedDataFolder('tollgate-auth-');
   folders.push(dataDir);
   const store = await openStore({
     dataDir,

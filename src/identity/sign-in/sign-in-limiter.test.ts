@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { preparedDataFolder } from '../../../test/support/prepared-folder.ts';
 import { testPostgres } from '../../../test/support/postgres.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
 import { systemClock } from '../../std/clock.ts';
@@ -22,7 +21,7 @@ const DATABASES = {
 };
 
 async function opened(databaseUrl: string | undefined): Promise<Store> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-limiter-'));
+  const dataDir = await preparedDataFolder('tollgate-limiter-');
   cleanUps.push(() => rmSync(dataDir, { recursive: true, force: true }));
   const store = await openStore({
     dataDir,

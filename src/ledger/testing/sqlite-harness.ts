@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { preparedDataFolder } from '../../../test/support/prepared-folder.ts';
 import { silentLog, type Log } from '../../std/log.ts';
 import { sqliteDialect } from '../../store/dialect.ts';
 import { openStore, type SqliteBackend, type Store } from '../../store/store.ts';
@@ -25,7 +24,7 @@ const START_MS = Date.UTC(2030, 4, 15, 12);
 
 /** A ledger on a SQLite file in a folder of its own, with a clock that only the test moves. */
 export async function sqliteHarness(log: Log = silentLog): Promise<SqliteHarness> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-ledger-'));
+  const dataDir = await preparedDataFolder('tollgate-ledger-');
   let nowMs = START_MS;
   let lives = 0;
   const clock = { now: () => nowMs };

@@ -59,7 +59,7 @@ afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 
 test.each([
   ['SQLite', () => Promise.resolve(undefined)],
-  ['Postgres', async () => (await testPostgres()).freshDatabase()],
+  ['Postgres', async () => (await testPostgres()).emptyDatabase()],
 ] as const)('no released step of the schema on %s was edited', async (name, database) => {
   const options = { dataDir, databaseUrl: await database(), log: silentLog, clock: systemClock };
   const store = await openStore({ ...options, ledgerSql: LEDGER_SQL });
