@@ -9,12 +9,22 @@ const KEPT = join(ROOT, 'node_modules/.cache/tollgate');
 const KEPT_MS = 7 * 86_400_000;
 const BUNDLE_MS = 120_000;
 
+let loaded: Promise<ReadonlyMap<string, WebFile>> | undefined;
+
 /**
  * The console's pages for a server that runs from its sources. They are bundled by a separate process, because the
  * bundler's memory would otherwise stay with the server, and cached under a hash of all their inputs, so that the next
- * start finds them ready.
+ * start finds them ready. Servers of one process, as tests start them by the hundred, share what the first has loaded.
  */
-export async function loadPages(): Promise<ReadonlyMap<string, WebFile>> {
+export function loadPages(): Promise<ReadonlyMap<string, WebFile>> {
+  loaded ??= readPages().catch((error: unknown) => {
+    loaded = undefined;
+    throw error;
+  });
+  return loaded;
+}
+
+async function readPages(): Promise<ReadonlyMap<string, WebFile>> {
   const file = join(KEPT, `${await fingerprint()}.pages`);
   if (!existsSync(file)) await bundleInto(file);
   // Safe to deserialise: only this program writes to that folder.
