@@ -3,6 +3,8 @@ export interface TestGroup {
   readonly paths: readonly string[];
   /** What its lines begin with; the group's name unless told otherwise. */
   readonly linesBegin?: string;
+  /** One of its files takes longer than `npm run quick` has; that runs only those that were changed themselves. */
+  readonly slow?: true;
 }
 
 /** Groups that run one after another. */
@@ -21,22 +23,22 @@ export const STAGES: readonly (readonly TestRow[])[] = [
       },
     ],
     [
-      { name: 'browser', paths: ['test/browser'] },
+      { name: 'browser', paths: ['test/browser'], slow: true },
       { name: 'stories', paths: ['test/stories'] },
     ],
   ],
   // Many requests at once, beside tests that wait for deadlines most of their time.
   [
     [
-      { name: 'load', paths: ['test/load'] },
-      { name: 'restarts', paths: ['test/restarts'] },
+      { name: 'load', paths: ['test/load'], slow: true },
+      { name: 'restarts', paths: ['test/restarts'], slow: true },
     ],
     [
-      { name: 'bill', paths: ['test/bill'] },
-      { name: 'binary', paths: ['test/binary'] },
-      { name: 'faults', paths: ['test/faults'] },
+      { name: 'bill', paths: ['test/bill'], slow: true },
+      { name: 'binary', paths: ['test/binary'], slow: true },
+      { name: 'faults', paths: ['test/faults'], slow: true },
     ],
   ],
   // What measures the machine has it alone.
-  [[{ name: 'speed', paths: ['test/speed'] }]],
+  [[{ name: 'speed', paths: ['test/speed'], slow: true }]],
 ];
