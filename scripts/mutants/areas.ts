@@ -1,13 +1,16 @@
 /**
- * Which tests answer for which files. A mutant of a source is first run against the tests that are named after it, then
- * against the stages of its area, the quickest first, until one fails; the files of a stage run in this order, in one
- * process. This is the only place that knows paths; a pattern that matches nothing is an error.
+ * Which tests answer for which files. A mutant is run against the stages of its area, the quickest first, until a test
+ * fails, and of each stage only against tests that reach its file. The first stage are small tests, which run from the
+ * nearest to the farthest; the files of the others run in this order, in one process each. This is the only place that
+ * knows paths; a pattern that matches nothing is an error, and a test that a later stage names itself is left to it.
  */
 export interface Area {
   readonly name: string;
   readonly sources: readonly string[];
   readonly except?: readonly string[];
   readonly stages: readonly (readonly string[])[];
+  /** Tried only with `--only`. */
+  readonly onlyWhenNamed?: true;
 }
 
 const GOLDEN = 'test/golden/golden.test.ts';
@@ -29,6 +32,7 @@ export const AREAS: readonly Area[] = [
         'src/activity/usage-hours.test.ts',
         'src/ledger/sqlite/model.test.ts',
         'src/ledger/sqlite/crash.test.ts',
+        'src/ledger/archive-crash.test.ts',
       ],
     ],
   },
@@ -126,5 +130,18 @@ export const AREAS: readonly Area[] = [
     name: 'token',
     sources: ['src/identity/accounts/token.ts'],
     stages: [['src/identity/accounts/token.test.ts', 'src/identity/accounts/accounts.test.ts']],
+  },
+  {
+    name: 'dialects',
+    // What these files make is in the golden corpus, whose half minute is too long for a part of every sample.
+    onlyWhenNamed: true,
+    sources: ['src/wire/**/*.ts'],
+    except: ['src/wire/**/*.test.ts'],
+    stages: [
+      ['src/wire/**/*.test.ts', 'src/relay/input/*.test.ts'],
+      [GOLDEN],
+      ['test/clients/{openai,anthropic,google-genai,bodies,event-order,text-completions}.test.ts'],
+      ['test/matrix/matrix.test.ts', 'test/providers/{readme-openai,tool-history}.test.ts'],
+    ],
   },
 ];

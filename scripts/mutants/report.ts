@@ -46,6 +46,10 @@ export function describe({ file, line, source, change }: Mutant): string {
   return `${file}:${line} ${change}   in: ${source}`;
 }
 
+export function isAccepted(mutant: Mutant, accepted: readonly Accepted[]): boolean {
+  return accepted.some((one) => isFor(one, mutant));
+}
+
 function isFor(one: Accepted, { file, source, change }: Mutant): boolean {
   return one.file === file && one.source === source && one.change === change;
 }

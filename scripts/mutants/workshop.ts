@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writ
 import { dirname, join } from 'node:path';
 import { Glob } from 'bun';
 import type { Area } from './areas.ts';
+import { ImportGraph } from './import-graph.ts';
 import type { Mutant } from './operators.ts';
 
 export type Verdict = 'killed' | 'timed out' | 'survived';
@@ -31,11 +32,13 @@ const MOST_TRIES = 3;
 export class Workshop {
   readonly folder: string;
   readonly #seed: string;
+  readonly #graph: ImportGraph;
   readonly #leastSilenceMs: number;
 
   constructor(root: string, folder: string, seed: string, leastSilenceMs = LEAST_SILENCE_MS) {
     this.folder = folder;
     this.#seed = seed;
+    this.#graph = new ImportGraph(folder);
     this.#leastSilenceMs = leastSilenceMs;
     const files = Bun.spawnSync(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
       cwd: root,
@@ -51,8 +54,7 @@ export class Workshop {
   /** The stages of an area, timed as the code is; a stage that fails says nothing about mutants. */
   async baseline(area: Area): Promise<Stage[]> {
     const stages: Stage[] = [];
-    for (const patterns of area.stages) {
-      const files = patterns.flatMap((pattern) => filesOf(this.folder, pattern));
+    for (const files of testsOf(area, this.folder)) {
       const { passed, output, longestSilenceMs } = await this.#test(files, 2 * TEST_TIMEOUT_MS);
       if (!passed) throw new Error(`${files.join(' ')} fails without any mutant:\n${output.slice(-2_000)}`);
       stages.push({ files, silenceMs: this.#allowedSilence(longestSilenceMs) });
@@ -62,7 +64,7 @@ export class Workshop {
 
   async try(mutant: Mutant, stages: readonly Stage[]): Promise<Verdict> {
     try {
-      for (const stage of nearestFirst(mutant.file, stages)) {
+      for (const stage of nearestFirst(mutant.file, stages, this.#graph)) {
         const verdict = await this.#tryStage(mutant, stage);
         if (verdict !== 'survived') return verdict;
       }
@@ -173,16 +175,35 @@ interface TestRun {
   readonly longestSilenceMs: number;
 }
 
-/** First the tests that are named after the mutant's file: they are small, and most mutants end there. */
-function nearestFirst(file: string, stages: readonly Stage[]): Stage[] {
+/** The tests of each stage; one that a later stage names is left to it. */
+function testsOf({ stages }: Area, root: string): string[][] {
+  const later = (at: number): Set<string> => new Set(stages.slice(at + 1).flat());
+  return stages.map((patterns, at) =>
+    patterns.flatMap((pattern) => filesOf(root, pattern)).filter((file) => !later(at).has(file)),
+  );
+}
+
+/**
+ * Of each stage the tests that reach the mutant's file. In the first stage, of small tests, the nearest come first; then
+ * those of the other stages that are named after the file: most mutants end there.
+ */
+function nearestFirst(file: string, stages: readonly Stage[], graph: ImportGraph): Stage[] {
   const name = file.replace(/\.ts$/, '');
-  const isNear = (test: string): boolean => test.startsWith(name) && /^[.-]/.test(test.slice(name.length));
-  const nearest = stages.map(({ files, silenceMs }) => ({ files: files.filter(isNear), silenceMs }));
-  const others = stages.map(({ files, silenceMs }) => ({
-    files: files.filter((test) => !isNear(test)),
-    silenceMs,
-  }));
-  return [...nearest, ...others].filter(({ files }) => files.length > 0);
+  const isNamed = (test: string): boolean => test.startsWith(name) && /^[.-]/.test(test.slice(name.length));
+  const distance = (test: string): number => graph.distance(test, file) ?? Infinity;
+  const rank = (test: string): number => (isNamed(test) ? 0 : distance(test));
+  const reaching = (stage: Stage, isWanted: (test: string) => boolean): Stage => ({
+    ...stage,
+    files: stage.files.filter((test) => Number.isFinite(rank(test)) && isWanted(test)),
+  });
+  const [first, ...later] = stages;
+  if (!first) return [];
+  const nearest = reaching(first, () => true);
+  return [
+    { ...nearest, files: nearest.files.toSorted((a, b) => rank(a) - rank(b)) },
+    ...later.map((stage) => reaching(stage, isNamed)),
+    ...later.map((stage) => reaching(stage, (test) => !isNamed(test))),
+  ].filter(({ files }) => files.length > 0);
 }
 
 export function mutated(text: string, { start, end, replacement }: Mutant): string {
