@@ -138,7 +138,7 @@ export const AREAS: readonly Area[] = [
     sources: ['src/wire/**/*.ts'],
     except: ['src/wire/**/*.test.ts'],
     stages: [
-      ['src/wire/**/*.test.ts', 'src/relay/input/*.test.ts'],
+      ['src/wire/**/*.test.ts', 'src/relay/input/bound.test.ts'],
       [GOLDEN],
       ['test/clients/{openai,anthropic,google-genai,bodies,event-order,text-completions}.test.ts'],
       ['test/matrix/matrix.test.ts', 'test/providers/{readme-openai,tool-history}.test.ts'],
