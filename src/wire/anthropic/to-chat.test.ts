@@ -295,7 +295,6 @@ describe('a Messages request survives the canonical form', () => {
         const { stream, ...rest } = request;
         expect(backToMessages(chat)).toEqual(stream ? { ...rest, stream } : rest);
       }),
-      { numRuns: 300 },
     );
   });
 });

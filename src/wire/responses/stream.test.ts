@@ -6,15 +6,7 @@ import type { ChatChunk } from '../openai/chat.ts';
 import type { OutputItem, ResponseContext, ResponseObject } from './answer.ts';
 import type { ResponsesEvent } from './items.ts';
 import { responsesRequestSchema } from './request.ts';
-import {
-  chatToResponse,
-  closeResponse,
-  failResponse,
-  openResponse,
-  reduceResponse,
-  responsesEncoder,
-} from './stream.ts';
-import { SseReader } from '../../std/sse.ts';
+import { chatToResponse, closeResponse, openResponse, reduceResponse } from './stream.ts';
 
 const contextOf = (fields: Record<string, unknown> = {}): ResponseContext => ({
   id: 'req_1',
@@ -119,7 +111,6 @@ describe('Responses stream', () => {
         expect(settled(final)).toEqual(settled(whole));
         expect(final.usage?.total_tokens).toBe(answer.usage.total_tokens);
       }),
-      { numRuns: 300 },
     );
   });
 
@@ -143,15 +134,11 @@ describe('Responses stream', () => {
             .sort(byId),
         ).toEqual(answer.calls.map(({ id, name, input }) => ({ call_id: id, name, input })).sort(byId));
       }),
-      { numRuns: 500 },
     );
   });
 
   test('the order of events is valid for any chunks', () => {
-    fc.assert(
-      fc.property(anyChunks, (chunks) => checkGrammar(eventsOf(chunks))),
-      { numRuns: 500 },
-    );
+    fc.assert(fc.property(anyChunks, (chunks) => checkGrammar(eventsOf(chunks))));
   });
 
   test('each call in a sequence is closed before the next begins', () => {
@@ -168,57 +155,6 @@ describe('Responses stream', () => {
       '1 text=',
       '1 done',
     ]);
-  });
-
-  test('usage includes cached and reasoning tokens', () => {
-    const usage = {
-      prompt_tokens: 100,
-      completion_tokens: 9,
-      total_tokens: 109,
-      prompt_tokens_details: { cached_tokens: 90 },
-      completion_tokens_details: { reasoning_tokens: 4 },
-    };
-    const events = eventsOf([chunkOf({ content: 'hi' }), { ...chunkOf({}), choices: [], usage }]);
-    expect(finalOf(events).usage).toEqual({
-      input_tokens: 100,
-      input_tokens_details: { cached_tokens: 90 },
-      output_tokens: 9,
-      output_tokens_details: { reasoning_tokens: 4 },
-      total_tokens: 109,
-    });
-  });
-
-  test('an answer that was cut off is incomplete, with the reason', () => {
-    const events = eventsOf([chunkOf({ content: 'Once upon' }), chunkOf({}, 'length')]);
-    expect(events.at(-1)?.type).toBe('response.incomplete');
-    expect(finalOf(events)).toMatchObject({
-      status: 'incomplete',
-      incomplete_details: { reason: 'max_output_tokens' },
-      output: [{ type: 'message', status: 'incomplete' }],
-    });
-    expect(finalOf(eventsOf([chunkOf({}, 'content_filter')])).incomplete_details).toEqual({
-      reason: 'content_filter',
-    });
-  });
-
-  test('an error in the middle is sent in both forms and ends the stream', () => {
-    const state = openResponse(contextOf());
-    reduceResponse(state, chunkOf({ content: 'Hal' }));
-    const [error, failed, ...others] = failResponse(
-      state,
-      new Fault('upstream_error', 'The backend broke off.'),
-    );
-    expect(others).toEqual([]);
-    expect(error).toMatchObject({
-      type: 'error',
-      code: 'upstream_error',
-      message: 'The backend broke off.',
-      error: { code: 'upstream_error', message: 'The backend broke off.', type: 'server_error', param: null },
-    });
-    expect(failed).toMatchObject({
-      type: 'response.failed',
-      response: { status: 'failed', error: { code: 'upstream_error', message: 'The backend broke off.' } },
-    });
   });
 
   test('a call of a custom tool or of a namespace has the form of the request', () => {
@@ -253,60 +189,5 @@ describe('Responses stream', () => {
     expect(() => {
       for (let i = 0; i < 20; i++) reduceResponse(state, long);
     }).toThrow(Fault);
-  });
-});
-
-describe('Responses stream as text', () => {
-  test('each event is named by its type, and the stream never says [DONE]', () => {
-    const encoder = responsesEncoder(contextOf());
-    const text = encoder.chunk('', chunkOf({ content: 'Größe 👍' })) + encoder.done();
-    const events = new SseReader().push(new TextEncoder().encode(text));
-    expect(events.map((event) => event.event)).toEqual(
-      events.map((event) => (JSON.parse(event.data) as { type: string }).type),
-    );
-    expect(events.at(-1)?.event).toBe('response.completed');
-    expect(text).not.toContain('[DONE]');
-  });
-});
-
-describe('a whole response', () => {
-  test('has our ids and echoes the request', () => {
-    const tools = [{ type: 'function', name: 'f', parameters: {} }];
-    const context = contextOf({
-      stream: false,
-      instructions: 'Be brief.',
-      tools,
-      temperature: 0.5,
-      metadata: { a: 'b' },
-    });
-    const completion = completionOf({
-      reasoning: 'hm',
-      text: 'Hi',
-      calls: [],
-      finish: 'stop',
-      usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
-    });
-    expect(chatToResponse(completion, context)).toMatchObject({
-      id: 'resp_1',
-      object: 'response',
-      created_at: 1_700_000_000,
-      status: 'completed',
-      model: 'svc_chat/tiny',
-      instructions: 'Be brief.',
-      tools,
-      temperature: 0.5,
-      metadata: { a: 'b' },
-      store: false,
-      output: [
-        { id: 'rs_1_0', type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }] },
-        {
-          id: 'msg_1_1',
-          type: 'message',
-          status: 'completed',
-          role: 'assistant',
-          content: [{ type: 'output_text', text: 'Hi', annotations: [] }],
-        },
-      ],
-    });
   });
 });

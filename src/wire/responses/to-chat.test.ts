@@ -289,7 +289,6 @@ describe('a Responses request survives the canonical form', () => {
         expect(chatRequestSchema.safeParse(chat).success).toBe(true);
         expect(backToResponses(chat)).toEqual(request);
       }),
-      { numRuns: 300 },
     );
   });
 });
