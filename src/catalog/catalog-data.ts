@@ -32,22 +32,17 @@ const MODEL_TEXTS: ReadonlySet<unknown> = new Set(['model', 'display_name', 'ups
 const UPSTREAM_AMOUNTS: ReadonlySet<unknown> = new Set(['markup', 'daily_cost_limit_usd']);
 
 export function numberPlace([section, , third, fourth]: Path): NumberPlace {
-  switch (section) {
-    case 'lists':
-      if (MODEL_AMOUNTS.has(fourth)) return 'amount';
-      return MODEL_TEXTS.has(fourth) ? 'text' : 'whole';
-    case 'upstreams':
-      if (UPSTREAM_AMOUNTS.has(third)) return 'amount';
-      return third === 'timeouts' ? 'whole' : 'text';
-    case 'endpoints':
-      return third === 'upstreams' ? 'whole' : 'text';
-    case 'aliases':
-      return 'text';
-    case 'log':
-      return 'number';
-    default:
-      return 'whole';
+  if (section === 'lists') {
+    if (MODEL_AMOUNTS.has(fourth)) return 'amount';
+    return MODEL_TEXTS.has(fourth) ? 'text' : 'whole';
   }
+  if (section === 'upstreams') {
+    if (UPSTREAM_AMOUNTS.has(third)) return 'amount';
+    return third === 'timeouts' ? 'whole' : 'text';
+  }
+  if (section === 'endpoints') return third === 'upstreams' ? 'whole' : 'text';
+  if (section === 'aliases') return 'text';
+  return section === 'log' ? 'number' : 'whole';
 }
 
 /** `2.50` → `2.5`, `2.00` → 2: one way to write each amount. What is no amount stays as it is, to be refused. */
@@ -69,8 +64,10 @@ export function isCatalogList(value: unknown): value is readonly CatalogValue[] 
   return Array.isArray(value);
 }
 
+type ModelMap = CatalogMap & { readonly model: string };
+
 /** A list of models. */
-export function isModelList(value: unknown): value is readonly CatalogMap[] {
+export function isModelList(value: unknown): value is readonly ModelMap[] {
   return (
     isCatalogList(value) && value.every((item) => isCatalogMap(item) && typeof item['model'] === 'string')
   );
@@ -109,13 +106,13 @@ function changed(
 }
 
 function withModel(
-  models: readonly CatalogMap[],
+  models: readonly ModelMap[],
   id: string,
   model: CatalogValue | undefined,
 ): readonly CatalogValue[] {
   const kept = model === undefined ? [] : [model];
-  if (!models.some((known) => known['model'] === id)) return [...models, ...kept];
-  return models.flatMap((known) => (known['model'] === id ? kept : [known]));
+  if (!models.some((known) => known.model === id)) return [...models, ...kept];
+  return models.flatMap((known) => (known.model === id ? kept : [known]));
 }
 
 export function withoutMissing(entries: Readonly<Record<string, CatalogValue | undefined>>): CatalogMap {

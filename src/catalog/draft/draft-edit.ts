@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { formatUsd, nanoUsd } from '../../std/money.ts';
 import {
   amountOf,
   isCatalogMap,
@@ -9,34 +11,60 @@ import {
 } from '../catalog-data.ts';
 import type { CatalogFile } from '../file-schema.ts';
 import { ImportError } from '../mistakes.ts';
+import { tokenPrice } from '../price-schema.ts';
 import { referencesTo, upstreamName } from './references.ts';
 
-export type EditedPlaces = readonly (readonly { readonly upstream: string; readonly weight: number }[])[];
+const entryName = z.string().min(1).max(64);
+const modelId = z.string().trim().min(1).max(200);
+const price = tokenPrice.transform((nano) => formatUsd(nanoUsd(nano)));
+/** An empty address is the usual one. */
+const address = z.union([z.literal(''), z.url({ protocol: /^https?$/ }).max(500)]);
 
 /** One change that an operator makes on a page, without YAML. Amounts are decimals in dollars. */
-export type DraftEdit =
-  /** `undefined`: the usual address of its kind or preset. */
-  | { readonly kind: 'address'; readonly backend: string; readonly baseUrl: string | undefined }
-  /** Names of variables or stored keys. */
-  | { readonly kind: 'keys'; readonly backend: string; readonly names: readonly string[] }
-  | { readonly kind: 'remove_backend'; readonly backend: string; readonly withReferences: boolean }
-  | { readonly kind: 'places'; readonly endpoint: string; readonly places: EditedPlaces }
-  | {
-      readonly kind: 'add_model';
-      readonly list: string;
-      readonly model: string;
-      readonly name?: string | undefined;
-      readonly input: string;
-      readonly output: string;
-    }
-  | { readonly kind: 'remove_model'; readonly list: string; readonly model: string }
-  | {
-      readonly kind: 'price';
-      readonly list: string;
-      readonly model: string;
-      readonly input?: string | undefined;
-      readonly output?: string | undefined;
-    };
+export const draftEdit = z.discriminatedUnion('kind', [
+  // Without an address: the usual one of its kind or preset.
+  z
+    .strictObject({ kind: z.literal('address'), backend: entryName, baseUrl: address })
+    .transform(({ baseUrl, ...edit }) => ({ ...edit, baseUrl: baseUrl === '' ? undefined : baseUrl })),
+  // Names of variables or stored keys.
+  z.strictObject({
+    kind: z.literal('keys'),
+    backend: entryName,
+    names: z.array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)).max(50),
+  }),
+  z.strictObject({ kind: z.literal('remove_backend'), backend: entryName, withReferences: z.boolean() }),
+  z.strictObject({
+    kind: z.literal('places'),
+    endpoint: entryName,
+    places: z
+      .array(
+        z
+          .array(z.strictObject({ upstream: entryName, weight: z.number().int().min(1).max(1000) }))
+          .min(1)
+          .max(100),
+      )
+      .min(1)
+      .max(100),
+  }),
+  z.strictObject({
+    kind: z.literal('add_model'),
+    list: entryName,
+    model: modelId,
+    name: z.string().trim().min(1).max(500).optional(),
+    input: price,
+    output: price,
+  }),
+  z.strictObject({ kind: z.literal('remove_model'), list: entryName, model: modelId }),
+  z.strictObject({
+    kind: z.literal('price'),
+    list: entryName,
+    model: modelId,
+    input: price.optional(),
+    output: price.optional(),
+  }),
+]);
+
+export type DraftEdit = z.output<typeof draftEdit>;
 
 /** The catalog with the changes; `file` is the catalog as it was read. Throws an `ImportError` for what cannot be done. */
 export function editDraft(catalog: CatalogMap, file: CatalogFile, edits: readonly DraftEdit[]): CatalogMap {
@@ -48,10 +76,10 @@ export function editDraft(catalog: CatalogMap, file: CatalogFile, edits: readonl
   return withPrices(draft.catalog, prices);
 }
 
-type PriceEdit = Extract<DraftEdit, { kind: 'price' }>;
+type EditOf<Kind extends DraftEdit['kind']> = Extract<DraftEdit, { kind: Kind }>;
 
 /** Thousands at once: each list is gone through a single time. */
-function withPrices(catalog: CatalogMap, edits: readonly PriceEdit[]): CatalogMap {
+function withPrices(catalog: CatalogMap, edits: readonly EditOf<'price'>[]): CatalogMap {
   const changes = new Map<string, CatalogMap>();
   for (const { list, model, input, output } of edits)
     changes.set(`${list}\n${model}`, {
@@ -64,7 +92,7 @@ function withPrices(catalog: CatalogMap, edits: readonly PriceEdit[]): CatalogMa
   const changed = Object.entries(lists).map(([list, models]): [string, CatalogValue] => [
     list,
     isModelList(models)
-      ? models.map((model) => ({ ...model, ...changes.get(`${list}\n${String(model['model'])}`) }))
+      ? models.map((model) => ({ ...model, ...changes.get(`${list}\n${model.model}`) }))
       : models,
   ]);
   return { ...catalog, lists: Object.fromEntries(changed) };
@@ -83,7 +111,7 @@ class Draft {
   }
 }
 
-function applyEdit(draft: Draft, file: CatalogFile, edit: Exclude<DraftEdit, PriceEdit>): void {
+function applyEdit(draft: Draft, file: CatalogFile, edit: Exclude<DraftEdit, EditOf<'price'>>): void {
   switch (edit.kind) {
     case 'address':
       requireKnown('backend', edit.backend, file.upstreams);
@@ -119,7 +147,7 @@ function applyEdit(draft: Draft, file: CatalogFile, edit: Exclude<DraftEdit, Pri
 function removeBackend(
   draft: Draft,
   file: CatalogFile,
-  { backend, withReferences }: Extract<DraftEdit, { kind: 'remove_backend' }>,
+  { backend, withReferences }: EditOf<'remove_backend'>,
 ): void {
   requireKnown('backend', backend, file.upstreams);
   const { sharedEndpoints, ownEndpoints, ownLists, aliases, details } = referencesTo(file, backend);
@@ -145,7 +173,7 @@ function removeBackend(
 const MOST_NAMED = 20;
 
 /** A plain name is a place of its own; weighted entries that follow each other are one place. */
-function writtenPlaces(places: EditedPlaces): CatalogValue {
+function writtenPlaces(places: EditOf<'places'>['places']): CatalogValue {
   const isShared = places.map((place) => place.length > 1);
   if (isShared.some((shared, index) => shared && isShared[index + 1] === true))
     throw new ImportError(
@@ -161,7 +189,7 @@ function writtenPlaces(places: EditedPlaces): CatalogValue {
 function addModel(
   draft: Draft,
   file: CatalogFile,
-  { list, model, name, input, output }: Extract<DraftEdit, { kind: 'add_model' }>,
+  { list, model, name, input, output }: EditOf<'add_model'>,
 ): void {
   requireKnown('list', list, file.lists);
   if (file.lists[list]?.some((entry) => entry.model === model))

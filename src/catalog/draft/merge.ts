@@ -57,6 +57,6 @@ function mergedValue(versions: Versions, path: readonly string[], decide: Decide
 function childrenOf(value: CatalogValue | undefined): ReadonlyMap<string, CatalogValue> | undefined {
   if (isCatalogMap(value)) return new Map(Object.entries(value));
   if (!isModelList(value)) return undefined;
-  const children = new Map(value.map((model) => [String(model['model']), model]));
+  const children = new Map(value.map((model) => [model.model, model]));
   return children.size === value.length ? children : undefined;
 }

@@ -56,9 +56,9 @@ function sectionOf(catalog: CatalogMap, key: string): CatalogMap {
 function withUpdate(catalog: CatalogMap, { list, model, set }: ModelUpdate): CatalogMap {
   const lists = sectionOf(catalog, 'lists');
   const models = lists[list];
-  if (!isModelList(models) || !models.some((entry) => entry['model'] === model))
+  if (!isModelList(models) || !models.some((entry) => entry.model === model))
     throw new ImportError(`lists.${list} has no model '${model}' that can be changed.`);
-  const changed = models.map((entry) => (entry['model'] === model ? joined(entry, set) : entry));
+  const changed = models.map((entry) => (entry.model === model ? joined(entry, set) : entry));
   return { ...catalog, lists: { ...lists, [list]: changed } };
 }
 

@@ -1,65 +1,16 @@
 import { z } from 'zod';
 import type { CatalogDraft } from '../../catalog/draft/drafts.ts';
-import { editDraft, type DraftEdit } from '../../catalog/draft/draft-edit.ts';
+import { draftEdit, editDraft, type DraftEdit } from '../../catalog/draft/draft-edit.ts';
 import { ImportError } from '../../catalog/mistakes.ts';
 import { storedText } from '../../catalog/catalog-data.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
-import { tokenPrice } from '../../catalog/price-schema.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
-import { formatUsd, nanoUsd } from '../../std/money.ts';
 import { MEGABYTE } from '../body.ts';
 import type { AdminCatalogDraft, AdminMergedDraft } from '../contract.ts';
 import type { CatalogEditor } from '../parts.ts';
 import { emptyBody, route } from '../route.ts';
 import { catalogText, requireEditor } from './catalog.ts';
 import { mergedDraft } from './follow-published.ts';
-
-const entryName = z.string().min(1).max(64);
-const modelId = z.string().trim().min(1).max(200);
-const price = tokenPrice.transform((nano) => formatUsd(nanoUsd(nano)));
-/** An empty address is the usual one. */
-const address = z.union([z.literal(''), z.url({ protocol: /^https?$/ }).max(500)]);
-
-const draftEdit = z.discriminatedUnion('kind', [
-  z
-    .strictObject({ kind: z.literal('address'), backend: entryName, baseUrl: address })
-    .transform(({ baseUrl, ...edit }) => ({ ...edit, baseUrl: baseUrl === '' ? undefined : baseUrl })),
-  z.strictObject({
-    kind: z.literal('keys'),
-    backend: entryName,
-    names: z.array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)).max(50),
-  }),
-  z.strictObject({ kind: z.literal('remove_backend'), backend: entryName, withReferences: z.boolean() }),
-  z.strictObject({
-    kind: z.literal('places'),
-    endpoint: entryName,
-    places: z
-      .array(
-        z
-          .array(z.strictObject({ upstream: entryName, weight: z.number().int().min(1).max(1000) }))
-          .min(1)
-          .max(100),
-      )
-      .min(1)
-      .max(100),
-  }),
-  z.strictObject({
-    kind: z.literal('add_model'),
-    list: entryName,
-    model: modelId,
-    name: z.string().trim().min(1).max(500).optional(),
-    input: price,
-    output: price,
-  }),
-  z.strictObject({ kind: z.literal('remove_model'), list: entryName, model: modelId }),
-  z.strictObject({
-    kind: z.literal('price'),
-    list: entryName,
-    model: modelId,
-    input: price.optional(),
-    output: price.optional(),
-  }),
-]);
 
 /** A price list of five thousand models may be changed at once. */
 const MOST_EDITS = 5_000;
