@@ -115,6 +115,48 @@ function withModel(
   return models.flatMap((known) => (known.model === id ? kept : [known]));
 }
 
+/** What is to be set in a model of a list. */
+export interface ModelValues {
+  readonly list: string;
+  readonly model: string;
+  readonly set: CatalogMap;
+}
+
+/** The catalog with other values of models, of thousands at once: each list is gone through a single time. */
+export function withModelValues(catalog: CatalogMap, values: readonly ModelValues[]): CatalogMap {
+  const left = new Map<string, CatalogMap>();
+  for (const { list, model, set } of values) {
+    const key = `${list}\n${model}`;
+    left.set(key, joined(left.get(key) ?? {}, set));
+  }
+  const lists = Object.entries(left.size > 0 && isCatalogMap(catalog['lists']) ? catalog['lists'] : {});
+  const changed = lists.map(([list, models]): [string, CatalogValue] => {
+    if (!isModelList(models)) return [list, models];
+    const set = (model: ModelMap): CatalogMap => {
+      const key = `${list}\n${model.model}`;
+      const wanted = left.get(key);
+      left.delete(key);
+      return wanted ? joined(model, wanted) : model;
+    };
+    return [list, models.map(set)];
+  });
+  const [missing] = left.keys();
+  if (missing !== undefined)
+    throw new ImportError(
+      `lists.${missing.replace('\n', ' has no model ')} that can be changed here; edit it.`,
+    );
+  return changed.length === 0 ? catalog : { ...catalog, lists: Object.fromEntries(changed) };
+}
+
+/** Maps in maps are joined too: what one backend takes leaves what others take as it is. */
+function joined(map: CatalogMap, set: CatalogMap): CatalogMap {
+  const entries = Object.entries(set).map(([key, value]): [string, CatalogValue] => {
+    const known = map[key];
+    return [key, isCatalogMap(known) && isCatalogMap(value) ? joined(known, value) : value];
+  });
+  return { ...map, ...Object.fromEntries(entries) };
+}
+
 export function withoutMissing(entries: Readonly<Record<string, CatalogValue | undefined>>): CatalogMap {
   return Object.fromEntries(Object.entries(entries).filter(isPresent));
 }

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { formatUsd, nanoUsd } from '../../std/money.ts';
 import {
   amountOf,
-  isCatalogMap,
-  isModelList,
+  withModelValues,
   withValue,
   type CatalogMap,
   type CatalogPath,
   type CatalogValue,
+  type ModelValues,
 } from '../catalog-data.ts';
 import type { CatalogFile } from '../file-schema.ts';
 import { ImportError } from '../mistakes.ts';
@@ -70,32 +70,20 @@ export type DraftEdit = z.output<typeof draftEdit>;
 export function editDraft(catalog: CatalogMap, file: CatalogFile, edits: readonly DraftEdit[]): CatalogMap {
   const prices = edits.filter((edit) => edit.kind === 'price');
   const others = edits.filter((edit) => edit.kind !== 'price');
-  const draft = new Draft(catalog);
-  for (const edit of others) applyEdit(draft, file, edit);
   for (const price of prices) requireModel(file, price);
-  return withPrices(draft.catalog, prices);
+  const draft = new Draft(withModelValues(catalog, prices.map(pricesOf)));
+  for (const edit of others) applyEdit(draft, file, edit);
+  return draft.catalog;
 }
 
 type EditOf<Kind extends DraftEdit['kind']> = Extract<DraftEdit, { kind: Kind }>;
 
-/** Thousands at once: each list is gone through a single time. */
-function withPrices(catalog: CatalogMap, edits: readonly EditOf<'price'>[]): CatalogMap {
-  const changes = new Map<string, CatalogMap>();
-  for (const { list, model, input, output } of edits)
-    changes.set(`${list}\n${model}`, {
-      ...changes.get(`${list}\n${model}`),
-      ...(input !== undefined && { input: amountOf(input) }),
-      ...(output !== undefined && { output: amountOf(output) }),
-    });
-  const { lists } = catalog;
-  if (changes.size === 0 || !isCatalogMap(lists)) return catalog;
-  const changed = Object.entries(lists).map(([list, models]): [string, CatalogValue] => [
-    list,
-    isModelList(models)
-      ? models.map((model) => ({ ...model, ...changes.get(`${list}\n${model.model}`) }))
-      : models,
-  ]);
-  return { ...catalog, lists: Object.fromEntries(changed) };
+function pricesOf({ list, model, input, output }: EditOf<'price'>): ModelValues {
+  const set = {
+    ...(input !== undefined && { input: amountOf(input) }),
+    ...(output !== undefined && { output: amountOf(output) }),
+  };
+  return { list, model, set };
 }
 
 class Draft {

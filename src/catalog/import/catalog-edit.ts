@@ -3,10 +3,11 @@ import type { Catalog, Endpoint, EndpointType } from '../catalog.ts';
 import {
   amountOf,
   isCatalogMap,
-  isModelList,
+  withModelValues,
   withoutMissing,
   type CatalogMap,
   type CatalogValue,
+  type ModelValues,
 } from '../catalog-data.ts';
 import { ImportError } from '../mistakes.ts';
 import { catalogYaml, flowText } from '../yaml-text.ts';
@@ -18,13 +19,7 @@ export interface CatalogEdit {
   /** Appended to lists, which are made where they are missing. */
   readonly models: Readonly<Record<string, readonly CatalogMap[]>>;
   readonly endpoints: CatalogMap;
-  readonly updates: readonly ModelUpdate[];
-}
-
-interface ModelUpdate {
-  readonly list: string;
-  readonly model: string;
-  readonly set: CatalogMap;
+  readonly updates: readonly ModelValues[];
 }
 
 /** The catalog with these changes. */
@@ -44,31 +39,13 @@ export function editCatalog(catalog: CatalogMap, edit: CatalogEdit): CatalogMap 
     key,
     { ...sectionOf(catalog, key), ...entries },
   ]);
-  return edit.updates.reduce(withUpdate, { ...catalog, ...Object.fromEntries(sections) });
+  return withModelValues({ ...catalog, ...Object.fromEntries(sections) }, edit.updates);
 }
 
 function sectionOf(catalog: CatalogMap, key: string): CatalogMap {
   const section = catalog[key] ?? {};
   if (!isCatalogMap(section)) throw new ImportError(`The catalog's ${key} is no map.`);
   return section;
-}
-
-function withUpdate(catalog: CatalogMap, { list, model, set }: ModelUpdate): CatalogMap {
-  const lists = sectionOf(catalog, 'lists');
-  const models = lists[list];
-  if (!isModelList(models) || !models.some((entry) => entry.model === model))
-    throw new ImportError(`lists.${list} has no model '${model}' that can be changed.`);
-  const changed = models.map((entry) => (entry.model === model ? joined(entry, set) : entry));
-  return { ...catalog, lists: { ...lists, [list]: changed } };
-}
-
-/** Maps in maps are joined too: what one backend takes leaves what others take as it is. */
-function joined(map: CatalogMap, set: CatalogMap): CatalogMap {
-  const entries = Object.entries(set).map(([key, value]): [string, CatalogValue] => {
-    const known = map[key];
-    return [key, isCatalogMap(known) && isCatalogMap(value) ? joined(known, value) : value];
-  });
-  return { ...map, ...Object.fromEntries(entries) };
 }
 
 /** The same changes as lines to paste. */
