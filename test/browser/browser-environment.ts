@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import {
   chromium,
   type Browser,
@@ -9,6 +9,7 @@ import {
   type Page,
   type Request,
 } from 'playwright-core';
+import { devDependencies } from '../../package.json';
 import { Gateway, type GatewayOptions } from '../support/gateway.ts';
 import { notePasswords, noteSession } from '../support/leaks.ts';
 
@@ -33,7 +34,7 @@ export class BrowserEnvironment {
   }
 
   static async open(options: GatewayOptions = {}): Promise<BrowserEnvironment> {
-    // The browser unpacks and keeps its profile in a folder of its own: a shared one races with other runs.
+    // The browser keeps its profile in a folder of its own: a shared one races with other runs.
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-browser-'));
     const browser = await launchChromium(folder);
     return new BrowserEnvironment(await Gateway.start(options), browser, folder);
@@ -102,7 +103,7 @@ export async function settled(page: Page): Promise<void> {
 }
 
 export async function launchChromium(folder: string): Promise<Browser> {
-  const executablePath = await findChromium(folder);
+  const executablePath = await findChromium();
   return await chromium.launch({
     executablePath,
     args: ['--no-sandbox'],
@@ -110,6 +111,9 @@ export async function launchChromium(folder: string): Promise<Browser> {
   });
 }
 
+const UNPACKED = resolve(import.meta.dir, '../../node_modules/.cache/tollgate-chromium');
+/** Versions of packages are exact. */
+const chromiumVersion = devDependencies['@sparticuz/chromium'];
 const SYSTEM_PATHS = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
@@ -118,10 +122,10 @@ const SYSTEM_PATHS = [
 ];
 
 /** The one named by CHROMIUM_PATH, or the one from npm where it runs (Linux on x64), or one of the system. */
-async function findChromium(folder: string): Promise<string> {
+async function findChromium(): Promise<string> {
   const named = process.env['CHROMIUM_PATH'];
   if (named) return named;
-  if (process.platform === 'linux' && process.arch === 'x64') return await unpackChromium(folder);
+  if (process.platform === 'linux' && process.arch === 'x64') return await unpackChromium();
   const installed = SYSTEM_PATHS.find((path) => existsSync(path));
   if (installed) return installed;
   throw new Error(
@@ -130,13 +134,31 @@ async function findChromium(folder: string): Promise<string> {
   );
 }
 
-/** The package unpacks into the temporary folder that it sees when it is loaded. */
-async function unpackChromium(folder: string): Promise<string> {
+/** Unpacking takes seconds of CPU, so what a version of the package has unpacked is kept for all tests and runs. */
+async function unpackChromium(): Promise<string> {
+  const kept = join(UNPACKED, chromiumVersion);
+  const program = join(kept, 'chromium');
+  if (existsSync(program)) return program;
+  mkdirSync(UNPACKED, { recursive: true });
+  const folder = mkdtempSync(join(UNPACKED, 'unfinished-'));
+  await unpackInto(folder);
+  try {
+    renameSync(folder, kept);
+  } catch (error) {
+    // Another process has unpacked it meanwhile.
+    rmSync(folder, { recursive: true, force: true });
+    if (!existsSync(program)) throw error;
+  }
+  return program;
+}
+
+/** The package unpacks into the folder for temporary files. */
+async function unpackInto(folder: string): Promise<void> {
   const before = process.env['TMPDIR'];
   process.env['TMPDIR'] = folder;
   try {
     const { default: packaged } = await import('@sparticuz/chromium');
-    return await packaged.executablePath();
+    await packaged.executablePath();
   } finally {
     if (before === undefined) delete process.env['TMPDIR'];
     else process.env['TMPDIR'] = before;
