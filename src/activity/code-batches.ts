@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
-import { containing } from './like.ts';
 import {
   anyContains,
+  containing,
   emailIn,
   numberColumn,
   textColumn,

@@ -1,6 +1,6 @@
+import { formatUsd, nanoUsd } from '../std/money.ts';
 import type { Kysely } from 'kysely';
 import type { AccountRow, Schema } from '../store/schema.ts';
-import { dollars, time, type AccountLine } from './export-lines.ts';
 
 /** Who the account is, and what its owner has set up. Of each there are few. */
 export async function accountLines(db: Kysely<Schema>, account: AccountRow): Promise<AccountLine[]> {
@@ -112,4 +112,15 @@ async function receiptLinkLines(db: Kysely<Schema>, accountId: string): Promise<
 
 function timeOrNull(ms: number | null): string | null {
   return ms === null ? null : time(ms);
+}
+
+/** One line of an account's export. */
+export type AccountLine = { readonly type: string } & Readonly<Record<string, unknown>>;
+
+export function time(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function dollars(amount: number): string {
+  return amount < 0 ? `-${formatUsd(nanoUsd(-amount))}` : formatUsd(nanoUsd(amount));
 }

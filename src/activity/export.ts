@@ -1,8 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import type { AccountRow, Schema } from '../store/schema.ts';
-import { accountLines } from './export-account.ts';
-import { dollars, time, type AccountLine } from './export-lines.ts';
+import { accountLines, dollars, time, type AccountLine } from './export-account.ts';
 import type { Reader } from './reader.ts';
 import type { RefusedCallRow } from './refused-call-log.ts';
 

@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely';
+import { sql, type Kysely, type RawBuilder } from 'kysely';
 import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { Schema } from '../store/schema.ts';
@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000;
 /** A request gets its id on arrival and its day on admission, possibly by another node's clock. */
 const SLACK_MS = 3_600_000;
 const MAX_DAYS = 400;
-const LAST_DAY = 99_991_231;
+export const LAST_DAY = 99_991_231;
 /** Far more than can run at once on one installation. */
 export const MAX_RUNNING = 10_000;
 
@@ -52,32 +52,49 @@ export async function idRangesOf(
   return sums.length < MAX_DAYS || !oldest ? ranges : [...ranges.slice(0, -1), { ...oldest, from: '' }];
 }
 
+function usedDays(db: Kysely<Schema>, filter: DayFilter, latest: number) {
+  const model = filter.model === undefined ? sql`` : sql` AND u.model = ${filter.model}`;
+  const endpoint = filter.endpoint === undefined ? sql`` : sql` AND u.endpoint = ${filter.endpoint}`;
+  const failed = filter.failedOnly ? sql` AND u.failures > 0` : sql``;
+  return newestDays(db, {
+    accountId: filter.accountId ?? ALL_ACCOUNTS,
+    where: sql`${model}${endpoint}${failed}`,
+    from: filter.from === undefined ? 0 : dayOf(filter.from - SLACK_MS),
+    to: Number.isFinite(latest) ? dayOf(latest + SLACK_MS) : LAST_DAY,
+    limit: MAX_DAYS,
+  });
+}
+
+interface NewestDays {
+  readonly accountId: string;
+  /** More conditions on the row `u`, each with its AND. */
+  readonly where?: RawBuilder<unknown>;
+  /** yyyymmdd, both inclusive. */
+  readonly from: number;
+  readonly to: number;
+  readonly limit: number;
+}
+
 /**
  * The newest days with a sum. One step of the recursion reads one entry of an index, however many models a day has; a
  * plain GROUP BY would read them all.
  */
-function usedDays(db: Kysely<Schema>, filter: DayFilter, latest: number) {
-  const account = sql`u.account_id = ${filter.accountId ?? ALL_ACCOUNTS}`;
-  const model = filter.model === undefined ? sql`` : sql` AND u.model = ${filter.model}`;
-  const endpoint = filter.endpoint === undefined ? sql`` : sql` AND u.endpoint = ${filter.endpoint}`;
-  const failed = filter.failedOnly ? sql` AND u.failures > 0` : sql``;
-  const oldest = filter.from === undefined ? 0 : dayOf(filter.from - SLACK_MS);
-  const newest = Number.isFinite(latest) ? dayOf(latest + SLACK_MS) : LAST_DAY;
+export function newestDays(db: Kysely<Schema>, { accountId, where = sql``, from, to, limit }: NewestDays) {
   const before = (bound: ReturnType<typeof sql>) => sql`(SELECT u.day FROM usage_day u
-    WHERE ${account}${model}${endpoint}${failed} AND u.day >= ${oldest} AND u.day < ${bound} ORDER BY u.day DESC LIMIT 1)`;
+    WHERE u.account_id = ${accountId}${where} AND u.day >= ${from} AND u.day < ${bound} ORDER BY u.day DESC LIMIT 1)`;
   return db
     .withRecursive(
       'used(day)',
       () =>
         sql<{
           day: number | null;
-        }>`(SELECT ${before(sql`${newest + 1}`)} UNION ALL SELECT ${before(sql`used.day`)} FROM used WHERE used.day IS NOT NULL)`,
+        }>`(SELECT ${before(sql`${to + 1}`)} UNION ALL SELECT ${before(sql`used.day`)} FROM used WHERE used.day IS NOT NULL)`,
     )
     .selectFrom('used')
     .select('day')
     .where('day', 'is not', null)
     .$narrowType<{ day: number }>()
-    .limit(MAX_DAYS);
+    .limit(limit);
 }
 
 function runningOf(db: Kysely<Schema>, { accountId, endpoint, model }: DayFilter) {

@@ -1,9 +1,9 @@
+import { containing } from './table-page.ts';
 import { sql, type Kysely, type RawBuilder, type SelectQueryBuilder } from 'kysely';
 import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { RequestRow, Schema } from '../store/schema.ts';
 import { COMPLETED, OUTCOME_CODES, RECEIPT_OUTCOMES } from '../store/receipt-codes.ts';
-import { containing } from './like.ts';
 import type { Reader } from './reader.ts';
 import { MAX_RUNNING, idRangesOf, type IdRange } from './request-days.ts';
 

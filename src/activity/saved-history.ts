@@ -1,6 +1,6 @@
+import { countQuery, numbered } from './counted-usage.ts';
 import { CompiledQuery } from 'kysely';
 import type { Store } from '../store/store.ts';
-import { countQuery, numbered } from './counted-rows.ts';
 
 const TOGETHER = 100;
 

@@ -3,6 +3,7 @@ import { spanOf } from '../ledger/archive.ts';
 import { dayOf } from '../std/calendar.ts';
 import type { EntryKind, EntryTable, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
+import { LAST_DAY, newestDays } from './request-days.ts';
 import {
   anyContains,
   emailIn,
@@ -14,7 +15,8 @@ import {
   type TableFilter,
   type TablePage,
 } from './table-page.ts';
-import { ALL_ACCOUNTS, chargedDays, DAY_MS, type ChargedDay } from './usage.ts';
+import { usageDays } from './usage-sums.ts';
+import { ALL_ACCOUNTS, DAY_MS } from './usage.ts';
 
 export interface StatementFilter {
   /** Absent: all accounts, whose charges of a day are one line. */
@@ -155,9 +157,44 @@ async function dayLines(
   }));
 }
 
-const LAST_DAY = 99_991_231;
 const DAY_ID = 'day-';
 
 function isDay({ id }: StatementCursor): boolean {
   return id.startsWith(DAY_ID);
+}
+
+export interface ChargedDay {
+  readonly day: number;
+  readonly requests: number;
+  readonly charged: number;
+  /** Its receipts have left. */
+  readonly archived: boolean;
+}
+
+/** The newest days of a range (yyyymmdd, both inclusive) on which there were requests, the newest first. */
+export async function chargedDays(
+  { db, reader }: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> },
+  accountId: string,
+  { from, to, limit }: { readonly from: number; readonly to: number; readonly limit: number },
+): Promise<ChargedDay[]> {
+  const used = await reader.all(
+    newestDays(db, { accountId, where: sql` AND u.requests > 0`, from, to, limit }),
+  );
+  const [newest, oldest] = [used[0]?.day, used.at(-1)?.day];
+  if (newest === undefined || oldest === undefined) return [];
+  const [days, archived] = await Promise.all([
+    usageDays({ db, reader }, { accountId, from: oldest, to: newest }),
+    reader.all(
+      db
+        .selectFrom('archived_day')
+        .select('day')
+        .where('account_id', '=', accountId)
+        .where('day', '>=', oldest)
+        .where('day', '<=', newest),
+    ),
+  ]);
+  const gone = new Set(archived.map(({ day }) => day));
+  return days
+    .map(({ day, requests, charged }) => ({ day, requests, charged, archived: gone.has(day) }))
+    .toReversed();
 }

@@ -8,13 +8,14 @@ import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { makeReader, type Reader } from './reader.ts';
-import { readTableCursor, writeTableCursor } from './table-cursor.ts';
 import {
   NEWEST_FIRST,
   orderColumns,
+  readTableCursor,
   SORTED_ROWS,
   SORTED_SEARCHED_ROWS,
   tablePage,
+  writeTableCursor,
   type TableOrder,
 } from './table-page.ts';
 import { LIST_CASES, type ListCase } from './testing/list-cases.ts';

@@ -83,6 +83,7 @@ describe.each(Object.entries(DATABASES))('usage of days that are over on %s', (_
       const client = { account_id, day, client: 'curl', requests };
       await store.db.insertInto('usage_client').values(client).execute();
       await store.db.insertInto('usage_day').values(rows).execute();
+      await store.db.insertInto('usage_quarter').values(quartersOf(rows)).execute();
       for (const row of rows) {
         const key = `${row.endpoint} ${row.model}`;
         const all = both.get(key) ?? { ...row, account_id: ALL_ACCOUNTS };
@@ -277,10 +278,14 @@ describe.each(Object.entries(DATABASES))('usage of days that are over on %s', (_
     expect(await addedUp()).toEqual(before);
   }, 60_000);
 
-  test('is read without its rows', async () => {
+  test('is read without its rows, also by day where all requests were counted by quarters', async () => {
     const at = { db: store.db, reader };
     const filter = { accountId: busy, from: 20_300_401, to: 20_300_531 };
-    const read = () => usageModels(at, filter, 1_000);
+    const read = async () => [
+      await usageModels(at, filter, 1_000),
+      // A late request of the first days is counted by no quarter here.
+      (await usageDays(at, filter)).filter(({ day }) => day > 20_300_410 && day < 20_300_511),
+    ];
     const before = await read();
     await store.db
       .deleteFrom('usage_day')
@@ -325,6 +330,24 @@ function rowsOf(account_id: string, day: number): Row[] {
       possible_cost: (day + index) % 7,
       costed: (day * index) % 499,
     }));
+}
+
+/** Two quarters of the day; some requests of May 20 and 21 left before they were counted by quarters. */
+function quartersOf(rows: readonly Row[]) {
+  const counted = rows.slice(DAYS_NOT_COUNTED.has(rows[0]?.day ?? 0) ? 1 : 0);
+  return [counted.slice(0, 2), counted.slice(2)].map((some, place) => ({
+    account_id: rows[0]?.account_id ?? '',
+    quarter: startOf(rows[0]?.day ?? 0) / 900_000 + 95 * place,
+    ...(Object.fromEntries(
+      COUNTS.map((count) => [count, some.reduce((sum, row) => sum + row[count], 0)]),
+    ) as unknown as Record<(typeof COUNTS)[number], number>),
+  }));
+}
+
+const DAYS_NOT_COUNTED = new Set([20_300_520, 20_300_521]);
+
+function startOf(day: number): number {
+  return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
 }
 
 function added(one: Row, other: Row): Row {

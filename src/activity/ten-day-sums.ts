@@ -3,8 +3,7 @@ import { dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { requestIdAt } from '../std/ids.ts';
 import type { Store } from '../store/store.ts';
-import { countQuery, writeGrown } from './counted-rows.ts';
-import type { CountQuery } from './counted-usage.ts';
+import { countQuery, writeGrown, type CountQuery } from './counted-usage.ts';
 import { SavedHistory } from './saved-history.ts';
 import { OPEN_MS, startOfDay } from './usage-hours.ts';
 import { ALL_ACCOUNTS, DAY_MS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
@@ -169,7 +168,7 @@ export function tenDaysOf(day: number): number {
 }
 
 /** A month's 31st day is among its last ones, where there is one. */
-function lastOfTenDays(first: number): number {
+export function lastOfTenDays(first: number): number {
   return first + (first % 100 === 21 ? 10 : 9);
 }
 

@@ -3,10 +3,9 @@ import { spanOf } from '../ledger/archive.ts';
 import { dayOf } from '../std/calendar.ts';
 import { DAY_QUARTERS, QUARTER_MS, zoneOffsets, type ZoneOffset } from '../std/time-zone.ts';
 import type { Schema } from '../store/schema.ts';
-import { countDay, type CountedClient, type CountedDay, type CountQuery } from './counted-usage.ts';
+import { countDay, numbered, type CountedClient, type CountedDay, type CountQuery } from './counted-usage.ts';
 import type { Reader } from './reader.ts';
-import { numbered } from './counted-rows.ts';
-import type { UsageOfDay } from './usage-sums.ts';
+import { quarterOf, type UsageOfDay } from './usage-sums.ts';
 import { DAY_MS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
 
 interface Parts {
@@ -212,11 +211,6 @@ function readQuery({ db, reader }: Parts): CountQuery {
         return rows;
       },
     });
-}
-
-/** The first quarter of a day, yyyymmdd. */
-function quarterOf(day: number): number {
-  return spanOf(day).fromMs / QUARTER_MS;
 }
 
 function offsetOf(offsets: readonly ZoneOffset[], quarter: number): number {

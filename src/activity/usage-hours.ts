@@ -3,8 +3,7 @@ import { dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { Store } from '../store/store.ts';
-import { countDay, type CountQuery } from './counted-usage.ts';
-import { countQuery, writeGrown } from './counted-rows.ts';
+import { countDay, countQuery, writeGrown, type CountQuery } from './counted-usage.ts';
 import { DAY_MS, USAGE_COLUMNS } from './usage.ts';
 
 /** A request that began yesterday may end today. */

@@ -1,8 +1,11 @@
 import { sql, type AliasedExpression, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely';
+import { spanOf } from '../ledger/archive.ts';
+import { dayOf } from '../std/calendar.ts';
+import { DAY_QUARTERS, QUARTER_MS } from '../std/time-zone.ts';
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
-import { spansWithout, tenDaysOf, wholeTenDays, type UsageSpan } from './ten-day-sums.ts';
-import { ALL_ACCOUNTS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
+import { lastOfTenDays, spansWithout, tenDaysOf, wholeTenDays, type UsageSpan } from './ten-day-sums.ts';
+import { ALL_ACCOUNTS, DAY_MS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 
@@ -35,9 +38,61 @@ const ENDPOINT = sql<string>`endpoint || ''`;
 /** No code of an endpoint has a space. */
 const ENDPOINT_AND_MODEL = sql<string>`endpoint || ' ' || model`;
 
-/** Summed by the database: with thousands of models there are too many rows to be read one by one. In order of day. */
-export function usageDays({ db, reader }: Parts, filter: UsageFilter): Promise<UsageOfDay[]> {
-  return reader.all(matching(db, filter).select('day').select(summed).groupBy('day').orderBy('day'));
+/** In order of day. Summed by the database: with thousands of models there are too many rows to be read one by one. */
+export async function usageDays(parts: Parts, filter: UsageFilter): Promise<UsageOfDay[]> {
+  const { db, reader } = parts;
+  const { rows, left } = await daysOfQuarters(parts, filter);
+  const [first, ...others] = left.map((span) =>
+    matching(db, { ...filter, ...span })
+      .select('day')
+      .select(summed)
+      .groupBy('day'),
+  );
+  if (!first) return rows;
+  const read = await reader.all(others.reduce((all, one) => all.unionAll(one), first));
+  return [...rows, ...read].toSorted((a, b) => a.day - b.day);
+}
+
+/**
+ * An account's days, from its quarters of an hour, which are the same for any number of models; and the days of the range
+ * that are not among them. Of ten days together it is known how many requests they had: if some were never counted by
+ * quarters, the quarters are not taken.
+ */
+async function daysOfQuarters(
+  parts: Parts,
+  { accountId, from, to, endpoint, model }: UsageFilter,
+): Promise<{ rows: UsageOfDay[]; left: UsageSpan[] }> {
+  const nothing = { rows: [], left: [{ from, to }] };
+  if (accountId === ALL_ACCOUNTS || (endpoint ?? model) !== undefined) return nothing;
+  const tens = await tenDaysIn(parts, { accountId, from, to });
+  const [first, last] = [tens.done[0], tens.done.at(-1)];
+  if (first === undefined || last === undefined) return nothing;
+  const { db, reader } = parts;
+  const read = await reader.all(
+    db
+      .selectFrom('usage_quarter')
+      .select(sql<number>`CAST(quarter / ${sql.lit(DAY_QUARTERS)} AS BIGINT)`.as('day'))
+      .select(summed)
+      .where('account_id', '=', accountId)
+      .where('quarter', '>=', quarterOf(first))
+      .where('quarter', '<', quarterOf(lastOfTenDays(last)) + DAY_QUARTERS)
+      .groupBy(sql`1`)
+      .orderBy(sql`1`),
+  );
+  const days = Map.groupBy(
+    read.map((row) => ({ ...row, day: dayOf(row.day * DAY_MS) })),
+    ({ day }) => tenDaysOf(day),
+  );
+  const whole = tens.done.filter((one) => sumUsage(days.get(one) ?? []).requests === tens.requests.get(one));
+  return {
+    rows: whole.flatMap((one) => days.get(one) ?? []),
+    left: spansWithout({ from, to }, (day) => whole.includes(tenDaysOf(day))),
+  };
+}
+
+/** The first quarter of a day, yyyymmdd. */
+export function quarterOf(day: number): number {
+  return spanOf(day).fromMs / QUARTER_MS;
 }
 
 const COST_COLUMNS = ['cost', 'possible_cost', 'costed'] as const;
@@ -158,20 +213,25 @@ export function minus(whole: UsageSums, parts: readonly UsageSums[]): UsageSums 
 async function tenDaysIn(
   { db, reader }: Parts,
   { accountId, from, to, model }: UsageFilter,
-): Promise<{ done: number[]; left: UsageSpan[] }> {
+): Promise<{ done: number[]; requests: ReadonlyMap<number, number>; left: UsageSpan[] }> {
   const whole = model === undefined ? wholeTenDays({ from, to }) : [];
-  if (whole.length === 0) return { done: [], left: [{ from, to }] };
+  if (whole.length === 0) return { done: [], requests: new Map(), left: [{ from, to }] };
   const rows = await reader.all(
     db
       .selectFrom('usage_ten_days')
-      .select('first_day')
+      .select(['first_day', 'requests'])
       .where('account_id', '=', accountId)
       .where('first_day', 'in', whole)
       .where('endpoint', '=', '')
-      .where('saved', 'is not', null),
+      .where('saved', 'is not', null)
+      .orderBy('first_day'),
   );
   const done = rows.map(({ first_day }) => first_day);
-  return { done, left: spansWithout({ from, to }, (day) => done.includes(tenDaysOf(day))) };
+  return {
+    done,
+    requests: new Map(rows.map(({ first_day, requests }) => [first_day, requests])),
+    left: spansWithout({ from, to }, (day) => done.includes(tenDaysOf(day))),
+  };
 }
 
 function tenDaysRows(db: Kysely<Schema>, { accountId, endpoint }: UsageFilter, done: readonly number[]) {

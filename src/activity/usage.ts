@@ -1,4 +1,4 @@
-import { sql, type Kysely, type Selectable } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import { dayOf } from '../std/calendar.ts';
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
@@ -72,46 +72,4 @@ export function spendOf(
     return rows.reduce((sum, row) => (row.day >= first ? sum + row.charged : sum), 0);
   };
   return { today: since(1), days7: since(7), days30: since(30) };
-}
-
-export interface ChargedDay {
-  readonly day: number;
-  readonly requests: number;
-  readonly charged: number;
-  /** Its receipts have left. */
-  readonly archived: boolean;
-}
-
-/** The newest days of a range (yyyymmdd, both inclusive) on which there were requests, the newest first. */
-export async function chargedDays(
-  { db, reader }: { db: Kysely<Schema>; reader: Pick<Reader, 'all'> },
-  accountId: string,
-  { from, to, limit }: { readonly from: number; readonly to: number; readonly limit: number },
-): Promise<ChargedDay[]> {
-  // Summed before they are joined: the order of the key is that of the days, so no more days are read than are shown.
-  const days = db
-    .selectFrom('usage_day')
-    .select([
-      'day',
-      sql<number>`CAST(sum(requests) AS BIGINT)`.as('requests'),
-      sql<number>`CAST(sum(charged) AS BIGINT)`.as('charged'),
-    ])
-    .where('account_id', '=', accountId)
-    .where('day', '>=', from)
-    .where('day', '<=', to)
-    .groupBy('day')
-    .having(sql<boolean>`sum(requests) > 0`)
-    .orderBy('day', 'desc')
-    .limit(limit)
-    .as('days');
-  const rows = await reader.all(
-    db
-      .selectFrom(days)
-      .leftJoin('archived_day', (join) =>
-        join.on('archived_day.account_id', '=', accountId).onRef('archived_day.day', '=', 'days.day'),
-      )
-      .select(['days.day', 'days.requests', 'days.charged', 'archived_day.day as archived'])
-      .orderBy('days.day', 'desc'),
-  );
-  return rows.map(({ archived, ...day }) => ({ ...day, archived: archived !== null }));
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { readTableCursor, writeTableCursor } from '../activity/table-cursor.ts';
 import {
   NEWEST_FIRST,
   orderColumns,
+  readTableCursor,
   tablePage,
+  writeTableCursor,
   type ListedTable,
   type TableFilter,
   type TableOrder,
