@@ -353,33 +353,28 @@ test('a redeem code made by the admin adds its amount once', async () => {
   await page.getByRole('alert').first().waitFor();
 });
 
-test('a customer’s ledger and the operator’s accounts are searched and sorted by their address, which a reload keeps', async () => {
+test('a customer’s charges open into the requests of their day, and lists are searched and sorted by their address, which a reload keeps', async () => {
   const { page } = user;
   await follow(page, '/app/billing');
-  const ledger = page.getByRole('region', { name: 'Ledger entries' });
-  const search = page.getByRole('searchbox', { name: 'Search by reason, model or request ID' });
-  const amounts = async (): Promise<number[]> =>
-    (await ledger.getByRole('row').locator('td:last-child').allTextContents()).map((text) =>
-      Number(text.replace(/[^\d.+-]/g, '')),
-    );
-  await page.getByRole('button', { name: 'Amount', exact: true }).click();
-  await ledger.locator('th[aria-sort=descending]', { hasText: 'Amount' }).waitFor();
-  await page.getByLabel('Kind').selectOption({ label: 'Charge' });
-  await search.fill('house-echo');
-  await page.waitForURL(/search=house-echo/);
-  await ledger.getByText('Credit', { exact: true }).first().waitFor({ state: 'detached' });
-  expect(new URL(page.url()).searchParams.toString()).toBe('sort=-amount&kind=charge&search=house-echo');
-  await page.reload();
-  await ledger.locator('th[aria-sort=descending]', { hasText: 'Amount' }).waitFor();
-  expect(await search.inputValue()).toBe('house-echo');
-  const sorted = await amounts();
-  expect(sorted.length).toBeGreaterThan(1);
-  expect(sorted).toEqual(sorted.toSorted((a, b) => b - a));
+  const statement = page.getByRole('region', { name: 'Transactions' });
+  const search = page.getByRole('searchbox', { name: 'Search by reason or request ID' });
   await search.fill('%%');
+  await page.waitForURL(/search=%25%25/);
   await page.getByText('Nothing matches the search and the filters.').waitFor();
+  await page.reload();
+  expect(await search.inputValue()).toBe('%%');
   await page.getByRole('button', { name: 'Clear search and filters' }).click();
-  await ledger.getByText('Credit', { exact: true }).first().waitFor();
-  expect(new URL(page.url()).search).toBe('?sort=-amount');
+  await statement.getByText('Credit', { exact: true }).first().waitFor();
+  expect(new URL(page.url()).search).toBe('');
+  await page.getByLabel('Kind').selectOption({ label: 'Charges' });
+  await statement.getByText('Credit', { exact: true }).first().waitFor({ state: 'detached' });
+  const charges = statement.getByRole('link', { name: /^\d+ requests?$/ }).first();
+  const [count] = /\d+/.exec((await charges.textContent()) ?? '') ?? [];
+  await charges.click();
+  await page.waitForURL(/\/app\/requests\?from=(\S+)&to=\1&zone=utc/);
+  const requests = page.getByRole('region', { name: 'Requests' });
+  await requests.locator('tbody tr').first().waitFor();
+  expect(await requests.locator('tbody tr').count()).toBe(Number(count));
 
   await follow(admin.page, '/admin/accounts');
   const accounts = admin.page.getByRole('region', { name: 'Accounts' });

@@ -114,7 +114,9 @@ function Cards<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }:
   const rest = columns.filter((column) => column.card === undefined);
   return (
     <>
-      {sorting ? <SortMenu columns={columns} sorting={sorting} /> : null}
+      {sorting && columns.some(({ sortsFirst }) => sortsFirst) ? (
+        <SortMenu columns={columns} sorting={sorting} />
+      ) : null}
       <ul aria-label={label} className="divide-y divide-line border-t border-line">
         {rows.map((row) => (
           <li key={rowKey(row)} className="row-card relative px-5 py-3.5">

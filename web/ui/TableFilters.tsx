@@ -31,7 +31,7 @@ export function TableFilters({ table, searchLabel, children, className }: TableF
         value={table.values['search'] ?? ''}
         maxLength={MOST_SEARCHED}
         onChange={(event) => table.set({ search: event.target.value }, { isTyping: true })}
-        fieldClassName="w-96 max-sm:w-full"
+        fieldClassName="w-88 max-sm:w-full"
       />
       {children}
       {table.isFiltered ? (
