@@ -33,7 +33,7 @@ export function accountTable(now: number): ListedTable {
       balance: numberColumn(sql`t.balance`),
       month: numberColumn(sql`(CASE WHEN t.month = ${sql.lit(monthOf(now))} THEN t.month_spent ELSE 0 END)`),
     },
-    bounded: { since: undefined },
+    bounded: true,
   };
 }
 

@@ -44,7 +44,7 @@ export function batchTable(now: number): ListedTable {
       redeemed: numberColumn(sql`t.redeemed`),
     },
     isSearchedWhole: true,
-    bounded: { since: undefined },
+    bounded: true,
   };
 }
 

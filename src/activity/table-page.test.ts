@@ -9,11 +9,10 @@ import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { makeReader, type Reader } from './reader.ts';
 import {
+  MOST_ROWS,
   NEWEST_FIRST,
   orderColumns,
   readTableCursor,
-  SORTED_ROWS,
-  SORTED_SEARCHED_ROWS,
   tablePage,
   writeTableCursor,
   type TableOrder,
@@ -21,13 +20,20 @@ import {
 import { LIST_CASES, type ListCase } from './testing/list-cases.ts';
 import { readLists, seedLists, type ListRow, type SeededLists } from './testing/list-rows.ts';
 
+/** Whole on SQLite; on Postgres each order in one direction. */
 const DATABASES = {
-  SQLite: () => Promise.resolve(undefined),
-  Postgres: async () => (await testPostgres()).freshDatabase(),
+  SQLite: { database: () => Promise.resolve(undefined), isWhole: true },
+  Postgres: { database: async () => (await testPostgres()).freshDatabase(), isWhole: false },
+};
+/** A tenth of what a page reads, over a tenth of the rows that would take. */
+const FEW_ROWS = {
+  sorted: MOST_ROWS.sorted / 10,
+  sortedAndSearched: MOST_ROWS.sortedAndSearched / 10,
+  searched: MOST_ROWS.searched / 10,
 };
 const HOSTILE = ['%', '%%', '__', '\\', "'; DROP TABLE account; --", '"', '%_\\%', '🦊', 'x'.repeat(10_000)];
 
-describe.each(Object.entries(DATABASES))('lists on %s', (_name, database) => {
+describe.each(Object.entries(DATABASES))('lists on %s', (_name, { database, isWhole }) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-lists-'));
   let store: Store;
   let reader: Reader;
@@ -70,6 +76,7 @@ describe.each(Object.entries(DATABASES))('lists on %s', (_name, database) => {
       const page = await tablePage<ListRow>({ db: store.db, reader }, table, conditions, {
         ...request,
         after,
+        mostRows: FEW_ROWS,
       });
       expect(page.rows.length).toBeLessThanOrEqual(asked.limit);
       keys.push(...page.rows.map(one.key));
@@ -91,9 +98,9 @@ describe.each(Object.entries(DATABASES))('lists on %s', (_name, database) => {
         Object.entries(equal).every(([name, wanted]) => row[one.fields[name] ?? ''] === wanted),
       )
       .toSorted((a, b) => compareAll(one.mark.map((name) => [a[name], b[name]])));
-    const isWhole = !value || indexed?.[by] || (bounded && (search === '' || isSearchedWhole));
-    const most = search === '' ? SORTED_ROWS : SORTED_SEARCHED_ROWS;
-    const sortable = isWhole ? narrowed : narrowed.slice(-most);
+    const isAllSorted = !value || indexed?.[by] || (bounded && (search === '' || isSearchedWhole));
+    const most = search === '' ? FEW_ROWS.sorted : FEW_ROWS.sortedAndSearched;
+    const sortable = isAllSorted ? narrowed : narrowed.slice(-most);
     const found = sortable.filter((row) =>
       one.texts(row, seeded).some((text) =>
         String(text ?? '')
@@ -110,7 +117,9 @@ describe.each(Object.entries(DATABASES))('lists on %s', (_name, database) => {
 
   for (const one of LIST_CASES) {
     const orders = ['time', ...Object.keys(one.values)];
-    const directions = orders.flatMap((by) => [true, false].map((descending) => ({ by, descending })));
+    const directions = orders
+      .flatMap((by) => [true, false].map((descending) => ({ by, descending })))
+      .filter(({ by, descending }) => isWhole || descending === (by === 'time'));
 
     test(`${one.title}: offers the orders that it has`, () => {
       const { sorted, indexed } = one.table();
@@ -154,7 +163,7 @@ describe.each(Object.entries(DATABASES))('lists on %s', (_name, database) => {
 
   for (const one of LIST_CASES) {
     test(`${one.title}: no row is missed or repeated while others are added`, async () => {
-      for (const by of ['time', ...Object.keys(one.values)]) {
+      for (const by of isWhole ? ['time', ...Object.keys(one.values)] : ['time']) {
         for (const order of [true, false].map((descending) => ({ by, descending }))) {
           const wanted = expected(one, {}, order);
           const first = added;
@@ -167,7 +176,7 @@ describe.each(Object.entries(DATABASES))('lists on %s', (_name, database) => {
           expect(new Set(found).size).toBe(found.length);
           const before = new Set(wanted);
           expect(found.filter((key) => before.has(key))).toEqual(wanted);
-          seeded = await readLists(store);
+          seeded = { ...seeded, ...(await readLists(store, [one.added.table])) };
         }
       }
     });

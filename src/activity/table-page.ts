@@ -23,8 +23,8 @@ export interface ListedTable {
   readonly sorted: Readonly<Record<string, TableColumn>>;
   /** A search reads it as a whole: to begin in the middle would cost as much. */
   readonly isSearchedWhole?: true;
-  /** All rows are sorted: there are few enough, or `from` has only those that came after `since`. */
-  readonly bounded?: { readonly since: TableCursor['since'] };
+  /** All rows are sorted: there are few enough. */
+  readonly bounded?: true;
 }
 
 export interface TableFilter {
@@ -47,6 +47,7 @@ export interface TablePageRequest {
   readonly limit: number;
   /** How long to search before returning what was found. */
   readonly maxSearchMs?: number | undefined;
+  readonly mostRows?: typeof MOST_ROWS | undefined;
 }
 
 export interface TablePage<Row> {
@@ -57,10 +58,8 @@ export interface TablePage<Row> {
   readonly searchedTo: number | undefined;
 }
 
-/** Sorting without an index reads rows that are not shown; so a bounded number is read, and fewer if each is searched. */
-export const SORTED_ROWS = 10_000;
-export const SORTED_SEARCHED_ROWS = 4_000;
-const SCAN_ROWS = 2_500;
+/** Sorting without an index, and searching, read rows that are not shown; so a bounded number is read at once. */
+export const MOST_ROWS = { sorted: 10_000, sortedAndSearched: 4_000, searched: 2_500 };
 const DEFAULT_SEARCH_MS = 40;
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
@@ -138,14 +137,14 @@ function timeOf({ page }: Listing, row: Marked): number | undefined {
 /** The last of the next rows that are looked at; `undefined`: there are fewer. */
 async function rowAt(
   parts: Parts,
-  { table, page: { order } }: Listing,
+  { table, page: { order, mostRows = MOST_ROWS } }: Listing,
   where: readonly RawBuilder<boolean>[],
 ): Promise<Marked | undefined> {
   const columns = orderColumns(table, order);
   const [row] = await read<Marked>(
     parts,
     sql`SELECT ${marks(table, columns)} FROM ${table.from} WHERE ${all(where)}
-      ORDER BY ${ordered(columns, order.descending)} LIMIT 1 OFFSET ${SCAN_ROWS - 1}`,
+      ORDER BY ${ordered(columns, order.descending)} LIMIT 1 OFFSET ${mostRows.searched - 1}`,
   );
   return row;
 }
@@ -180,9 +179,10 @@ async function sinceOf(
   parts: Parts,
   { table, filter: { where, checks }, page }: Listing,
 ): Promise<TableCursor['since']> {
-  if (table.bounded && (checks.length === 0 || table.isSearchedWhole)) return table.bounded.since;
+  if (table.bounded && (checks.length === 0 || table.isSearchedWhole)) return undefined;
   if (page.after) return page.after.since;
-  const most = checks.length === 0 ? SORTED_ROWS : SORTED_SEARCHED_ROWS;
+  const { sorted, sortedAndSearched } = page.mostRows ?? MOST_ROWS;
+  const most = checks.length === 0 ? sorted : sortedAndSearched;
   const [row] = await read<Marked>(
     parts,
     sql`SELECT ${marks(table, table.mark)} FROM ${table.from} WHERE ${all(where)}

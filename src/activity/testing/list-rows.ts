@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts';
 export type ListRow = Readonly<Record<string, string | number | null>>;
 
 export const NOW = Date.UTC(2030, 4, 15, 12);
-const AUDIT = 11_000;
+const AUDIT = 1_100;
 const ROWS = 260;
 /** Texts with a meaning in LIKE, in SQL and in JSON, among plain ones. */
 const TEXTS = ['Bank transfer', '100% sure', 'a_b', "O'Brien", 'back\\slash', 'say "hi"', 'Überweisung', 'x'];
@@ -17,8 +17,11 @@ const TABLES = [
 export type SeededLists = Readonly<Record<(typeof TABLES)[number], readonly ListRow[]>>;
 
 /** What is in the tables now, as it is. */
-export async function readLists(store: Store): Promise<SeededLists> {
-  const read = TABLES.map(
+export async function readLists(
+  store: Store,
+  tables: readonly (typeof TABLES)[number][] = TABLES,
+): Promise<SeededLists> {
+  const read = tables.map(
     async (table) => [table, await store.db.selectFrom(table).selectAll().execute()] as const,
   );
   return Object.fromEntries(await Promise.all(read)) as unknown as SeededLists;

@@ -12,6 +12,7 @@ import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
+import { Nothing } from '../../../ui/Numbers.tsx';
 import { Empty, FormError } from '../../../ui/States.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
 import { DayFilters, TableFilters } from '../../../ui/TableFilters.tsx';
@@ -158,7 +159,7 @@ function ledgerColumns(
   const actor: Column<AdminEntry> = {
     id: 'actor',
     header: t('ledger.actor'),
-    cell: (row) => <span className="text-ink-2">{row.actor}</span>,
+    cell: (row) => (row.actor === '' ? <Nothing /> : <span className="text-ink-2">{row.actor}</span>),
   };
   const { sortsFirst: _, ...account } = accountColumn<AdminEntry>(t);
   // The charges of a day are those of all accounts together, unless one was chosen.
