@@ -1,6 +1,6 @@
 import { formatUsd, nanoUsd, parseUsd, type NanoUsd } from '../std/money.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
-import type { Day, Usd } from './contract.ts';
+import type { Day, Usd } from './contract/shared.ts';
 
 /** Nano-dollars of either sign as the contract's decimal text. */
 export function usd(amount: number): Usd {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { dayOf } from '../std/calendar.ts';
 import type { AccountId } from '../std/ids.ts';
-import type { Entry, Page } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import { testConsole, type TestConsole } from './testing/harness.ts';
 
 let site: TestConsole;
@@ -20,7 +20,7 @@ test('an archived day is one line of the statement, and a refund that names one 
   site.advance(100 * 86_400_000);
   expect(await site.ledger.archive({ accountId: id as AccountId, day })).toMatchObject({ requests: 1 });
   site.advance(-100 * 86_400_000);
-  const { items } = await user.must<Page<Entry>>('GET', '/api/console/entries');
+  const { items } = await user.must<Answer<'GET /api/console/entries'>>('GET', '/api/console/entries');
   const iso = String(day).replace(/^(....)(..)(..)$/, '$1-$2-$3');
   expect(items.filter(({ kind }) => kind === 'charge')).toMatchObject([
     { charges: { day: iso, requests: 1, archived: true }, requestId: null },

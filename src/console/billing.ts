@@ -4,9 +4,10 @@ import { statementPage, type StatementFilter, type StatementLine } from '../acti
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { dayOf } from '../std/calendar.ts';
 import { usd } from './amounts.ts';
-import type { Entry, ListValues, SearchedPage } from './contract.ts';
+import type { SearchedPage, Millis, Usd, StatementDay } from './contract.ts';
 import { limitOf, markCursor, pagingFields } from './paging.ts';
 import type { RouteParts } from './parts.ts';
+import type { PaymentItem } from './payments.ts';
 import { recentOf } from './recent-answers.ts';
 import { route } from './route.ts';
 import { statementDay } from './statements.ts';
@@ -66,6 +67,12 @@ export const billingRoutes = [
   }),
 ];
 
+/** What the filters of an account's lists offer: whatever occurs in them. */
+export interface ListValues {
+  entryKinds: Entry['kind'][];
+  paymentStates: PaymentItem['state'][];
+}
+
 export async function listValues(
   parts: Parameters<typeof entryKinds>[0],
   accountId: string | undefined,
@@ -92,6 +99,20 @@ export async function findLines(
     limit: limitOf(query),
   });
   return { lines, next: next ? `${next.at}.${next.id}` : null, searchedTo: searchedTo ?? null };
+}
+
+/** One change of a balance: an entry, or the charges of one day. */
+export interface Entry {
+  id: string;
+  /** Of charges: the end of their day. */
+  at: Millis;
+  kind: 'credit' | 'charge' | 'refund' | 'adjustment' | 'overrun';
+  /** Signed: charges are negative. */
+  amountUsd: Usd;
+  requestId: string | null;
+  cause: string;
+  /** Of charges: the day whose requests they are for. */
+  charges: StatementDay | null;
 }
 
 export function entryOf(row: StatementLine): Entry {

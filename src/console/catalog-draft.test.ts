@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import type {
   AdminBackendDetail,
-  AdminBackends,
   AdminCatalog,
   AdminCatalogDraft,
   AdminCatalogProposal,
   AdminMergedDraft,
 } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 let site: TestConsole;
@@ -251,7 +251,10 @@ test('the last error of a backend is known after a restart too: the receipts hav
   await site.credit(id, 5);
   const attempts = [{ upstream: 'main', result: 'failed', reason: 'timeout', durationMs: 5 }] as const;
   await site.charge(id, { failed: true, attempts });
-  const { items, editable } = await admin.must<AdminBackends>('GET', '/api/console/admin/backends');
+  const { items, editable } = await admin.must<Answer<'GET /api/console/admin/backends'>>(
+    'GET',
+    '/api/console/admin/backends',
+  );
   expect(editable).toBe(true);
   expect(items.find(({ name }) => name === 'main')).toMatchObject({
     lastError: { message: 'timeout' },

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
-import type { ImageFacets, ImageGallery } from './contract.ts';
+import type { ImageFacets } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
@@ -64,7 +65,8 @@ describe.each(Object.entries(DATABASES))('the gallery on %s', (_name, open) => {
       .execute();
   }
 
-  const list = (query = '') => ann.must<ImageGallery>('GET', `/api/console/images?${query}`);
+  const list = (query = '') =>
+    ann.must<Answer<'GET /api/console/images'>>('GET', `/api/console/images?${query}`);
   const found = async (query: string): Promise<string[]> =>
     (await list(query)).items.map(({ id }) => id).toSorted();
 

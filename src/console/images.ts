@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { galleryFacets, galleryPage } from '../activity/gallery.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { imageBytesOf, type ReadImage } from '../activity/image-store.ts';
-import type { ImageFacets, ImageGallery, ImageItem } from './contract.ts';
+import type { ImageFacets, Page, Millis, PicturePaths } from './contract.ts';
 import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
 import { route } from './route.ts';
 
@@ -96,7 +96,31 @@ export const imageRoutes = [
   }),
 ];
 
+/** The newest images first; when they need more room than there is, the oldest are deleted. */
+interface ImageGallery extends Page<ImageItem> {
+  /** What all of the account's images occupy, and may. */
+  usedBytes: number;
+  quotaBytes: number;
+}
+
 type GalleryRow = Awaited<ReturnType<typeof galleryPage>>[number];
+
+interface ImageItem extends PicturePaths {
+  id: string;
+  requestId: string;
+  mime: string;
+  bytes: number;
+  prompt: string;
+  at: Millis;
+  expiresAt: Millis;
+  /** In pixels; null where the format does not say. */
+  width: number | null;
+  height: number | null;
+  endpoint: string | null;
+  model: string | null;
+  /** What else the request said, by the names of the API; `pictures` is how many it started from. */
+  parameters: Record<string, string | number | boolean>;
+}
 
 function imageItem(row: GalleryRow): ImageItem {
   // The image store's own JSON, of a flat object.
@@ -119,7 +143,7 @@ function imageItem(row: GalleryRow): ImageItem {
   };
 }
 
-export function imagePaths(id: string): Pick<ImageItem, 'src' | 'thumbnail'> {
+export function imagePaths(id: string): PicturePaths {
   const src = `/api/console/images/${encodeURIComponent(id)}`;
   return { src, thumbnail: `${src}/thumbnail` };
 }

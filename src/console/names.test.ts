@@ -1,14 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
-import type { Answer } from './contract/routes.ts';
-import type {
-  AdminAuditItem,
-  AdminCatalog,
-  AdminCatalogVersion,
-  AdminCodeBatch,
-  AdminEntry,
-  Page,
-} from './contract.ts';
+import type { Answer, ItemOf } from './contract/routes.ts';
+import type { AdminCatalog, Page } from './contract.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
@@ -28,8 +21,8 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
   }, 60_000);
   afterAll(() => site.close());
 
-  const batches = async (): Promise<AdminCodeBatch[]> =>
-    (await admin.must<Page<AdminCodeBatch>>('GET', '/api/console/admin/codes')).items;
+  const batches = async (): Promise<ItemOf<'GET /api/console/admin/codes'>[]> =>
+    (await admin.must<Answer<'GET /api/console/admin/codes'>>('GET', '/api/console/admin/codes')).items;
   const make = (batch: string) =>
     admin.must<Answer<'POST /api/console/admin/codes'>>('POST', '/api/console/admin/codes', {
       amountUsd: '2',
@@ -61,7 +54,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
     await make('mine');
     expect((await user.call('POST', '/api/console/admin/codes/mine/cancel')).status).toBe(403);
     await admin.must('POST', '/api/console/admin/codes/mine/cancel');
-    const { items } = await admin.must<Page<AdminAuditItem>>(
+    const { items } = await admin.must<Answer<'GET /api/console/admin/audit'>>(
       'GET',
       '/api/console/admin/audit?action=codes.cancel&actor=admin%40example.com',
     );
@@ -72,10 +65,10 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
     const id = await user.accountId();
     const credit = { amountUsd: '1', cause: 'a test', once: 'names-of-accounts' };
     await admin.must('POST', `/api/console/admin/accounts/${id}/credit`, credit);
-    const audit = await admin.must<Page<AdminAuditItem>>('GET', '/api/console/admin/audit');
+    const audit = await admin.must<Answer<'GET /api/console/admin/audit'>>('GET', '/api/console/admin/audit');
     expect(audit.items[0]).toMatchObject({ target: id, targetEmail: 'user@example.com' });
     const entries = '/api/console/admin/entries?account=user%40example.com';
-    const booked = await admin.must<Page<AdminEntry>>('GET', entries);
+    const booked = await admin.must<Answer<'GET /api/console/admin/entries'>>('GET', entries);
     expect(booked.items.map(({ email, actor }) => [email, actor])).toContainEqual([
       'user@example.com',
       'admin@example.com',
@@ -88,7 +81,10 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       note: '',
       revision,
     });
-    const history = await admin.must<Page<AdminCatalogVersion>>('GET', '/api/console/admin/catalog/history');
+    const history = await admin.must<Answer<'GET /api/console/admin/catalog/history'>>(
+      'GET',
+      '/api/console/admin/catalog/history',
+    );
     expect(history.items.map(({ actor }) => actor)).toEqual(['admin@example.com', 'tollgate']);
   });
 

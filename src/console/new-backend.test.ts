@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { bareModel, ListingServer } from '../../test/import/listing-server.ts';
 import type {
   AdminPrices,
-  AdminBackend,
   AdminCatalog,
   AdminCatalogDraft,
   AdminCatalogImport,
   AdminProviders,
 } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 let site: TestConsole;
@@ -127,7 +127,10 @@ test('a key leaves for no other server than its own, whatever address a draft gi
 
 test('a backend is paused and resumed in the catalog, which says who did it', async () => {
   const shown = async (): Promise<boolean | undefined> => {
-    const { items } = await admin.must<{ items: AdminBackend[] }>('GET', '/api/console/admin/backends');
+    const { items } = await admin.must<Answer<'GET /api/console/admin/backends'>>(
+      'GET',
+      '/api/console/admin/backends',
+    );
     return items.find(({ name }) => name === 'attic')?.paused;
   };
   const before = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');

@@ -14,7 +14,7 @@ import type { Payments } from '../payments/payments.ts';
 import type { AccountId } from '../std/ids.ts';
 import { ZERO, type NanoUsd } from '../std/money.ts';
 import { readUsd, usd } from './amounts.ts';
-import type { AutomaticTopUp, CardPayments, PaymentItem, SearchedPage } from './contract.ts';
+import type { AutomaticTopUp, CardPayments, SearchedPage, Millis, Usd } from './contract.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route, type ConsoleMeta } from './route.ts';
@@ -137,6 +137,19 @@ async function automaticView(
 
 function pauseOf(reason: string | null): CardPayments['pausedBy'] {
   return reason === 'refund' || reason === 'dispute' ? reason : null;
+}
+
+export interface PaymentItem {
+  id: string;
+  kind: 'top_up' | 'automatic';
+  state: 'open' | 'paid' | 'failed';
+  amountUsd: Usd;
+  /** Refunded or disputed. */
+  reversedUsd: Usd;
+  /** Why it failed, in the provider's word. */
+  reason: string | null;
+  at: Millis;
+  finishedAt: Millis | null;
 }
 
 export function paymentItem(row: ListedPayment): PaymentItem {

@@ -7,7 +7,7 @@ import {
   type RefusedCallRow,
 } from '../activity/refused-call-log.ts';
 import { REFUSED_CALL_LIMITS } from '../activity/refused-calls.ts';
-import type { AdminRefusedCallPage, RefusedCallItem, RefusedCallPage } from './contract.ts';
+import type { SearchedPage, Millis } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import { recentOf } from './recent-answers.ts';
 import { route } from './route.ts';
@@ -27,7 +27,7 @@ export const refusedCallRoutes = [
     who: 'user',
     compressed: true,
     query: querySchema,
-    async handle(parts, { user, query }): Promise<RefusedCallPage> {
+    async handle(parts, { user, query }): Promise<RefusedCallPage<RefusedCallItem>> {
       const { accountId } = user;
       const filter = refusedCallFilter({ accountId, reason: query.reason, search: query.search });
       const page = await findRows<RefusedCallRow>(parts, REFUSED_CALL_TABLE, filter, query);
@@ -38,7 +38,7 @@ export const refusedCallRoutes = [
     who: 'admin',
     compressed: true,
     query: adminQuerySchema,
-    async handle(parts, { query: { account, ...query } }): Promise<AdminRefusedCallPage> {
+    async handle(parts, { query: { account, ...query } }): Promise<RefusedCallPage<AdminRefusedCall>> {
       const accountId = account && (await accountNamed(parts.store.db, account));
       const filter = refusedCallFilter({ accountId, reason: query.reason, search: query.search });
       const page = await findRows<RefusedCallRow>(parts, REFUSED_CALL_TABLE, filter, query);
@@ -56,11 +56,25 @@ export const refusedCallRoutes = [
   }),
 ];
 
+/** Calls that were refused, newest first. They have no receipt, because nothing was held for them. */
+interface RefusedCallPage<Item> extends SearchedPage<Item> {
+  /** Calls by reason, most frequent first, of all that are kept. */
+  reasons: { reason: string; calls: number }[];
+  /** Refused calls that are not in the list, because there were too many different ones at once. */
+  leftOut: number;
+  keptDays: number;
+}
+
+interface AdminRefusedCall extends RefusedCallItem {
+  accountId: string;
+  email: string;
+}
+
 /** Counts all reasons, whatever the filter, so that another one can be chosen. */
 async function summary(
   { store, reader, clock }: RouteParts,
   accountId: string | undefined,
-): Promise<Pick<RefusedCallPage, 'reasons' | 'leftOut' | 'keptDays'>> {
+): Promise<Pick<RefusedCallPage<never>, 'reasons' | 'leftOut' | 'keptDays'>> {
   const sums =
     accountId === undefined
       ? await recentOf(store).get('refused calls', clock.now(), () =>
@@ -72,6 +86,31 @@ async function summary(
     leftOut: sums.reduce((sum, { leftOut }) => sum + leftOut, 0),
     keptDays: REFUSED_CALL_LIMITS.keptMs / 86_400_000,
   };
+}
+
+/** All calls that were refused alike within ten minutes. */
+interface RefusedCallItem {
+  id: string;
+  firstAt: Millis;
+  lastAt: Millis;
+  calls: number;
+  /** Of the last of them. */
+  requestId: string;
+  /** The path that was called. */
+  operation: string;
+  /** As the client wrote them; empty if it did not. */
+  endpoint: string;
+  model: string;
+  client: string;
+  status: number;
+  /** `reason` of a 402, `backend_refused`, or the error's code. */
+  reason: string;
+  /** The field that is wrong, where there is one. */
+  param: string | null;
+  /** What the client was told, where that cannot repeat the prompt. */
+  message: string | null;
+  /** A backend refused it after money was held: its receipt charges nothing. */
+  hasReceipt: boolean;
 }
 
 function refusedItem(row: RefusedCallRow): RefusedCallItem {

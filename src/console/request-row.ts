@@ -1,6 +1,6 @@
 import type { LoggedRequest } from '../activity/request-log.ts';
 import { usd } from './amounts.ts';
-import type { RequestOutcome, RequestItem } from './contract.ts';
+import type { Millis, RequestOutcome, RequestState, Usd } from './contract/shared.ts';
 
 /** A row of the request log as the contract shows it. */
 export function requestItem(row: LoggedRequest): RequestItem {
@@ -26,4 +26,27 @@ export function requestItem(row: LoggedRequest): RequestItem {
     durationMs: row.duration_ms,
     client: row.client,
   };
+}
+
+export interface RequestItem {
+  id: string;
+  at: Millis;
+  endpoint: string;
+  model: string;
+  kind: 'chat' | 'images';
+  state: RequestState;
+  outcome: RequestOutcome | null;
+  errorCode: string | null;
+  stream: boolean;
+  inputTokens: number;
+  cachedTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+  images: number;
+  heldUsd: Usd;
+  chargedUsd: Usd;
+  firstByteMs: number | null;
+  durationMs: number | null;
+  /** The client's User-Agent. */
+  client: string;
 }

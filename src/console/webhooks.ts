@@ -4,7 +4,7 @@ import { MAX_WEBHOOKS, type WebhookView } from '../outbox/webhooks.ts';
 import { readAttempts } from '../outbox/sender.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import type { OutboxRow } from '../store/schema-services.ts';
-import type { MadeWebhook, MessageAttempt, MessageItem, WebhookItem, WebhookList } from './contract.ts';
+import type { MadeWebhook, MessageAttempt, WebhookItem, WebhookList, Millis } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
 
@@ -147,6 +147,19 @@ export async function webhookMessages(
     .limit(SHOWN_MESSAGES)
     .execute();
   return { items: rows.map(messageItem) };
+}
+
+export interface MessageItem {
+  id: string;
+  kind: 'mail' | 'webhook';
+  /** The event or the template. */
+  topic: string;
+  state: 'waiting' | 'sent' | 'failed';
+  createdAt: Millis;
+  finishedAt: Millis | null;
+  /** When it is tried again; null when it is over. */
+  nextAt: Millis | null;
+  attempts: MessageAttempt[];
 }
 
 export function messageItem(row: OutboxRow): MessageItem {

@@ -3,7 +3,8 @@ import { testPostgres } from '../../test/support/postgres.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';
 import { giveWelcomeCredit } from '../identity/sign-in/welcome-credit.ts';
 import { MailServer, readMail } from '../outbox/testing/mail-server.ts';
-import type { AdminAuditItem, Entry, Overview, Page } from './contract.ts';
+import type { Overview } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const DAY_MS = 86_400_000;
@@ -48,12 +49,15 @@ describe.each(['SQLite', 'Postgres'])('a welcome credit on %s', (name) => {
   };
   const overview = (person: Browser) => person.must<Overview>('GET', '/api/console/overview');
   const welcomed = async (person: Browser): Promise<string[]> =>
-    (await person.must<Page<Entry>>('GET', '/api/console/entries')).items
+    (await person.must<Answer<'GET /api/console/entries'>>('GET', '/api/console/entries')).items
       .filter(({ cause }) => cause === CREDIT)
       .map(({ amountUsd }) => amountUsd);
   const audited = async (person: Browser): Promise<string[]> => {
     const target = await person.accountId();
-    const { items } = await admin.must<Page<AdminAuditItem>>('GET', '/api/console/admin/audit?actor=welcome');
+    const { items } = await admin.must<Answer<'GET /api/console/admin/audit'>>(
+      'GET',
+      '/api/console/admin/audit?actor=welcome',
+    );
     return items.filter((item) => item.target === target).map(({ action }) => action);
   };
 

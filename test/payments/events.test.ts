@@ -1,17 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type {
-  AdminPaymentProblem,
-  AdminReversals,
-  CardPayments,
-  Page,
-  PaymentItem,
-} from '../../src/console/contract.ts';
+import type { CardPayments } from '../../src/console/contract.ts';
+import type { Answer } from '../../src/console/contract/routes.ts';
 import { Gateway } from '../support/gateway.ts';
 import { testPostgres } from '../support/postgres.ts';
 import { Payer } from './payer.ts';
 import { CARD_CANARIES, type EventObject } from './stripe-objects.ts';
 import { STRIPE_KEY } from './stripe-rules.ts';
 import { StripeStandIn, WEBHOOK_SECRET } from './stripe-stand-in.ts';
+
+type AdminReversals = Answer<'GET /api/console/admin/payments/reversals'>;
 
 const USD = 1_000_000_000;
 
@@ -48,7 +45,9 @@ describe.each([
     expect(await statuses(events)).toEqual(events.map(() => 200));
   };
   const problemsOf = async (accountId: string): Promise<string[]> => {
-    const { items } = await admin.get<Page<AdminPaymentProblem>>('admin/payments/problems?limit=200');
+    const { items } = await admin.get<Answer<'GET /api/console/admin/payments/problems'>>(
+      'admin/payments/problems?limit=200',
+    );
     return items.filter((item) => item.accountId === accountId).map(({ reason }) => reason);
   };
   const spend = async (accountId: string, amount: number): Promise<void> => {
@@ -71,7 +70,7 @@ describe.each([
     expect(await customer.balance()).toBe(0);
     await deliver(...events, ...events);
     expect(await customer.balance()).toBe(25 * USD);
-    const { items } = await customer.get<Page<PaymentItem>>('payments/history');
+    const { items } = await customer.get<Answer<'GET /api/console/payments/history'>>('payments/history');
     expect(items).toMatchObject([{ kind: 'top_up', state: 'paid', amountUsd: '25.00', reversedUsd: '0.00' }]);
     await verified();
   });
@@ -121,7 +120,7 @@ describe.each([
     const refund = stripe.refund(intentId, 1_000);
     await deliver(...refund.events.toReversed(), ...events.toReversed(), ...refund.events, ...events);
     expect(await customer.balance()).toBe(15 * USD);
-    const { items } = await customer.get<Page<PaymentItem>>('payments/history');
+    const { items } = await customer.get<Answer<'GET /api/console/payments/history'>>('payments/history');
     expect(items).toMatchObject([{ state: 'paid', reversedUsd: '10.00' }]);
     await verified();
   });
@@ -253,13 +252,17 @@ describe.each([
     const before = await regular.balance();
     const { sessionId } = await regular.checkout('10');
     await deliver(stripe.decline(sessionId));
-    expect((await regular.get<Page<PaymentItem>>('payments/history')).items[0]).toMatchObject({
+    expect(
+      (await regular.get<Answer<'GET /api/console/payments/history'>>('payments/history')).items[0],
+    ).toMatchObject({
       state: 'failed',
       reason: 'insufficient_funds',
     });
     const paid = stripe.pay(sessionId);
     await deliver(...paid);
-    expect((await regular.get<Page<PaymentItem>>('payments/history')).items[0]).toMatchObject({
+    expect(
+      (await regular.get<Answer<'GET /api/console/payments/history'>>('payments/history')).items[0],
+    ).toMatchObject({
       state: 'paid',
       reason: null,
     });

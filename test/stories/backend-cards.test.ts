@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import type { AdminBackend, AdminBackends } from '../../src/console/contract.ts';
+import type { Answer, ItemOf } from '../../src/console/contract/routes.ts';
 import { Browser } from '../../src/console/testing/harness.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
@@ -42,8 +42,11 @@ afterAll(async () => {
   await second.stop();
 });
 
-async function card(name: string): Promise<AdminBackend> {
-  const { items } = await admin.must<AdminBackends>('GET', '/api/console/admin/backends');
+async function card(name: string): Promise<ItemOf<'GET /api/console/admin/backends'>> {
+  const { items } = await admin.must<Answer<'GET /api/console/admin/backends'>>(
+    'GET',
+    '/api/console/admin/backends',
+  );
   const found = items.find((one) => one.name === name);
   if (!found) throw new Error(`there is no card of ${name}`);
   return found;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AdminAuditItem, AdminPublicPages, Page, SessionState } from '../../src/console/contract.ts';
+import type { AdminPublicPages, SessionState } from '../../src/console/contract.ts';
+import type { Answer } from '../../src/console/contract/routes.ts';
 import { Browser, PASSWORD } from '../../src/console/testing/harness.ts';
 import { Gateway } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
@@ -74,7 +75,7 @@ describe.each(['SQLite', 'Postgres'])('the public pages on %s', (store) => {
     expect((await setOpen(true)).status).toBe(200);
     await until(200);
     expect(await isOpenInSession()).toBe(true);
-    const { items } = await admin.must<Page<AdminAuditItem>>(
+    const { items } = await admin.must<Answer<'GET /api/console/admin/audit'>>(
       'GET',
       '/api/console/admin/audit?action=settings.public-pages',
     );

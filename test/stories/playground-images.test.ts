@@ -1,11 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import type {
-  ImageGallery,
-  ImageItem,
-  ImageJobItem,
-  ImageJobList,
-  PlaygroundReceipt,
-} from '../../src/console/contract.ts';
+import type { ImageJobItem, ImageJobList, PlaygroundReceipt } from '../../src/console/contract.ts';
+import type { Answer, ItemOf } from '../../src/console/contract/routes.ts';
 import { Browser, PASSWORD } from '../../src/console/testing/harness.ts';
 import { Gateway } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
@@ -60,8 +55,8 @@ endpoints:
     return browser;
   }
 
-  const gallery = async (): Promise<ImageItem[]> =>
-    (await user.must<ImageGallery>('GET', '/api/console/images')).items;
+  const gallery = async (): Promise<ItemOf<'GET /api/console/images'>[]> =>
+    (await user.must<Answer<'GET /api/console/images'>>('GET', '/api/console/images')).items;
 
   const job = async (id: string): Promise<ImageJobItem | undefined> =>
     (await user.must<ImageJobList>('GET', '/api/console/image-jobs')).items.find((one) => one.id === id);

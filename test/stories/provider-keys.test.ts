@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { Browser } from '../../src/console/testing/harness.ts';
-import type { AdminBackend, AdminBackendTest, AdminCatalogProposal } from '../../src/console/contract.ts';
+import type { AdminBackendTest, AdminCatalogProposal } from '../../src/console/contract.ts';
+import type { Answer } from '../../src/console/contract/routes.ts';
 import { Gateway } from '../support/gateway.ts';
 import { testPostgres } from '../support/postgres.ts';
 
@@ -81,7 +82,10 @@ describe.each(Object.entries(DATABASES))('provider keys on %s', (_name, database
     expect(thief.heard()).toBe('');
     expect(tested).toMatchObject({ ok: false, detail: problem });
     expect(asked.status).toBeGreaterThanOrEqual(500);
-    const { items } = await admin.must<{ items: AdminBackend[] }>('GET', '/api/console/admin/backends');
+    const { items } = await admin.must<Answer<'GET /api/console/admin/backends'>>(
+      'GET',
+      '/api/console/admin/backends',
+    );
     expect(items).toMatchObject([{ name: 'main', state: 'open', problem }]);
     expect(gateway.log.join('\n')).toContain('provider_key_withheld');
   });

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type {
-  AdminRefusedCallPage,
-  RefusedCallItem,
-  RefusedCallPage,
-  RequestPage,
-} from '../../src/console/contract.ts';
+import type { RequestPage } from '../../src/console/contract.ts';
+import type { Answer, ItemOf } from '../../src/console/contract/routes.ts';
 import { Browser, PASSWORD } from '../../src/console/testing/harness.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { Gateway } from '../support/gateway.ts';
 import { testPostgres } from '../support/postgres.ts';
 import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
+
+type AdminRefusedCallPage = Answer<'GET /api/console/admin/refused-calls'>;
+type RefusedCallItem = ItemOf<'GET /api/console/refused-calls'>;
+type RefusedCallPage = Answer<'GET /api/console/refused-calls'>;
 
 const PROMPT = 'a prompt about violet herons';
 const CLIENT = 'refused-test/1.0';

@@ -12,11 +12,11 @@ import { dayOf } from '../../std/calendar.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
 import type { AccountRow } from '../../store/schema.ts';
 import { readUsd, usd } from '../amounts.ts';
-import { entryOf } from '../billing.ts';
-import type { AdminAccountDetail, AdminListedAccount, SearchedPage, AdminAccount } from '../contract.ts';
+import { entryOf, type Entry } from '../billing.ts';
+import type { SearchedPage, Usd, Millis, Role } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
-import { requestItem } from '../request-row.ts';
+import { requestItem, type RequestItem } from '../request-row.ts';
 import { route, emptyBody } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 import { revokeToken } from '../token.ts';
@@ -103,6 +103,11 @@ export const adminAccountRoutes = [
   }),
 ];
 
+interface AdminListedAccount extends AdminAccount {
+  /** The name of its user. */
+  name: string | null;
+}
+
 function credit({ ledger }: RouteParts, accountId: AccountId, amount: number, actor: string) {
   return ledger.post({
     accountId,
@@ -112,6 +117,18 @@ function credit({ ledger }: RouteParts, accountId: AccountId, amount: number, ac
     actor,
     once: `opening:${accountId}`,
   });
+}
+
+interface AdminAccountDetail extends AdminAccount {
+  name: string | null;
+  /** Can sign in to the console at all. */
+  hasSignIn: boolean;
+  twoFactor: boolean;
+  sessions: number;
+  spend: { todayUsd: Usd; days7Usd: Usd; days30Usd: Usd };
+  latest: RequestItem[];
+  entries: Entry[];
+  defaults: { chatPerMinute: number; imagesPerMinute: number; concurrent: number };
 }
 
 const LATEST = 10;
@@ -160,6 +177,32 @@ async function signInOf({ store, clock }: RouteParts, id: string) {
     twoFactor: Boolean(user?.twoFactorEnabled),
     sessions,
   };
+}
+
+interface AdminAccount {
+  id: string;
+  email: string;
+  role: Role;
+  status: 'active' | 'disabled';
+  /** Why a disabled account is only paused: its owner may sign in and read it. */
+  pausedBy: string | null;
+  /** Its owner was removed: only its books are left. */
+  isRemoved: boolean;
+  balanceUsd: Usd;
+  heldUsd: Usd;
+  openHolds: number;
+  monthSpentUsd: Usd;
+  /** The account's own limits; null: the catalog's default, or none. */
+  limits: {
+    chatPerMinute: number | null;
+    imagesPerMinute: number | null;
+    concurrent: number | null;
+    monthlyUsd: Usd | null;
+  };
+  tokenHint: string | null;
+  tokenUsedAt: Millis | null;
+  tokenExposedAt: Millis | null;
+  createdAt: Millis;
 }
 
 /** An account as an admin sees it. */

@@ -1,7 +1,7 @@
 import { backendLatencies, type LatencySample } from '../../activity/backend-latency.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import type { UpstreamStatus } from '../../upstream/pool.ts';
-import type { AdminBackend, AdminBackendRecent, AdminBackends, BackendState } from '../contract.ts';
+import type { BackendState, Millis } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';
 import { emptyBody, route } from '../route.ts';
@@ -29,6 +29,14 @@ export const backendRoutes = [
   }),
 ];
 
+interface AdminBackends {
+  items: AdminBackend[];
+  /** False: the catalog is a file, and backends are changed there. */
+  editable: boolean;
+  /** What `recent` is about; null: there was no request in a day. */
+  sample: { requests: number; since: Millis } | null;
+}
+
 async function allBackends(parts: RouteParts): Promise<AdminBackends> {
   const now = parts.clock.now();
   const at = { db: parts.store.db, reader: parts.reader };
@@ -51,6 +59,42 @@ export function backendState(
 
 /** Each account has a rest of its own, so there may be many. */
 const MAX_SHOWN = 50;
+
+interface AdminBackend {
+  name: string;
+  kind: string;
+  baseUrl: string | null;
+  state: BackendState;
+  /** Why it is not asked at all: its key is for another host. Then `state` is `open`. */
+  problem: string | null;
+  /** It gets no new requests. */
+  paused: boolean;
+  /** The latest test call failed, and nothing has succeeded since. */
+  testFailed: boolean;
+  /** Models that are not asked for now, and when they will be again. */
+  resting: {
+    model: string;
+    /** Which of several keys rests, from 1; null: the only one. */
+    key: number | null;
+    /** The only account for which it rests; null: for all. */
+    account: string | null;
+    until: Millis;
+  }[];
+  /** Fields of Tollgate's own that it refused, and what it gets instead since then; null: nothing. */
+  learned: { model: string; field: string; instead: string | null }[];
+  /** On this node since it started. */
+  requests: number;
+  failures: number;
+  /** `failures / requests`; null: no traffic yet. */
+  errorRate: number | null;
+  /** Smoothed over the latest requests. */
+  firstByteMs: number | null;
+  lastError: { at: Millis; message: string } | null;
+  endpoints: string[];
+  /** Requests that it serves now, on this node. */
+  running: number;
+  recent: AdminBackendRecent;
+}
 
 function backendItem(
   { catalog, operation, clock }: RouteParts,
@@ -100,6 +144,17 @@ function lastError(
 }
 
 const HOUR_MS = 3_600_000;
+
+/** Of the newest requests of a day, on all nodes. */
+interface AdminBackendRecent {
+  /** Requests of the last hour that it was called for; with `isMore` there were more than were looked at. */
+  lastHour: number;
+  isMore: boolean;
+  /** Failed calls among all; null: there was none. */
+  errorRate: number | null;
+  firstByteMs: { p50: number; p95: number } | null;
+  durationMs: { p50: number; p95: number } | null;
+}
 
 function recentFigures(name: string, sample: LatencySample, now: number): AdminBackendRecent {
   const of = sample.backends.get(name);

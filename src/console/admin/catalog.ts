@@ -11,11 +11,10 @@ import type {
   AdminCatalog,
   AdminCatalogEndpoint,
   AdminCatalogProposal,
-  AdminCatalogVersion,
-  AdminCatalogVersionDetail,
   AdminProviderKey,
   AdminProviderKeys,
   Page,
+  Millis,
 } from '../contract.ts';
 import { limitOf, numberCursor, pageOf, pagingSchema } from '../paging.ts';
 import type { CatalogEditor, RouteParts } from '../parts.ts';
@@ -213,6 +212,18 @@ function endpointItem(
 
 export function providerKey({ name, hint, origin, updatedAt }: ProviderKey): AdminProviderKey {
   return { name, hint, host: origin ?? null, updatedAt };
+}
+
+interface AdminCatalogVersion {
+  revision: number;
+  at: Millis;
+  /** An e-mail address, where the account has one. */
+  actor: string;
+  note: string;
+}
+
+interface AdminCatalogVersionDetail extends AdminCatalogVersion {
+  yaml: string;
 }
 
 function version(

@@ -6,7 +6,7 @@ import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { MAX_BATCH_NAME } from '../../ledger/codes.ts';
 import { removeInvite, makeInvite, type InviteRow } from '../../identity/sign-in/invites.ts';
 import { readUsd, usd } from '../amounts.ts';
-import type { AdminCodeBatch, AdminInvite, AdminMadeCodes, SearchedPage } from '../contract.ts';
+import type { AdminMadeCodes, SearchedPage, Millis, Usd } from '../contract.ts';
 import { emptyBody, route } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 
@@ -106,12 +106,36 @@ export const codeRoutes = [
   }),
 ];
 
+interface AdminCodeBatch {
+  batch: string;
+  amountUsd: Usd;
+  count: number;
+  redeemed: number;
+  /** Neither redeemed nor expired nor cancelled. */
+  open: number;
+  /** An e-mail address, where the account has one. */
+  createdBy: string;
+  createdAt: Millis;
+  expiresAt: Millis | null;
+}
+
 type Emails = ReadonlyMap<string, string>;
 
 function batchItem(row: BatchRow, emails: Emails): AdminCodeBatch {
   const { batch, count, redeemed, open, created_at: createdAt, expires_at: expiresAt } = row;
   const createdBy = emails.get(row.created_by) ?? row.created_by;
   return { batch, amountUsd: usd(row.amount), count, redeemed, open, createdBy, createdAt, expiresAt };
+}
+
+interface AdminInvite {
+  id: string;
+  hint: string;
+  /** E-mail addresses, where the accounts have one. */
+  createdBy: string;
+  createdAt: Millis;
+  expiresAt: Millis | null;
+  usedBy: string | null;
+  usedAt: Millis | null;
 }
 
 function inviteItem(row: InviteRow, emails: Emails): AdminInvite {

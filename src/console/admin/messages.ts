@@ -3,7 +3,7 @@ import { emailsOf } from '../../activity/accounts.ts';
 import { MESSAGE_TABLE, messageFilter, type ListedMessage } from '../../activity/message-list.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { OPERATOR } from '../../outbox/events.ts';
-import type { AdminMessage, MailState, MessageAttempt, SearchedPage } from '../contract.ts';
+import type { MailState, MessageAttempt, SearchedPage } from '../contract.ts';
 import { emptyBody, route } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 import {
@@ -11,6 +11,7 @@ import {
   changeWebhook,
   listWebhooks,
   messageItem,
+  type MessageItem,
   newWebhookSchema,
   rotateWebhook,
   sendAtOnce,
@@ -94,6 +95,15 @@ export const messageRoutes = [
     },
   }),
 ];
+
+interface AdminMessage extends MessageItem {
+  /** Null: the operator. */
+  accountId: string | null;
+  /** Of that account. */
+  email: string | null;
+  /** A mail address, or the address of a webhook; null when it was removed since. */
+  destination: string | null;
+}
 
 function adminMessage(row: ListedMessage, emails: ReadonlyMap<string, string>): AdminMessage {
   return {

@@ -6,8 +6,8 @@ import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import type { NewEntry } from '../../ledger/port.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
-import { entryFields, entryOf, findLines, listValues } from '../billing.ts';
-import type { AdminEntry, AdminListValues, SearchedPage } from '../contract.ts';
+import { entryFields, entryOf, findLines, listValues, type Entry, type ListValues } from '../billing.ts';
+import type { SearchedPage } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';
@@ -100,6 +100,20 @@ export const moneyRoutes = [
       }),
   }),
 ];
+
+interface AdminEntry extends Entry {
+  accountId: string;
+  email: string;
+  /** An e-mail address, where the account has one. */
+  actor: string;
+}
+
+/** What the filters of the operator's lists offer: whatever occurs in them. */
+interface AdminListValues extends ListValues {
+  auditActions: string[];
+  messageTopics: string[];
+  paymentEvents: string[];
+}
 
 interface MoneyCall {
   readonly params: { readonly id: string };

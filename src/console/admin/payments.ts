@@ -11,8 +11,8 @@ import { lostByPayments, type ReversalRow } from '../../payments/payment-rows.ts
 import type { PaymentProblemTable } from '../../store/schema-services.ts';
 import type { Schema } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';
-import type { AdminPayment, AdminPaymentProblem, AdminReversals, SearchedPage } from '../contract.ts';
-import { findPayments, paymentFields, paymentItem } from '../payments.ts';
+import type { SearchedPage, Millis, Usd } from '../contract.ts';
+import { findPayments, paymentFields, paymentItem, type PaymentItem } from '../payments.ts';
 import { route } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 
@@ -93,6 +93,44 @@ export const adminPaymentRoutes = [
     },
   }),
 ];
+
+interface AdminPayment extends PaymentItem {
+  accountId: string;
+  email: string;
+  /** The payment at the provider. */
+  intentId: string | null;
+}
+
+interface AdminReversals extends SearchedPage<AdminReversal> {
+  /** All losses that did not come back. */
+  lostUsd: Usd;
+}
+
+/** A refund or a dispute. */
+interface AdminReversal {
+  id: string;
+  kind: 'refund' | 'dispute';
+  accountId: string;
+  email: string;
+  intentId: string;
+  amountUsd: Usd;
+  takenUsd: Usd;
+  lostUsd: Usd;
+  at: Millis;
+  /** When the money came back to the operator. */
+  returnedAt: Millis | null;
+}
+
+/** An event that was refused: money may have come that is not in the books. */
+interface AdminPaymentProblem {
+  eventId: string;
+  type: string;
+  objectId: string;
+  accountId: string | null;
+  email: string | null;
+  reason: string;
+  at: Millis;
+}
 
 function emailsBy(db: Kysely<Schema>, rows: readonly { readonly account_id: string | null }[]) {
   return emailsOf(

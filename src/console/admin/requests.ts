@@ -6,10 +6,10 @@ import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { attemptsOf } from '../../ledger/receipt.ts';
 import type { RequestRow } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';
-import type { AdminReceipt, AdminRequestPage } from '../contract.ts';
+import type { AdminReceipt, SearchedPage, Usd } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { receiptDetail } from '../receipt.ts';
-import { requestItem } from '../request-row.ts';
+import { requestItem, type RequestItem } from '../request-row.ts';
 import {
   CSV_OWN,
   filterOf,
@@ -37,7 +37,7 @@ export const adminRequestRoutes = [
     who: 'admin',
     compressed: true,
     query: querySchema,
-    async handle(parts, { query }): Promise<AdminRequestPage> {
+    async handle(parts, { query }): Promise<SearchedPage<AdminRequestRow>> {
       const { rows, ...page } = await findRequests(parts, await adminFilter(parts, query), query);
       const emails = await emailsOf(
         parts.store.db,
@@ -73,6 +73,14 @@ export const adminRequestRoutes = [
     },
   }),
 ];
+
+interface AdminRequestRow extends RequestItem {
+  accountId: string;
+  email: string;
+  upstream: string | null;
+  overrunUsd: Usd;
+  node: string;
+}
 
 /** One field finds accounts too: by a whole address or id. */
 async function adminFilter(

@@ -17,12 +17,12 @@ import {
   writeWelcomeCredit,
 } from '../../identity/sign-in/welcome-credit.ts';
 import type {
-  AdminAuditItem,
   AdminPublicPages,
   AdminSettings,
   AdminVerification,
   AdminWelcomeCredit,
   SearchedPage,
+  Millis,
 } from '../contract.ts';
 import { emptyBody, route } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
@@ -114,6 +114,18 @@ export const siteRoutes = [
     },
   }),
 ];
+
+interface AdminAuditItem {
+  id: number;
+  at: Millis;
+  actor: string;
+  actorEmail: string | null;
+  action: string;
+  target: string;
+  /** Of the account that it was about, if it was about one. */
+  targetEmail: string | null;
+  detail: Record<string, unknown>;
+}
 
 function settingsOf(site: SiteSettings): AdminSettings {
   const { siteName, signUp, topUpHint, topUpAmounts, contact, issuer, currency } = site;

@@ -1,7 +1,6 @@
 import type { PricedItem } from '../../std/price-dimensions.ts';
-import type { PaymentItem } from './payments.ts';
-import type { StatementDay } from './statements.ts';
-import type { Day, EndpointKind, Millis, RequestOutcome, RequestState, SearchedPage, Usd } from './shared.ts';
+import type { RequestItem } from '../request-row.ts';
+import type { Day, EndpointKind, Millis, RequestState, SearchedPage, Usd } from './shared.ts';
 
 export interface Overview {
   balanceUsd: Usd;
@@ -232,63 +231,6 @@ export interface RequestValues {
   readonly models: readonly string[];
 }
 
-/** Calls that were refused, newest first. They have no receipt, because nothing was held for them. */
-export interface RefusedCallPage extends SearchedPage<RefusedCallItem> {
-  /** Calls by reason, most frequent first, of all that are kept. */
-  reasons: { reason: string; calls: number }[];
-  /** Refused calls that are not in the list, because there were too many different ones at once. */
-  leftOut: number;
-  keptDays: number;
-}
-
-/** All calls that were refused alike within ten minutes. */
-export interface RefusedCallItem {
-  id: string;
-  firstAt: Millis;
-  lastAt: Millis;
-  calls: number;
-  /** Of the last of them. */
-  requestId: string;
-  /** The path that was called. */
-  operation: string;
-  /** As the client wrote them; empty if it did not. */
-  endpoint: string;
-  model: string;
-  client: string;
-  status: number;
-  /** `reason` of a 402, `backend_refused`, or the error's code. */
-  reason: string;
-  /** The field that is wrong, where there is one. */
-  param: string | null;
-  /** What the client was told, where that cannot repeat the prompt. */
-  message: string | null;
-  /** A backend refused it after money was held: its receipt charges nothing. */
-  hasReceipt: boolean;
-}
-
-export interface RequestItem {
-  id: string;
-  at: Millis;
-  endpoint: string;
-  model: string;
-  kind: 'chat' | 'images';
-  state: RequestState;
-  outcome: RequestOutcome | null;
-  errorCode: string | null;
-  stream: boolean;
-  inputTokens: number;
-  cachedTokens: number;
-  outputTokens: number;
-  reasoningTokens: number;
-  images: number;
-  heldUsd: Usd;
-  chargedUsd: Usd;
-  firstByteMs: number | null;
-  durationMs: number | null;
-  /** The client's User-Agent. */
-  client: string;
-}
-
 export interface ReceiptDetail extends RequestItem {
   /** As the catalog calls them now; null where it has them no longer. */
   endpointName: string | null;
@@ -350,24 +292,4 @@ export interface ReceiptAttempt {
   result: 'served' | 'failed' | 'skipped';
   reason: string | null;
   durationMs: number;
-}
-
-/** What the filters of an account's lists offer: whatever occurs in them. */
-export interface ListValues {
-  entryKinds: Entry['kind'][];
-  paymentStates: PaymentItem['state'][];
-}
-
-/** One change of a balance: an entry, or the charges of one day. */
-export interface Entry {
-  id: string;
-  /** Of charges: the end of their day. */
-  at: Millis;
-  kind: 'credit' | 'charge' | 'refund' | 'adjustment' | 'overrun';
-  /** Signed: charges are negative. */
-  amountUsd: Usd;
-  requestId: string | null;
-  cause: string;
-  /** Of charges: the day whose requests they are for. */
-  charges: StatementDay | null;
 }

@@ -1,83 +1,9 @@
-import type {
-  Entry,
-  ListValues,
-  ReceiptAttempt,
-  ReceiptDetail,
-  RefusedCallItem,
-  RefusedCallPage,
-  RequestPage,
-  RequestItem,
-  UsageCounts,
-} from './account.ts';
+import type { ReceiptAttempt, ReceiptDetail, UsageCounts } from './account.ts';
 import type { DisplayCurrency } from './session.ts';
-import type { Day, Millis, Role, SignUpMode, Usd } from './shared.ts';
+import type { Day, Millis, SignUpMode, Usd } from './shared.ts';
 
 export interface AdminDay extends UsageCounts {
   day: Day;
-}
-
-export interface AdminAccount {
-  id: string;
-  email: string;
-  role: Role;
-  status: 'active' | 'disabled';
-  /** Why a disabled account is only paused: its owner may sign in and read it. */
-  pausedBy: string | null;
-  /** Its owner was removed: only its books are left. */
-  isRemoved: boolean;
-  balanceUsd: Usd;
-  heldUsd: Usd;
-  openHolds: number;
-  monthSpentUsd: Usd;
-  /** The account's own limits; null: the catalog's default, or none. */
-  limits: {
-    chatPerMinute: number | null;
-    imagesPerMinute: number | null;
-    concurrent: number | null;
-    monthlyUsd: Usd | null;
-  };
-  tokenHint: string | null;
-  tokenUsedAt: Millis | null;
-  tokenExposedAt: Millis | null;
-  createdAt: Millis;
-}
-
-export interface AdminListedAccount extends AdminAccount {
-  /** The name of its user. */
-  name: string | null;
-}
-
-export interface AdminAccountDetail extends AdminAccount {
-  name: string | null;
-  /** Can sign in to the console at all. */
-  hasSignIn: boolean;
-  twoFactor: boolean;
-  sessions: number;
-  spend: { todayUsd: Usd; days7Usd: Usd; days30Usd: Usd };
-  latest: RequestItem[];
-  entries: Entry[];
-  defaults: { chatPerMinute: number; imagesPerMinute: number; concurrent: number };
-}
-
-export interface AdminRequestRow extends RequestItem {
-  accountId: string;
-  email: string;
-  upstream: string | null;
-  overrunUsd: Usd;
-  node: string;
-}
-
-export interface AdminRequestPage extends Omit<RequestPage, 'items'> {
-  items: AdminRequestRow[];
-}
-
-export interface AdminRefusedCallPage extends Omit<RefusedCallPage, 'items'> {
-  items: AdminRefusedCall[];
-}
-
-export interface AdminRefusedCall extends RefusedCallItem {
-  accountId: string;
-  email: string;
 }
 
 export interface AdminReceipt extends Omit<ReceiptDetail, 'attempts'> {
@@ -143,49 +69,11 @@ export interface AdminLoss {
   possibleCostUsd: Usd;
 }
 
-/** What the filters of the operator's lists offer: whatever occurs in them. */
-export interface AdminListValues extends ListValues {
-  auditActions: string[];
-  messageTopics: string[];
-  paymentEvents: string[];
-}
-
-export interface AdminEntry extends Entry {
-  accountId: string;
-  email: string;
-  /** An e-mail address, where the account has one. */
-  actor: string;
-}
-
 export interface AdminMadeCodes {
   batch: string;
   amountUsd: Usd;
   /** Shown once. */
   codes: string[];
-}
-
-export interface AdminCodeBatch {
-  batch: string;
-  amountUsd: Usd;
-  count: number;
-  redeemed: number;
-  /** Neither redeemed nor expired nor cancelled. */
-  open: number;
-  /** An e-mail address, where the account has one. */
-  createdBy: string;
-  createdAt: Millis;
-  expiresAt: Millis | null;
-}
-
-export interface AdminInvite {
-  id: string;
-  hint: string;
-  /** E-mail addresses, where the accounts have one. */
-  createdBy: string;
-  createdAt: Millis;
-  expiresAt: Millis | null;
-  usedBy: string | null;
-  usedAt: Millis | null;
 }
 
 export interface AdminCatalog {
@@ -287,18 +175,6 @@ export interface AdminImportPrice {
   [key: string]: string | { [tokens: string]: AdminImportPrice };
 }
 
-export interface AdminCatalogVersion {
-  revision: number;
-  at: Millis;
-  /** An e-mail address, where the account has one. */
-  actor: string;
-  note: string;
-}
-
-export interface AdminCatalogVersionDetail extends AdminCatalogVersion {
-  yaml: string;
-}
-
 export interface AdminProviderKey {
   /** As written in the YAML: `${NAME}`. */
   name: string;
@@ -322,18 +198,6 @@ export interface AdminVerification {
   durationMs: number;
   checked: { accounts: number; entries: number; requests: number };
   breaches: { invariant: string; subject: string; detail: string }[];
-}
-
-export interface AdminAuditItem {
-  id: number;
-  at: Millis;
-  actor: string;
-  actorEmail: string | null;
-  action: string;
-  target: string;
-  /** Of the account that it was about, if it was about one. */
-  targetEmail: string | null;
-  detail: Record<string, unknown>;
 }
 
 export interface AdminSettings {

@@ -1,38 +1,17 @@
-import type { Millis, Page, Usd } from './shared.ts';
-
-/** The newest images first; when they need more room than there is, the oldest are deleted. */
-export interface ImageGallery extends Page<ImageItem> {
-  /** What all of the account's images occupy, and may. */
-  usedBytes: number;
-  quotaBytes: number;
-}
-
-export interface ImageItem {
-  id: string;
-  requestId: string;
-  mime: string;
-  bytes: number;
-  prompt: string;
-  at: Millis;
-  expiresAt: Millis;
-  /** In pixels; null where the format does not say. */
-  width: number | null;
-  height: number | null;
-  endpoint: string | null;
-  model: string | null;
-  /** What else the request said, by the names of the API; `pictures` is how many it started from. */
-  parameters: Record<string, string | number | boolean>;
-  /** Path of the picture on this origin; needs the session. */
-  src: string;
-  /** A small picture of it. */
-  thumbnail: string;
-}
+import type { Millis, Usd } from './shared.ts';
 
 /** What the gallery can be filtered by, the most frequent first. */
 export interface ImageFacets {
   total: number;
   models: { model: string; images: number }[];
   sizes: { size: string; images: number }[];
+}
+
+/** Where an image of the account is, on this origin; both need the session. */
+export interface PicturePaths {
+  src: string;
+  /** A small picture of it. */
+  thumbnail: string;
 }
 
 /** Image requests that run in the background, the newest first: those that run, and those that ended lately. */
@@ -58,7 +37,7 @@ export interface ImageJobItem {
   typicalMs: number | null;
   /** Null until it has ended. */
   chargedUsd: Usd | null;
-  images: Pick<ImageItem, 'id' | 'src' | 'thumbnail' | 'prompt'>[];
+  images: ({ id: string; prompt: string } & PicturePaths)[];
   /** Why it failed. */
   error: string | null;
 }

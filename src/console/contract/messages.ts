@@ -31,19 +31,6 @@ export interface MadeWebhook {
   secret: string;
 }
 
-export interface MessageItem {
-  id: string;
-  kind: 'mail' | 'webhook';
-  /** The event or the template. */
-  topic: string;
-  state: 'waiting' | 'sent' | 'failed';
-  createdAt: Millis;
-  finishedAt: Millis | null;
-  /** When it is tried again; null when it is over. */
-  nextAt: Millis | null;
-  attempts: MessageAttempt[];
-}
-
 export interface MessageAttempt {
   at: Millis;
   ms: number;
@@ -51,15 +38,6 @@ export interface MessageAttempt {
   status: number | null;
   /** Null: it arrived. */
   error: string | null;
-}
-
-export interface AdminMessage extends MessageItem {
-  /** Null: the operator. */
-  accountId: string | null;
-  /** Of that account. */
-  email: string | null;
-  /** A mail address, or the address of a webhook; null when it was removed since. */
-  destination: string | null;
 }
 
 /** How mail is sent; null: it is not. */

@@ -17,6 +17,9 @@ export type Answer<Name extends ConsoleRoute> = Exclude<
   Awaited<ReturnType<RoutesByName[Name]['handle']>>,
   Response
 >;
+/** One row of a list. */
+export type ItemOf<Name extends ConsoleRoute> =
+  Answer<Name> extends { items: readonly (infer Item)[] } ? Item : never;
 
 /** Those that answer with JSON, not with a file, a picture or a stream. */
 export type JsonRoute = {

@@ -1,7 +1,9 @@
-import type { Entry } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import type { TableState } from '../../lib/table.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { TableFilter } from '../../ui/TableFilters.tsx';
+
+type Entry = ItemOf<'GET /api/console/entries'>;
 
 interface EntryKindFilterProps {
   readonly table: TableState;

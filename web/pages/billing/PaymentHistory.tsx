@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { PaymentItem } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { useApi } from '../../lib/api.ts';
 import { formatUsd } from '../../lib/money.ts';
 import { usePages } from '../../lib/pages.ts';
@@ -13,6 +13,8 @@ import type { Column } from '../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../ui/TableFilters.tsx';
 import { TableList } from '../../ui/TableList.tsx';
 import { Time } from '../../ui/Time.tsx';
+
+type PaymentItem = ItemOf<'GET /api/console/payments/history'>;
 
 /** While a payment is pending, the list is polled: its event may arrive at any moment. */
 const WAITING_MS = 3_000;

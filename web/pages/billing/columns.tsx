@@ -1,5 +1,6 @@
 import type { TFunction } from 'i18next';
-import type { Entry, StatementDay } from '../../../src/console/contract.ts';
+import type { StatementDay } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { Money } from '../../ui/Money.tsx';
@@ -8,6 +9,8 @@ import { hrefWith } from '../../lib/search.ts';
 import { formatUtcDay } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Time } from '../../ui/Time.tsx';
+
+type Entry = ItemOf<'GET /api/console/entries'>;
 
 /** As the server writes it. */
 const WELCOME = 'welcome credit';

@@ -4,7 +4,7 @@ import Pencil from 'lucide-react/icons/pencil';
 import Receipt from 'lucide-react/icons/receipt';
 import Repeat from 'lucide-react/icons/repeat';
 import Trash from 'lucide-react/icons/trash-2';
-import type { ImageItem } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { formatBytes } from '../../lib/numbers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button, LinkButton } from '../../ui/Button.tsx';
@@ -12,6 +12,8 @@ import { Time } from '../../ui/Time.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { editImage, repeatImage } from '../playground/images/imageDraft.ts';
 import { DeleteDialog } from './DeleteDialog.tsx';
+
+type ImageItem = ItemOf<'GET /api/console/images'>;
 
 const MAKE = '/app/playground?tab=images';
 /** Shown with the image itself. */

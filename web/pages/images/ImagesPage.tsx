@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { ImageItem } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { useApi } from '../../lib/api.ts';
 import { classes } from '../../lib/classes.ts';
 import { useToday } from '../../lib/now.ts';
@@ -16,6 +16,8 @@ import { imageFileName } from './fileName.ts';
 import { DAYS, GalleryFilters } from './GalleryFilters.tsx';
 import { ImageDetails } from './ImageDetails.tsx';
 import { Lightbox } from './Lightbox.tsx';
+
+type ImageItem = ItemOf<'GET /api/console/images'>;
 
 const MAKE = '/app/playground?tab=images';
 const DAY_MS = 86_400_000;

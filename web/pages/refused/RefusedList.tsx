@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { RefusedCallItem, RefusedCallPage } from '../../../src/console/contract.ts';
+import type { Answer, ItemOf } from '../../../src/console/contract/routes.ts';
 import type { TableState } from '../../lib/table.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
@@ -11,7 +11,11 @@ import { knownReason } from './reason.ts';
 
 interface RefusedPages<Row> extends TablePages<Row> {
   readonly data:
-    | { readonly pages: readonly (Omit<RefusedCallPage, 'items'> & { readonly items: Row[] })[] }
+    | {
+        readonly pages: readonly (Omit<Answer<'GET /api/console/refused-calls'>, 'items'> & {
+          readonly items: Row[];
+        })[];
+      }
     | undefined;
 }
 
@@ -24,7 +28,9 @@ interface RefusedListProps<Row> {
 }
 
 /** Refused calls with a filter by reason, which offers the reasons that occur. */
-export function RefusedList<Row extends RefusedCallItem>(props: RefusedListProps<Row>) {
+export function RefusedList<Row extends ItemOf<'GET /api/console/refused-calls'>>(
+  props: RefusedListProps<Row>,
+) {
   const { t } = useTranslation();
   const { pages, table, columns, searchLabel, filters } = props;
   const [first] = pages.data?.pages ?? [];

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { RefusedCallItem } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { Badge } from '../../ui/Badge.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { Count, Nothing } from '../../ui/Numbers.tsx';
@@ -7,6 +7,8 @@ import type { Column } from '../../ui/Table.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { shortClient } from '../requests/client.ts';
 import { knownReason, type MendingLink } from './reason.ts';
+
+type RefusedCallItem = ItemOf<'GET /api/console/refused-calls'>;
 
 /** The columns of the list; admins see whose call it was as well. */
 export function refusedColumns<Row extends RefusedCallItem>(

@@ -1,4 +1,4 @@
-import type { RefusedCallItem } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import type { Strings } from '../../locales/en/index.ts';
 
 type Reasons = Strings['refused']['reasons'];
@@ -38,7 +38,7 @@ export function knownReason(reason: string): KnownReason {
   return Object.hasOwn(LINKS, reason) ? (reason as KnownReason) : 'other';
 }
 
-type Refusal = Pick<RefusedCallItem, 'reason' | 'requestId' | 'status'>;
+type Refusal = Pick<ItemOf<'GET /api/console/refused-calls'>, 'reason' | 'requestId' | 'status'>;
 
 /** The page where the owner of the account can fix it. */
 export function ownLink(refusal: Refusal): MendingLink<OwnLinkName> {

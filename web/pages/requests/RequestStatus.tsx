@@ -1,4 +1,5 @@
-import type { RequestOutcome, RequestItem } from '../../../src/console/contract.ts';
+import type { RequestOutcome } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 
@@ -13,7 +14,7 @@ const TONES: Record<Exclude<RequestOutcome, 'completed'>, Tone> = {
 export function RequestStatus({
   request,
 }: {
-  request: Pick<RequestItem, 'state' | 'outcome' | 'errorCode'>;
+  request: Pick<ItemOf<'GET /api/console/requests'>, 'state' | 'outcome' | 'errorCode'>;
 }) {
   const { t } = useTranslation();
   if (request.state === 'pending') {

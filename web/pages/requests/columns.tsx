@@ -1,11 +1,13 @@
 import type { TFunction } from 'i18next';
-import type { RequestItem } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { Money } from '../../ui/Money.tsx';
 import { Count, Duration } from '../../ui/Numbers.tsx';
 import type { Column } from '../../ui/Table.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { shortClient } from './client.ts';
 import { RequestStatus } from './RequestStatus.tsx';
+
+type RequestItem = ItemOf<'GET /api/console/requests'>;
 
 /** Sorting by time has one direction: the newest first. */
 export const REQUEST_SORTS = {

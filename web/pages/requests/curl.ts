@@ -1,8 +1,10 @@
-import type { RequestItem } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { publicOrigin } from '../../lib/origin.ts';
 
 /** The same request, as far as it is known: contents are not stored, so a placeholder stands in. */
-export function asCurl(row: Pick<RequestItem, 'kind' | 'endpoint' | 'model' | 'stream'>): string {
+export function asCurl(
+  row: Pick<ItemOf<'GET /api/console/requests'>, 'kind' | 'endpoint' | 'model' | 'stream'>,
+): string {
   const body =
     row.kind === 'images'
       ? { endpoint_code: row.endpoint, model: row.model, prompt: '…' }

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { AdminAccountDetail } from '../../../../src/console/contract.ts';
+import type { Answer } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { formatExactUsd } from '../../../lib/money.ts';
@@ -13,6 +13,8 @@ import { FormError } from '../../../ui/States.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { SecretDialog } from '../SecretDialog.tsx';
 import { ACCOUNT_READS } from './refresh.ts';
+
+type AdminAccountDetail = Answer<'GET /api/console/admin/accounts/{id}'>;
 
 const ROUTES = {
   disable: 'POST /api/console/admin/accounts/{id}/disable',

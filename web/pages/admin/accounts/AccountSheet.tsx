@@ -1,4 +1,4 @@
-import type { AdminAccountDetail } from '../../../../src/console/contract.ts';
+import type { Answer } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { useApi, call } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
@@ -19,6 +19,8 @@ import { RequestStatus } from '../../requests/RequestStatus.tsx';
 import { AccessActions } from './AccessActions.tsx';
 import { MoneyForm } from './MoneyForm.tsx';
 import { ACCOUNT_READS } from './refresh.ts';
+
+type AdminAccountDetail = Answer<'GET /api/console/admin/accounts/{id}'>;
 
 /** Everything about one account, and what can be done to it, without leaving the list. */
 export function AccountSheet({ id, onClose }: { id: string | undefined; onClose: () => void }) {

@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import Plus from 'lucide-react/icons/plus';
 import { useState } from 'react';
-import type { AdminListedAccount } from '../../../../src/console/contract.ts';
+import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
@@ -81,7 +81,7 @@ export default function AccountsPage() {
   );
 }
 
-function accountColumns(t: TFunction): Column<AdminListedAccount>[] {
+function accountColumns(t: TFunction): Column<ItemOf<'GET /api/console/admin/accounts'>>[] {
   return [
     {
       id: 'account',

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { AdminAccountDetail } from '../../../../src/console/contract.ts';
+import type { Answer } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
@@ -20,7 +20,7 @@ type Kind = (typeof KINDS)[number];
 const EMPTY = { amount: '', cause: '', requestId: '' };
 
 /** Credit, refund, adjust: one form, because they differ only in sign and in what they refer to. */
-export function MoneyForm({ account }: { account: AdminAccountDetail }) {
+export function MoneyForm({ account }: { account: Answer<'GET /api/console/admin/accounts/{id}'> }) {
   const { t } = useTranslation();
   const [kind, setKind] = useState<Kind>('credit');
   return (

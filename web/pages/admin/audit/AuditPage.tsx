@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { AdminAuditItem } from '../../../../src/console/contract.ts';
+import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
@@ -12,6 +12,8 @@ import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
 import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { actionText } from './action.ts';
+
+type AdminAuditItem = ItemOf<'GET /api/console/admin/audit'>;
 
 export default function AuditPage() {
   const { t } = useTranslation();

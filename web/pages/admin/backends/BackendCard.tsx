@@ -1,6 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
-import type { AdminBackend, BackendState } from '../../../../src/console/contract.ts';
+import type { BackendState } from '../../../../src/console/contract.ts';
+import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { classes } from '../../../lib/classes.ts';
@@ -14,6 +15,8 @@ import { FormError } from '../../../ui/States.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { knownFailure } from '../overview/attentionText.ts';
+
+type AdminBackend = ItemOf<'GET /api/console/admin/backends'>;
 
 interface BackendCardProps {
   readonly backend: AdminBackend;

@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
-import type { AdminCatalogVersion, AdminCatalogVersionDetail } from '../../../../src/console/contract.ts';
+import type { Answer, ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
@@ -13,8 +13,10 @@ import { Empty, ErrorState, Loaded, Skeleton, SkeletonRows } from '../../../ui/S
 import { Table, type Column } from '../../../ui/Table.tsx';
 import { Time } from '../../../ui/Time.tsx';
 
+type AdminCatalogVersion = ItemOf<'GET /api/console/admin/catalog/history'>;
+
 interface CatalogHistoryProps {
-  readonly onRestore: (version: AdminCatalogVersionDetail) => void;
+  readonly onRestore: (version: Answer<'GET /api/console/admin/catalog/history/{id}'>) => void;
 }
 
 export function CatalogHistory({ onRestore }: CatalogHistoryProps) {

@@ -2,7 +2,8 @@ import type { TFunction } from 'i18next';
 import Download from 'lucide-react/icons/download';
 import Plus from 'lucide-react/icons/plus';
 import { useState } from 'react';
-import type { AdminCodeBatch, AdminMadeCodes } from '../../../../src/console/contract.ts';
+import type { AdminMadeCodes } from '../../../../src/console/contract.ts';
+import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { saveFile } from '../../../lib/download.ts';
@@ -27,6 +28,8 @@ import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { Invites } from './Invites.tsx';
+
+type AdminCodeBatch = ItemOf<'GET /api/console/admin/codes'>;
 
 export default function CodesPage() {
   const { t } = useTranslation();

@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
-import type { AdminInvite } from '../../../../src/console/contract.ts';
+import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
@@ -16,6 +16,8 @@ import { toast } from '../../../ui/Toast.tsx';
 import { SecretDialog } from '../SecretDialog.tsx';
 import { publicOrigin } from '../../../lib/origin.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
+
+type AdminInvite = ItemOf<'GET /api/console/admin/invites'>;
 
 export function Invites() {
   const { t } = useTranslation();

@@ -2,7 +2,8 @@ import type { TFunction } from 'i18next';
 import CircleCheck from 'lucide-react/icons/circle-check';
 import TriangleAlert from 'lucide-react/icons/triangle-alert';
 import { useLocation } from 'wouter';
-import type { AdminEntry, AdminVerification } from '../../../../src/console/contract.ts';
+import type { AdminVerification } from '../../../../src/console/contract.ts';
+import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
 import { formatCount, formatDuration } from '../../../lib/numbers.ts';
@@ -20,6 +21,8 @@ import { TableList } from '../../../ui/TableList.tsx';
 import { entryColumns } from '../../billing/columns.tsx';
 import { EntryKindFilter } from '../../billing/EntryKindFilter.tsx';
 import { accountColumn, ChosenAccount } from '../accountColumn.tsx';
+
+type AdminEntry = ItemOf<'GET /api/console/admin/entries'>;
 
 export default function LedgerPage() {
   const { t } = useTranslation();

@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
-import type { AdminMessage } from '../../../../src/console/contract.ts';
+import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { useApi, call } from '../../../lib/api.ts';
 import { useNow } from '../../../lib/now.ts';
@@ -22,6 +22,8 @@ import { toast } from '../../../ui/Toast.tsx';
 import { OPERATOR_WEBHOOKS } from '../../webhooks/calls.ts';
 import { useEventName } from '../../webhooks/eventName.ts';
 import { Webhooks } from '../../webhooks/Webhooks.tsx';
+
+type AdminMessage = ItemOf<'GET /api/console/admin/messages'>;
 
 const STATES = ['waiting', 'sent', 'failed'] as const;
 

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { AdminPayment, AdminPaymentProblem, AdminReversal } from '../../../../src/console/contract.ts';
+import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
@@ -16,6 +16,10 @@ import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { paymentColumns, PaymentStateFilter } from '../../billing/PaymentHistory.tsx';
 import { accountColumn, ChosenAccount } from '../accountColumn.tsx';
+
+type AdminPayment = ItemOf<'GET /api/console/admin/payments'>;
+type AdminPaymentProblem = ItemOf<'GET /api/console/admin/payments/problems'>;
+type AdminReversal = ItemOf<'GET /api/console/admin/payments/reversals'>;
 
 /** Clears the filters of all three lists. */
 const NO_FILTERS = Object.fromEntries(

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { AdminRefusedCall } from '../../../../src/console/contract.ts';
+import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
@@ -9,6 +9,8 @@ import { refusedColumns } from '../../refused/columns.tsx';
 import { operatorLink } from '../../refused/reason.ts';
 import { RefusedList } from '../../refused/RefusedList.tsx';
 import { accountColumn, ChosenAccount } from '../accountColumn.tsx';
+
+type AdminRefusedCall = ItemOf<'GET /api/console/admin/refused-calls'>;
 
 export default function AdminRefusedCallsPage() {
   const { t } = useTranslation();

@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import Download from 'lucide-react/icons/download';
-import type { AdminRequestRow } from '../../../../src/console/contract.ts';
+import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { urlOf, useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { useSearchState } from '../../../lib/search.ts';
@@ -25,6 +25,8 @@ import {
 } from '../../requests/RequestFilters.tsx';
 import { CopyCurl } from '../../requests/ReceiptActions.tsx';
 import { ReceiptView } from '../../requests/ReceiptView.tsx';
+
+type AdminRequestRow = ItemOf<'GET /api/console/admin/requests'>;
 
 const LIVE_MS = 3000;
 
