@@ -1,5 +1,5 @@
 /** Runs before the first paint, so that a dark theme never flashes white. `lib/theme.ts` takes over afterwards. */
-export function bootTheme(): void {
+function bootTheme(): void {
   const choice = stored();
   const dark =
     choice === 'dark' || (choice !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);

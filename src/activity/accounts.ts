@@ -13,7 +13,7 @@ import {
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 
-export interface AccountFilter {
+interface AccountFilter {
   /** Part of an id, an e-mail address, a name or the hint of a token. */
   readonly search?: string | undefined;
   readonly status?: 'active' | 'disabled' | undefined;
@@ -103,7 +103,7 @@ export async function namesOf(db: Kysely<Schema>, ids: readonly string[]): Promi
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-export interface AccountTotals {
+interface AccountTotals {
   readonly total: number;
   readonly disabled: number;
   /** As text: the sum over many accounts may exceed the safe integers. */

@@ -11,7 +11,7 @@ import {
   type TableFilter,
 } from './table-page.ts';
 
-export interface AuditEntry {
+interface AuditEntry {
   readonly actor: string;
   /** `account.credit`, `catalog.save`, … */
   readonly action: string;
@@ -38,7 +38,7 @@ export async function writeAudit({ db }: Pick<Store, 'db'>, entry: AuditEntry, n
 
 export type AuditRow = Selectable<AuditTable>;
 
-export interface AuditFilter {
+interface AuditFilter {
   /** An account's id, or `cli`. */
   readonly actor?: string | undefined;
   readonly action?: string | undefined;

@@ -6,7 +6,7 @@ import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 
 /** How a backend answered the requests of a sample. */
-export interface BackendLatency {
+interface BackendLatency {
   /** Attempts that reached it, and those of them that failed. */
   readonly calls: number;
   readonly failures: number;
@@ -19,7 +19,7 @@ export interface BackendLatency {
   readonly lastFailure: { readonly at: number; readonly reason: string } | undefined;
 }
 
-export interface Percentiles {
+interface Percentiles {
   readonly p50: number;
   readonly p95: number;
 }

@@ -7,7 +7,7 @@ import type { UsageOfDay } from './usage-sums.ts';
 
 type Spent = Pick<UsageOfDay, 'day' | 'charged'>;
 
-export interface BalanceOfDay {
+interface BalanceOfDay {
   /** yyyymmdd, UTC. */
   readonly day: number;
   /** At its end; of today: now. */
@@ -51,7 +51,7 @@ export async function balanceDays(
   return found.toReversed();
 }
 
-export type BalanceForecast =
+type BalanceForecast =
   | { readonly kind: 'until'; readonly at: number }
   /** At this pace for more than a year: no date would be worth believing. */
   | { readonly kind: 'long' }

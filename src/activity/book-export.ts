@@ -17,7 +17,7 @@ export interface BookedModel {
 /** A provider's export of a day may grow for some hours after the day is over. */
 const SETTLED_MS = 24 * 3_600_000;
 
-export interface Booking {
+interface Booking {
   readonly store: Pick<Store, 'db' | 'backend' | 'durable'>;
   readonly nowMs: number;
   readonly actor: string;

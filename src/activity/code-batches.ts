@@ -20,7 +20,7 @@ export interface BatchRow {
   readonly expires_at: number | null;
 }
 
-export interface BatchFilter {
+interface BatchFilter {
   /** Part of the name, of who made it or redeemed a code of it, or of the hint of a code. */
   readonly search?: string | undefined;
   /** `open`: with a code that can be redeemed. */

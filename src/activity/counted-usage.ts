@@ -13,7 +13,7 @@ import { sumUsage, type UsageSums } from './usage.ts';
 /** Runs SQL with `?` for its values beside requests, not on the thread that serves them. */
 export type CountQuery = <Row>(text: string, values: readonly (string | number)[]) => Promise<Row[]>;
 
-export interface CountedQuarter extends UsageSums {
+interface CountedQuarter extends UsageSums {
   readonly account_id: string;
   readonly quarter: number;
 }
@@ -174,7 +174,7 @@ export function numbered(text: string): string {
   return text.replaceAll('?', () => `$${++place}`);
 }
 
-export interface CountedTable<Row> {
+interface CountedTable<Row> {
   readonly name: string;
   /** All columns, those of the key first. */
   readonly columns: readonly (keyof Row & string)[];

@@ -4,13 +4,13 @@ import type { Store } from '../store/store.ts';
 import type { Reader } from './reader.ts';
 
 /** Where a page of the gallery ends; the images of one request have the same time, so the id orders them. */
-export interface GalleryCursor {
+interface GalleryCursor {
   readonly at: number;
   readonly id: string;
 }
 
 /** Which images; every field narrows the result. */
-export interface GalleryFilter {
+interface GalleryFilter {
   /** Each of its words is in the prompt or in the name of the model. */
   readonly text?: string | undefined;
   readonly model?: string | undefined;

@@ -6,7 +6,7 @@ import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import type { ImageStore } from './image-store.ts';
 
-export interface NewImageJob {
+interface NewImageJob {
   /** The request's, which has a hold. */
   readonly id: string;
   readonly accountId: string;
@@ -21,7 +21,7 @@ export interface NewImageJob {
 export type ImageJobRow = Selectable<ImageJobTable>;
 
 /** A job that nobody came to end. */
-export interface UnendedJob extends Pick<ImageJobRow, 'id' | 'deadline' | 'request'> {
+interface UnendedJob extends Pick<ImageJobRow, 'id' | 'deadline' | 'request'> {
   /** Its images are stored and charged. */
   readonly isPaid: boolean;
 }
@@ -62,7 +62,7 @@ const TOGETHER = 100;
 /** Called once for each job, in the transaction that ends it. */
 export type OnImageJobEnded = (tx: Kysely<Schema>, job: ImageJobRow) => Promise<void>;
 
-export interface ImageJobStoreParts {
+interface ImageJobStoreParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly images: Pick<ImageStore, 'removeOfRequest'>;

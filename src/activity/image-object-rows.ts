@@ -7,7 +7,7 @@ import { imagesUnavailable, type ImageObjects, type ImagePlaces } from '../store
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 
-export interface ImageObjectParts {
+interface ImageObjectParts {
   readonly store: Store;
   readonly places: ImagePlaces;
   readonly clock: Clock;
@@ -15,7 +15,7 @@ export interface ImageObjectParts {
 }
 
 /** The row of the image that is to have an object. */
-export interface ImageRows {
+interface ImageRows {
   /** In one transaction with the note that the object is in use. False: it was there before. */
   readonly insert: (tx: Transaction<Schema>, key: string) => Promise<boolean>;
   /** Deletes what `insert` has inserted. */

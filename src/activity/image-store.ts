@@ -8,7 +8,7 @@ import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { ImageObjectRows } from './image-object-rows.ts';
 
-export interface NewImage {
+interface NewImage {
   readonly image: StoredBytes;
   readonly requestId: string;
   readonly prompt: string;
@@ -18,7 +18,7 @@ export interface NewImage {
   readonly id?: string | undefined;
 }
 
-export interface StoredBytes {
+interface StoredBytes {
   readonly bytes: Uint8Array;
   readonly mime: string;
 }
@@ -34,7 +34,7 @@ const TOGETHER = 200;
 /** What the images of one account may occupy; the oldest make room for new ones. */
 export const IMAGE_QUOTA_BYTES = 1_073_741_824;
 
-export interface ImageStoreOptions {
+interface ImageStoreOptions {
   readonly store: Store;
   /** New images go to the first; without one, into rows of the database. */
   readonly places: ImagePlaces;

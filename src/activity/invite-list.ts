@@ -8,7 +8,7 @@ import {
   type TableFilter,
 } from './table-page.ts';
 
-export interface InviteFilter {
+interface InviteFilter {
   /** Part of the hint, or of the address of who made or used it. */
   readonly search?: string | undefined;
   readonly state?: 'used' | 'unused' | undefined;

@@ -13,7 +13,7 @@ import {
 /** A message, with the address of its webhook if it goes to one that is still there. */
 export type ListedMessage = OutboxRow & { readonly url: string | null };
 
-export interface MessageFilter {
+interface MessageFilter {
   readonly state?: 'waiting' | 'sent' | 'failed' | undefined;
   readonly kind?: 'mail' | 'webhook' | undefined;
   readonly topic?: string | undefined;

@@ -14,7 +14,7 @@ export interface MetricFamily {
   readonly samples: readonly (readonly [key: string, value: number])[];
 }
 
-export type MetricMerge = 'sum' | 'max' | 'min';
+type MetricMerge = 'sum' | 'max' | 'min';
 type MetricSamples = MetricFamily['samples'];
 
 export function counterFamily(name: string, help: string, samples: MetricSamples): MetricFamily {
@@ -30,7 +30,7 @@ export function gaugeFamily(
   return { name, help, type: 'gauge', merge, samples };
 }
 
-export interface LabelledDistribution {
+interface LabelledDistribution {
   /** As {@link labelText} writes them; may be empty. */
   readonly labels: string;
   readonly values: DistributionSample;

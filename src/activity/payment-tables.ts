@@ -54,7 +54,7 @@ export const REVERSAL_TABLE: ListedTable = {
   },
 };
 
-export interface ReversalFilter {
+interface ReversalFilter {
   readonly kind?: 'refund' | 'dispute' | undefined;
   readonly search?: string | undefined;
 }
@@ -77,7 +77,7 @@ export const PROBLEM_TABLE: ListedTable = {
   sorted: { account: textColumn(emailIn('t.account_id')), event: textColumn(sql`t.event_type`) },
 };
 
-export interface ProblemFilter {
+interface ProblemFilter {
   readonly type?: string | undefined;
   readonly search?: string | undefined;
 }

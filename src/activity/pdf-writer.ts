@@ -27,7 +27,7 @@ const HELVETICA_WIDTHS = {
 
 export type PdfFont = keyof typeof HELVETICA_WIDTHS;
 
-export interface PdfInfo {
+interface PdfInfo {
   readonly title: string;
   readonly date: Date;
   readonly language: string;
@@ -52,7 +52,7 @@ const CODES = new Map(
 );
 
 /** Text as bytes of the fonts' encoding; `hasMissing`: a character was replaced. */
-export interface PdfText {
+interface PdfText {
   readonly codes: readonly number[];
   readonly hasMissing: boolean;
 }

@@ -24,7 +24,7 @@ export interface ProcessParts {
   readonly certificateEndsAt?: (() => number | undefined) | undefined;
 }
 
-export interface BackendSample {
+interface BackendSample {
   readonly name: string;
   readonly state: string;
 }

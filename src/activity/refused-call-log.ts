@@ -15,7 +15,7 @@ type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'>
 
 export type RefusedCallRow = Selectable<RefusedCallTable>;
 
-export interface RefusedCallFilter {
+interface RefusedCallFilter {
   /** `undefined`: all accounts. */
   readonly accountId: string | undefined;
   readonly reason: string | undefined;
@@ -48,7 +48,7 @@ export function refusedCallFilter({ accountId, reason, search }: RefusedCallFilt
   };
 }
 
-export interface RefusedCallSums {
+interface RefusedCallSums {
   readonly reason: string;
   readonly calls: number;
   readonly leftOut: number;

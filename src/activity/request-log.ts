@@ -27,14 +27,14 @@ export interface RequestFilter {
   readonly text?: string | undefined;
 }
 
-export interface PageRequest {
+interface PageRequest {
   readonly before?: string | undefined;
   readonly limit: number;
   /** How long to search before returning what was found. */
   readonly maxSearchMs?: number;
 }
 
-export interface LoggedRequestPage {
+interface LoggedRequestPage {
   readonly rows: readonly LoggedRequest[];
   /** The id to continue from; `undefined`: there are no more. */
   readonly next: string | undefined;
@@ -50,7 +50,7 @@ export const COLUMNS = [
 
 type Columns = (typeof COLUMNS)[number];
 export type LoggedRequest = Pick<RequestRow, Columns>;
-export type LogQuery = SelectQueryBuilder<Schema, 'request', LoggedRequest>;
+type LogQuery = SelectQueryBuilder<Schema, 'request', LoggedRequest>;
 
 /** How many rows one query scans, and how long a page searches by default. */
 const SCAN_ROWS = 5_000;
@@ -93,7 +93,7 @@ interface Search {
   readonly checks: readonly RowCheck[];
 }
 
-export interface ScanRange extends IdRange {
+interface ScanRange extends IdRange {
   readonly before: string | undefined;
 }
 
@@ -125,7 +125,7 @@ function newestFirst(a: LoggedRequest, b: LoggedRequest): number {
   return a.id < b.id ? 1 : -1;
 }
 
-export type Plan = 'running' | 'failed' | 'all';
+type Plan = 'running' | 'failed' | 'all';
 
 /** Which index covers most of the filter. */
 function planOf({ state, outcome }: RequestFilter): Plan {
@@ -153,7 +153,7 @@ type CheckedColumn =
   | 'outcome_code';
 
 /** A condition on a row, and the columns that it reads. */
-export interface RowCheck {
+interface RowCheck {
   readonly columns: readonly CheckedColumn[];
   readonly holds: RawBuilder<boolean>;
 }

@@ -7,11 +7,11 @@ import { COLUMNS, inRange, remainingChecks, type LoggedRequest, type RequestFilt
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 
 /** By what finished requests can be sorted besides time. */
-export const REQUEST_ORDERS = { cost: 'charged', duration: 'duration_ms' } as const;
-export type RequestOrder = keyof typeof REQUEST_ORDERS;
+const REQUEST_ORDERS = { cost: 'charged', duration: 'duration_ms' } as const;
+type RequestOrder = keyof typeof REQUEST_ORDERS;
 
 /** Sorting by anything but time would need an index that every request has to update; so a bounded number is read. */
-export const SORTED_REQUESTS = 10_000;
+const SORTED_REQUESTS = 10_000;
 
 /** Where a page ended, and the newest id of the first page: what came later would shift the pages. */
 export interface SortedCursor {

@@ -17,7 +17,7 @@ interface TextStyle {
   readonly grey?: number;
 }
 
-export interface SheetInfo {
+interface SheetInfo {
   readonly title: string;
   /** Makes the same statement the same bytes each time. */
   readonly date: Date;

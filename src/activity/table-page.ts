@@ -3,7 +3,7 @@ import type { Schema } from '../store/schema.ts';
 import type { Reader, ReadQuery } from './reader.ts';
 
 /** An expression over a row `t`, and what its values are; they are never NULL. */
-export interface TableColumn {
+interface TableColumn {
   readonly expression: RawBuilder<unknown>;
   readonly type: 'number' | 'text';
 }
@@ -278,10 +278,10 @@ export function emailIn(column: string): RawBuilder<unknown> {
   return sql`coalesce((SELECT a.email FROM account a WHERE a.id = ${sql.ref(column)}), '')`;
 }
 
-export type TableValue = string | number;
+type TableValue = string | number;
 
 /** Where a page ended. */
-export interface TableCursor {
+interface TableCursor {
   /** Of the last row, in the columns of the order. */
   readonly values: readonly TableValue[];
   /** The newest row that was not sorted any more when the list began. */

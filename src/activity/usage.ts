@@ -9,7 +9,7 @@ export type UsageDay = Selectable<UsageDayTable>;
 /** The account id under which the sums over all accounts are stored. */
 export const ALL_ACCOUNTS = '';
 export const DAY_MS = 86_400_000;
-export const MAX_USAGE_ROWS = 20_000;
+const MAX_USAGE_ROWS = 20_000;
 
 /** Days are yyyymmdd, both inclusive, UTC; in order of day. One row more than the limit means that there are more. */
 export function usageRows(

@@ -8,13 +8,13 @@ import type { ImageLinks } from './image-links.ts';
 export const MAX_PICTURES = 16;
 
 /** The body of an edit, from a form or from JSON. */
-export interface EditBody extends Pick<JsonBody, 'size' | 'value' | 'text'> {
+interface EditBody extends Pick<JsonBody, 'size' | 'value' | 'text'> {
   readonly pictures: readonly Picture[];
   readonly mask: Picture | undefined;
 }
 
 /** A picture as it was sent, or its address in the gallery. */
-export type Picture = UploadedImage | { readonly address: string; readonly param: 'image' | 'mask' };
+type Picture = UploadedImage | { readonly address: string; readonly param: 'image' | 'mask' };
 
 export async function readEdit(request: Request, admitLarge: AdmitLargeBody): Promise<EditBody> {
   const type = request.headers.get('content-type') ?? '';
@@ -125,7 +125,7 @@ function formText(
 }
 
 /** The account whose gallery the addresses point into. */
-export interface PictureOwner {
+interface PictureOwner {
   readonly links: Pick<ImageLinks, 'idIn' | 'readOwn'>;
   readonly origin: string;
   readonly accountId: () => Promise<AccountId>;

@@ -9,7 +9,7 @@ import { faultBody, type FaultBody } from '../wire/fault-body.ts';
 import type { ImageLinks } from './image-links.ts';
 import { keptCallOf, PlainImageRecord, RunningImageJob, storedImagesOf } from './image-records.ts';
 
-export interface ImageJobsOptions {
+interface ImageJobsOptions {
   readonly relay: RelayParts;
   readonly store: ImageJobStore;
   readonly links: ImageLinks;
@@ -204,7 +204,7 @@ function adoptedCall(row: ImageJobRow): ImageCall {
   };
 }
 
-export interface ImageJobView {
+interface ImageJobView {
   readonly id: string;
   readonly status: ImageJobRow['state'];
   readonly created: number;

@@ -6,7 +6,7 @@ import { Fault } from '../std/fault.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
 import { baseHeaders } from '../http/response.ts';
 
-export interface ImageLinksOptions {
+interface ImageLinksOptions {
   readonly store: ImageStore;
   readonly key: Uint8Array;
   readonly clock: Clock;

@@ -8,7 +8,7 @@ import type { RequestId } from '../std/ids.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
 import type { ImageLinks } from './image-links.ts';
 
-export interface RunningImageJobParts {
+interface RunningImageJobParts {
   readonly store: ImageJobStore;
   readonly links: ImageLinks;
   readonly relay: RelayParts;

@@ -10,7 +10,7 @@ import { storeImages, type PlainImageRecord } from './image-records.ts';
 import { asEventStream } from './inference.ts';
 
 /** What a stream of images needs beside its call. */
-export interface ImageStreamParts {
+interface ImageStreamParts {
   readonly relay: RelayParts;
   readonly links: ImageLinks;
   readonly origin: string;

@@ -263,7 +263,7 @@ async function relayRecorded(
 }
 
 /** What it takes to answer a client that waits for its images. */
-export interface WaitedImageParts {
+interface WaitedImageParts {
   readonly relay: RelayParts;
   readonly imageJobs: Pick<ImageJobs, 'plain'>;
   readonly links: ImageLinks;

@@ -20,7 +20,7 @@ export type CallBase = Pick<
 >;
 
 /** What differs between the inference operations that take JSON and an `Idempotency-Key`. */
-export interface InferenceSteps<C extends CallBase> {
+interface InferenceSteps<C extends CallBase> {
   readonly rate: RateKind;
   /** The call that a body asks for. Throws a fault if the body is invalid. */
   read(base: CallBase, body: Record<string, unknown>, parts: ApiParts, incoming: IncomingRequest): C;
@@ -81,7 +81,7 @@ function leaveSlot({ requestId }: IncomingRequest, { requestSlots, relay }: ApiP
 }
 
 /** An account has one token, so the token's hash stands for the account without a lookup. */
-export function accountKey(caller: Caller): string {
+function accountKey(caller: Caller): string {
   return caller.kind === 'token' ? caller.hash : caller.id;
 }
 

@@ -56,7 +56,7 @@ export const documentOperation: ApiOperation = {
   },
 };
 
-export interface OpenApiDocument {
+interface OpenApiDocument {
   openapi: '3.1.0';
   info: Record<string, unknown>;
   servers: readonly { url: string }[];

@@ -13,7 +13,7 @@ import type { CallBase } from './inference.ts';
 import { quoteBody, quoteView } from './quotes.ts';
 import { notePlaygroundRefusal } from './refusals.ts';
 
-export interface PlaygroundServices {
+interface PlaygroundServices {
   readonly links: ImageLinks;
   readonly imageJobs: Pick<ImageJobs, 'plain' | 'start'>;
   readonly refusedCalls: Pick<RefusedCalls, 'add'>;

@@ -9,7 +9,7 @@ import type { RequestRecord } from '../std/request-record.ts';
 /** A client's texts are cut to these lengths. */
 const CHARACTERS = { name: 200, param: 100, message: 300 };
 
-export interface RefusedIncoming {
+interface RefusedIncoming {
   readonly incoming: IncomingRequest;
   readonly caller: Caller;
   readonly client: string;
@@ -35,7 +35,7 @@ export function noteRefusal(
   });
 }
 
-export interface RefusedInPlayground {
+interface RefusedInPlayground {
   readonly asked: PlaygroundCall;
   readonly endpoint: unknown;
   readonly model: unknown;

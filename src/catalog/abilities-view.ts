@@ -2,7 +2,7 @@ import type { Model } from './catalog.ts';
 import { MAX_IMAGES, type FreeField, type NamedSize, type ListedField } from './image-abilities.ts';
 
 /** What an image model takes, for lists of models; the names are those of a request. `null`: its backend decides. */
-export interface AbilitiesView
+interface AbilitiesView
   extends Record<ListedField, readonly string[] | null>, Record<FreeField, boolean | null> {
   readonly sizes: readonly string[];
   readonly size_range: SizeRangeView | null;

@@ -25,7 +25,7 @@ export function storedData(text: string): CatalogMap | undefined {
 }
 
 /** What a number stands for where it is in a catalog; `text`: it is not meant as a number at all. */
-export type NumberPlace = 'amount' | 'whole' | 'number' | 'text';
+type NumberPlace = 'amount' | 'whole' | 'number' | 'text';
 
 const MODEL_AMOUNTS: ReadonlySet<unknown> = new Set([...Object.keys(PRICE_KEYS), 'reasoning', 'cost']);
 const MODEL_TEXTS: ReadonlySet<unknown> = new Set(['model', 'display_name', 'upstream_models']);

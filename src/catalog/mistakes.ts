@@ -12,7 +12,7 @@ export interface Mistake {
 }
 
 /** A key that would mend a mistake if it were stored. */
-export interface MissingKey {
+interface MissingKey {
   readonly name: string;
   /** The server that it would be sent to. */
   readonly origin: string;

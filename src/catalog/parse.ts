@@ -9,7 +9,7 @@ import { strayReferences } from './secrets.ts';
 import { isCatalogMap, storedData, storedText, type CatalogMap } from './catalog-data.ts';
 import { readYaml, type CatalogText } from './yaml-source.ts';
 
-export interface ParseOptions {
+interface ParseOptions {
   /** For messages. */
   readonly fileName: string;
   /** Where `${NAME}` is looked up. */

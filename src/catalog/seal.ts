@@ -9,7 +9,7 @@ export function deriveSealingKey(secret: string): Uint8Array {
 const VERSION = 'v2';
 
 /** A key's name and the server it was entered for. */
-export interface KeyLabel {
+interface KeyLabel {
   readonly name: string;
   readonly origin: string | undefined;
 }

@@ -31,14 +31,14 @@ export interface StoredCatalogOptions {
   readonly pollMs?: number | undefined;
 }
 
-export interface Proposal {
+interface Proposal {
   readonly ok: boolean;
   readonly mistakes: readonly Mistake[];
   /** Compared with the catalog in force; empty if nothing would change. */
   readonly changes: readonly CatalogChange[];
 }
 
-export type SaveResult =
+type SaveResult =
   | { readonly kind: 'saved'; readonly version: number }
   /** `version` was saved in the meantime: show it and let the editor decide. */
   | { readonly kind: 'conflict'; readonly version: number }

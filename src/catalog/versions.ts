@@ -14,7 +14,7 @@ export interface CatalogVersionDetail extends CatalogVersion {
   readonly text: string;
 }
 
-export interface NewVersion {
+interface NewVersion {
   readonly text: string;
   readonly actor: string;
   readonly note: string;

@@ -83,7 +83,7 @@ async function checkedAt(path: string | undefined, context: CliContext): Promise
   return checkCatalogFile(path, context.env, context.fileSettings);
 }
 
-export interface CatalogCheck {
+interface CatalogCheck {
   /** Absent when it has mistakes. */
   readonly catalog: Catalog | undefined;
   /** The lines to print: what is sold, or what is wrong. */
@@ -103,7 +103,7 @@ export function checkCatalogFile(path: string, env: Environment, settings: FileS
 }
 
 /** `tollgate catalog check`: the catalog that a server would use. */
-export function checkedCatalog({
+function checkedCatalog({
   place,
   text,
   parse,
@@ -129,7 +129,7 @@ export function catalogExample(): string {
 }
 
 /** What a valid file sells, for programs. */
-export function catalogView({ endpoints, upstreams, aliases }: Catalog) {
+function catalogView({ endpoints, upstreams, aliases }: Catalog) {
   return {
     upstreams: [...upstreams.values()].map(({ name, kind }) => ({ name, kind })),
     endpoints: [...endpoints.values()].map(({ code, type, unavailable, models }) => ({

@@ -5,7 +5,7 @@ import { requireJson } from './security.ts';
 export const MEGABYTE = 1_048_576;
 const MAX_BYTES = 65_536;
 
-export interface ConsoleBody {
+interface ConsoleBody {
   readonly value: unknown;
   /** How large it was as text, which bounds what it can cost. */
   readonly size: { readonly bytes: number; readonly characters: number };

@@ -20,7 +20,7 @@ export interface PlaygroundRelay {
 
 export type QuotedCall = Omit<PlaygroundCall, 'onClosed' | 'origin'>;
 
-export interface CallQuote {
+interface CallQuote {
   readonly maxCostUsd: string;
   /** The output cap of a chat. */
   readonly maxTokens?: number | undefined;

@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 /** Links of earlier versions have no id; the last of them expires thirty days after the upgrade. */
 const SHAPE = /^(req_[0-9A-Za-z]{24})\.([0-9a-z]{1,8})(?:\.([\w-]{16}))?\.([\w-]{43})$/;
 
-export interface OpenedLink {
+interface OpenedLink {
   readonly requestId: string;
   readonly expiresAt: number;
   /** Its row; absent for a link that was made before there were rows. */

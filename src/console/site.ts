@@ -12,7 +12,7 @@ export interface WebFile {
   readonly gzip?: Uint8Array<ArrayBuffer> | undefined;
 }
 
-export interface SiteParts {
+interface SiteParts {
   /** The bundled pages, as a promise: the API need not wait for the bundler. */
   readonly files: Promise<ReadonlyMap<string, WebFile>>;
   /** The console's own API and sign-in, under /api/console and /api/auth. */

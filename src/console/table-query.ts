@@ -41,7 +41,7 @@ interface TableQuery {
   readonly sort?: string | undefined;
 }
 
-export function tableRequest(
+function tableRequest(
   table: Pick<ListedTable, 'mark' | 'indexed' | 'sorted'>,
   query: TableQuery,
 ): TablePageRequest {

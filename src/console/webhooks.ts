@@ -134,7 +134,7 @@ export async function sendAtOnce(
 
 const SHOWN_MESSAGES = 20;
 
-export async function webhookMessages(
+async function webhookMessages(
   { messages, store }: RouteParts,
   { owner, id }: OwnWebhook,
 ): Promise<{ items: MessageItem[] }> {

@@ -19,7 +19,7 @@ export interface ReplyPacing {
   readonly breaks?: 'event' | 'cut' | 'stall' | undefined;
 }
 
-export interface Production {
+interface Production {
   readonly call: UpstreamChatCall;
   readonly reply: HouseReply;
   readonly delivery: ReplyPacing;

@@ -32,7 +32,7 @@ export function trailingToolResults(request: ChatRequest): readonly { name: stri
   }));
 }
 
-export type ToolChoice =
+type ToolChoice =
   | { readonly kind: 'auto' | 'none' | 'required' }
   | { readonly kind: 'named'; readonly name: string };
 
@@ -43,7 +43,7 @@ export function toolChoiceOf(request: ChatRequest): ToolChoice {
   return typeof name === 'string' ? { kind: 'named', name } : { kind: 'auto' };
 }
 
-export type AnswerFormat =
+type AnswerFormat =
   | { readonly kind: 'text' | 'json' }
   | { readonly kind: 'schema'; readonly schema: unknown };
 

@@ -37,7 +37,7 @@ export const GUIDES: readonly Guide[] = [
   guide('managing-accounts', managingAccounts),
 ];
 
-export interface Guide {
+interface Guide {
   readonly slug: string;
   readonly title: string;
   /** Markdown, beginning with the title as a first-level heading. */

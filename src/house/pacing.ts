@@ -17,7 +17,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-export interface Pace {
+interface Pace {
   readonly pauseMs: number;
   readonly signal: AbortSignal;
   /** After the last event: stay silent for this long, then fail like a backend whose connection is lost. */

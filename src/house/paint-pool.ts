@@ -7,7 +7,7 @@ import { abortFailure } from './pacing.ts';
 import type { PaintedFile, PaintResult } from './paint-worker.ts';
 import type { PaintOrder } from './paint/order.ts';
 
-export interface PaintPoolLimits {
+interface PaintPoolLimits {
   readonly workers: number;
   /** Orders that may wait while all workers are busy. */
   readonly queue: number;

@@ -10,7 +10,7 @@ import { pathOf, type IncomingRequest } from './router.ts';
 /** Turns a token into the hash that is stored; `undefined` if it cannot be one of our tokens. */
 type HashToken = (token: string) => TokenHash | undefined;
 
-export interface CallerAuthOptions {
+interface CallerAuthOptions {
   readonly hashToken: HashToken;
   readonly trustedProxies: readonly string[];
   /** A token was sent over plain HTTP, where others may have read it. */

@@ -3,7 +3,7 @@ import { isLoopback } from '../std/addresses.ts';
 import { Fault } from '../std/fault.ts';
 import type { HttpRoute, IncomingRequest } from './router.ts';
 
-export interface Health {
+interface Health {
   /** Runs a small query. */
   storeAnswers(): Promise<boolean>;
   draining(): boolean;

@@ -8,7 +8,7 @@ import {
 } from './client-sockets.ts';
 import type { TlsFront } from './tls-front.ts';
 
-export interface IdleConnectionsOptions {
+interface IdleConnectionsOptions {
   readonly serverPort: number;
   /** The ports of the clients whose requests are being answered: their connections are never closed. */
   readonly portsInUse: () => ReadonlySet<number>;
@@ -18,7 +18,7 @@ export interface IdleConnectionsOptions {
   readonly firstRequestMs?: number | undefined;
 }
 
-export interface GuardedServer extends Pick<IdleConnectionsOptions, 'portsInUse' | 'firstRequestMs'> {
+interface GuardedServer extends Pick<IdleConnectionsOptions, 'portsInUse' | 'firstRequestMs'> {
   readonly port: number;
   /** Terminates TLS in front of it. */
   readonly front: Pick<TlsFront, 'port' | 'peerOf'> | undefined;

@@ -1,7 +1,7 @@
 import { StartupError } from '../std/startup-error.ts';
 import { metricsResponse } from './health.ts';
 
-export interface MetricsServerOptions {
+interface MetricsServerOptions {
   readonly host: string;
   readonly port: number;
   /** Other processes listen on the same port. */

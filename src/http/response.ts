@@ -9,7 +9,7 @@ import { requestLogFields, type RequestRecord } from '../std/request-record.ts';
 import { ShedFault } from '../std/request-slots.ts';
 import { faultBody } from '../wire/fault-body.ts';
 
-export type HeaderMap = Record<string, string>;
+type HeaderMap = Record<string, string>;
 
 /** The shape of an error in a dialect. The public API's is the spec's. */
 export type FaultShape = (fault: Fault, requestId: string) => unknown;

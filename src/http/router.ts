@@ -35,7 +35,7 @@ export interface IncomingRequest {
   readonly parameters: readonly string[];
 }
 
-export type RouteMatch =
+type RouteMatch =
   | { readonly kind: 'route'; readonly route: HttpRoute; readonly parameters: readonly string[] }
   | { readonly kind: 'wrong_method'; readonly allowed: readonly string[] }
   | { readonly kind: 'not_found' };

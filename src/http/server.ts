@@ -18,7 +18,7 @@ import { baseHeaders, faultResponse } from './response.ts';
 import { TlsFront } from './tls-front.ts';
 import type { TlsPair } from './tls.ts';
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly host: string;
   readonly port: number;
   /** Where clients reach this server; absent, the address that each has used. */

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import type { TlsPair } from './tls.ts';
 
-export interface TlsFrontOptions {
+interface TlsFrontOptions {
   readonly host: string;
   readonly port: number;
   /** Other processes listen on the same port. */
@@ -16,7 +16,7 @@ export interface TlsFrontOptions {
 }
 
 /** A client, as its own connection shows it. */
-export interface FrontPeer {
+interface FrontPeer {
   readonly address: string;
   readonly port: number;
 }

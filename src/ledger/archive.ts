@@ -55,7 +55,7 @@ export type LeftBatch =
   | { readonly kind: 'refused'; readonly reason: 'not_over' | 'open_hold' | 'archived_before' };
 
 /** One UTC day: from `fromMs` inclusive to `toMs` exclusive. */
-export interface DaySpan {
+interface DaySpan {
   readonly day: number;
   readonly fromMs: number;
   readonly toMs: number;

@@ -89,7 +89,7 @@ export class RedeemCodes {
   }
 }
 
-export interface RedeemCodesOptions {
+interface RedeemCodesOptions {
   readonly store: Store;
   readonly ledger: Pick<Ledger, 'redeem'>;
   /** Keyed with the installation's secret: a stolen copy of the store redeems nothing. */

@@ -3,7 +3,7 @@ import type { AccountId } from '../std/ids.ts';
 import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { Schema } from '../store/schema.ts';
 
-export interface CreditWithin {
+interface CreditWithin {
   readonly accountId: AccountId;
   readonly amount: number;
   /** An entry with this key exists at most once; a second one fails, and undoes the transaction. */

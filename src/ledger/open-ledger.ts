@@ -18,7 +18,7 @@ export interface OpenLedger {
   close(): Promise<void>;
 }
 
-export interface LedgerOptions {
+interface LedgerOptions {
   /** The name in the leases: one per process. */
   readonly node: string;
   readonly clock: Clock;

@@ -151,14 +151,14 @@ function part(
 }
 
 /** The price of every kind of token. `reasoning` is absent where it is not priced apart from other output. */
-export interface AllTokenPrices extends Record<TokenKind, number> {
+interface AllTokenPrices extends Record<TokenKind, number> {
   readonly reasoning: number | undefined;
 }
 
 type TokenKind = Exclude<keyof LongInputPrices, 'above' | 'reasoning'>;
 
 /** The prices of a request with this many input tokens. */
-export function pricesAt(price: TokenPrice, inputTokens: number): AllTokenPrices {
+function pricesAt(price: TokenPrice, inputTokens: number): AllTokenPrices {
   const tiers = (price.extra?.above ?? []).filter(({ above }) => inputTokens > above).toReversed();
   const named = (kind: keyof RareTokenPrices): number | undefined =>
     tiers.find((tier) => tier[kind] !== undefined)?.[kind] ?? price.extra?.[kind];
@@ -181,7 +181,7 @@ export function pricesAt(price: TokenPrice, inputTokens: number): AllTokenPrices
 }
 
 /** In millionths. A tier without a price costs what the ordinary one does. */
-export function serviceFactor(price: TokenPrice, tier: string | undefined): number {
+function serviceFactor(price: TokenPrice, tier: string | undefined): number {
   const factors = price.extra?.serviceTiers;
   return factors && tier !== undefined && Object.hasOwn(factors, tier)
     ? (factors[tier] ?? FACTOR_ONE)

@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts';
 import { EVERYBODY } from './decide.ts';
 
 /** What a provider billed on one day, in nano-USD, by its own names of models. */
-export interface ProviderBill {
+interface ProviderBill {
   /** yyyymmdd. */
   readonly day: number;
   readonly amounts: ReadonlyMap<string, number>;

@@ -9,7 +9,7 @@ import type { Price, Usage } from './price.ts';
 import { extraUsageOf } from './price.ts';
 
 /** One request, line by line: enough to compute its bill again without asking anybody. */
-export interface Receipt {
+interface Receipt {
   readonly row: RequestRow;
   readonly price: Price;
   readonly usage: Usage;
@@ -19,7 +19,7 @@ export interface Receipt {
   readonly attempts: readonly Attempt[];
 }
 
-export interface ReceiptLine {
+interface ReceiptLine {
   readonly item: PricedItem;
   readonly quantity: number;
   /** Nano-USD per `per` units. */

@@ -1,6 +1,6 @@
 import type { AccountDay, ArchivableDay, Archived, Ledger } from './port.ts';
 
-export interface RetentionRun {
+interface RetentionRun {
   readonly days: number;
   readonly requests: number;
   /** Days that stay for now; the caller tells the operator. */

@@ -322,7 +322,7 @@ export const COUNTS = `SELECT (SELECT COUNT(*) FROM account) AS accounts, (SELEC
 
 export const NEWEST_RECEIPT = 'SELECT MAX(id) AS id FROM receipt';
 
-export interface CheckedFrom {
+interface CheckedFrom {
   readonly fromId: string;
   readonly fromMs: number;
   readonly fromDay: number;

@@ -5,7 +5,7 @@ import { StartupError } from '../std/startup-error.ts';
 import type { LiveServerSettings } from './server-settings.ts';
 import type { Services } from './services.ts';
 
-export interface CertificateOptions {
+interface CertificateOptions {
   /** The newest setting. */
   readonly config: () => TlsConfig | undefined;
   readonly dataDir: string;

@@ -27,7 +27,7 @@ export interface ConsoleServices {
   readonly setup: Setup;
 }
 
-export interface ConsoleSources {
+interface ConsoleSources {
   readonly payments: Payments | undefined;
   readonly catalog: CatalogSource;
   readonly settings: LiveServerSettings;

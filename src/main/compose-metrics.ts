@@ -10,7 +10,7 @@ import type { Config } from './config.ts';
 import type { Services } from './services.ts';
 import { supervisorChannel, WorkerMetrics } from './worker-metrics.ts';
 
-export type MetricSources = Pick<
+type MetricSources = Pick<
   ProcessParts,
   'backends' | 'inFlight' | 'eventLoop' | 'queues' | 'certificateEndsAt'
 >;

@@ -63,13 +63,13 @@ export interface Config {
   readonly env: Env;
 }
 
-export interface StripeKeys {
+interface StripeKeys {
   readonly secretKey: string;
   readonly webhookSecret: string;
   readonly address: string | undefined;
 }
 
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }

@@ -5,7 +5,7 @@ import { ENVIRONMENT, readText, unknownVariables, type Env, type EnvironmentSett
 import { SERVER_SETTINGS } from './server-settings.ts';
 
 /** A key of the catalog's file that is no part of what is sold: `log.level`. */
-export interface FileSetting {
+interface FileSetting {
   readonly path: string;
   readonly about: string;
   /** The value when the file does not say. */

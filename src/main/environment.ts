@@ -30,7 +30,7 @@ export interface EnvironmentSetting {
 export type Env = Readonly<Record<string, string | undefined>>;
 
 const MEGABYTE = 1_048_576;
-export const MAX_WORKERS = 256;
+const MAX_WORKERS = 256;
 
 export const ENVIRONMENT = {
   TOLLGATE_CONFIG: {
@@ -283,7 +283,7 @@ export const ENVIRONMENT = {
   },
 } as const satisfies Record<string, EnvironmentSetting>;
 
-export type SettingName = keyof typeof ENVIRONMENT;
+type SettingName = keyof typeof ENVIRONMENT;
 type WholeNumberName = {
   [Name in SettingName]: (typeof ENVIRONMENT)[Name] extends { readonly range: unknown } ? Name : never;
 }[SettingName];

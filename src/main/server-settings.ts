@@ -12,7 +12,7 @@ import type { Config } from './config.ts';
 /**
  * How the server listens and which proxies it trusts: in the same file as the catalog, but not part of what is sold.
  */
-export interface ServerSettings {
+interface ServerSettings {
   /** Absent: plain HTTP, and a proxy in front may serve HTTPS. */
   readonly tls: TlsConfig | undefined;
   /** Addresses and CIDR ranges whose `x-forwarded-*` headers are trusted. */
@@ -38,7 +38,7 @@ const proxiesSchema = z
   .default([])
   .describe('Proxies whose x-forwarded-for and x-forwarded-proto are believed.');
 
-export const LEAST_RECEIPTS_DAYS = 35;
+const LEAST_RECEIPTS_DAYS = 35;
 const MAX_RECEIPTS_DAYS = 36_500;
 const daysError = `must be a whole number from ${LEAST_RECEIPTS_DAYS} to ${MAX_RECEIPTS_DAYS}`;
 const retentionSchema = strict({

@@ -20,7 +20,7 @@ import { PeriodicTasks } from './periodic-tasks.ts';
 import type { LiveServerSettings } from './server-settings.ts';
 import type { Services } from './services.ts';
 
-export interface TaskParts {
+interface TaskParts {
   readonly auth: Pick<ConsoleServices['auth'], 'sweep' | 'sweepAttempts'>;
   readonly relay: {
     readonly dailyCosts: DailyCosts;

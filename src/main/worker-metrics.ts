@@ -1,7 +1,7 @@
 import { mergeMetrics, renderMetrics, type MetricFamily } from '../activity/metric-family.ts';
 import { Fault } from '../std/fault.ts';
 
-export interface SupervisorChannel {
+interface SupervisorChannel {
   send(message: WorkerMessage): void;
   onMessage(take: (message: SupervisorMessage) => void): void;
 }

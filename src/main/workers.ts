@@ -7,7 +7,7 @@ export const WORKER_VARIABLE = 'TOLLGATE_WORKER';
 /** The exit code of a worker whose configuration is invalid: restarting it would not help. */
 export const STARTUP_ERROR_EXIT = 78;
 
-export interface WorkersOptions {
+interface WorkersOptions {
   readonly count: number;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;

@@ -14,12 +14,12 @@ export interface MailConfig {
   readonly from: MailAddress;
 }
 
-export interface MailAddress {
+interface MailAddress {
   readonly name: string;
   readonly address: string;
 }
 
-export interface MailChannelParts {
+interface MailChannelParts {
   readonly config: MailConfig;
   readonly site: () => Promise<MailSite>;
 }
@@ -66,7 +66,7 @@ async function composeMail(message: OutboxMessage, from: MailAddress, site: Mail
   };
 }
 
-export function isMailAddress(text: string): boolean {
+function isMailAddress(text: string): boolean {
   return isHeaderText(text, MAX_ADDRESS) && addressSchema.safeParse(text).success;
 }
 
@@ -83,7 +83,7 @@ export function readMailAddress(text: string): MailAddress | undefined {
   return isMailAddress(address) && isHeaderText(name, MAX_NAME) ? { name, address } : undefined;
 }
 
-export interface TransportOptions {
+interface TransportOptions {
   readonly timeoutMs: number;
   /** Log in even if the server does not offer it, since it might accept a mail without a login. */
   readonly forceAuth?: boolean;

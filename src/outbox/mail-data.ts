@@ -34,7 +34,7 @@ export interface MailSite {
 }
 
 /** The words of one mail, before they are rendered. */
-export interface MailText {
+interface MailText {
   readonly subject: string;
   readonly paragraphs: readonly string[];
   readonly action?: { readonly label: string; readonly link: string } | undefined;

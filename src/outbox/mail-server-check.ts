@@ -1,6 +1,6 @@
 import { openTransport, type MailConfig } from './mail-channel.ts';
 
-export interface MailServerCheck {
+interface MailServerCheck {
   readonly ok: boolean;
   readonly line: string;
 }

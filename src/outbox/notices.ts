@@ -22,7 +22,7 @@ export interface Notices {
   clear(tx: Kysely<Schema>, notice: Omit<Notice, 'mark'>): Promise<boolean>;
 }
 
-export interface NewMail<T extends MailTemplate> {
+interface NewMail<T extends MailTemplate> {
   readonly accountId: string;
   readonly template: T;
   readonly data: MailData[T];
@@ -34,7 +34,7 @@ export interface NewMail<T extends MailTemplate> {
   readonly language?: string | undefined;
 }
 
-export interface NewNoticeEvent<T extends EventType> {
+interface NewNoticeEvent<T extends EventType> {
   /** `OPERATOR` for those of the operator. */
   readonly accountId: string;
   readonly type: T;
@@ -42,14 +42,14 @@ export interface NewNoticeEvent<T extends EventType> {
   readonly once?: string | undefined;
 }
 
-export interface Notice {
+interface Notice {
   readonly accountId: string;
   readonly topic: string;
   /** Which occurrence it is. */
   readonly mark: string;
 }
 
-export interface NoticesParts {
+interface NoticesParts {
   readonly outbox: Outbox;
   readonly clock: Clock;
   readonly sendsMail: boolean;

@@ -23,7 +23,7 @@ export interface Outbox {
   sweep(): Promise<void>;
 }
 
-export interface NewOutboxMessage {
+interface NewOutboxMessage {
   readonly kind: OutboxKind;
   /** The event of a webhook, the template of a mail. */
   readonly topic: string;
@@ -40,7 +40,7 @@ export interface NewOutboxMessage {
   readonly delayMs?: number | undefined;
 }
 
-export interface OutboxParts {
+interface OutboxParts {
   readonly db: Kysely<Schema>;
   /** Encrypts what messages say while they wait. */
   readonly key: Uint8Array;

@@ -30,14 +30,14 @@ export type SendResult =
       readonly isFinal?: boolean;
     };
 
-export interface SendAttempt {
+interface SendAttempt {
   readonly at: number;
   readonly ms: number;
   readonly status: number | null;
   readonly error: string | null;
 }
 
-export interface SenderParts {
+interface SenderParts {
   readonly db: Kysely<Schema>;
   readonly outbox: Outbox;
   /** A kind without a channel is not sent by this process. */

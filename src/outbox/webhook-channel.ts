@@ -22,7 +22,7 @@ export interface WebhookRules extends PublicTargetRules {
   readonly operatorMayBePrivate: boolean;
 }
 
-export interface WebhookChannelParts {
+interface WebhookChannelParts {
   readonly db: Kysely<Schema>;
   /** Decrypts the webhooks' secrets. */
   readonly key: Uint8Array;

@@ -23,7 +23,7 @@ export interface Webhooks {
   remove(owner: string, id: string): Promise<void>;
 }
 
-export interface WantedWebhook {
+interface WantedWebhook {
   readonly url: string;
   readonly events: readonly string[];
 }
@@ -42,7 +42,7 @@ export interface WebhookView {
   readonly paused: { readonly at: number; readonly reason: string } | undefined;
 }
 
-export interface WebhooksParts {
+interface WebhooksParts {
   readonly db: Kysely<Schema>;
   durable(): Promise<void>;
   /** Encrypts their secrets. */

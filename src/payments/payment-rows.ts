@@ -9,7 +9,7 @@ import { REVERSAL_STAGES, type ReversalStage } from './port.ts';
 export type PaymentRow = Selectable<PaymentTable>;
 export type ReversalRow = Selectable<PaymentReversalTable>;
 
-export interface PaymentRowsOptions {
+interface PaymentRowsOptions {
   readonly store: Store;
   readonly clock: Clock;
   /** Who is told of payments; nobody by default. */

@@ -8,7 +8,7 @@ import { MissedEvents, PaymentEventHandler, type PaymentEventOptions } from './p
 import { PaymentRows } from './payment-rows.ts';
 import { centsOf, type PaymentProvider } from './port.ts';
 
-export interface PaymentsOptions extends AutomaticOptions, PaymentEventOptions {}
+interface PaymentsOptions extends AutomaticOptions, PaymentEventOptions {}
 
 /** Payments by card: what customers begin, what the provider's events tell, and what runs by itself. */
 export class Payments {
@@ -180,7 +180,7 @@ export class Payments {
 
 const RETRY_MS = 5_000;
 
-export interface CheckoutPage {
+interface CheckoutPage {
   readonly accountId: AccountId;
   /** What the page says is sold. */
   readonly title: string;
@@ -188,13 +188,13 @@ export interface CheckoutPage {
   readonly cancelUrl: string;
 }
 
-export interface NewTopUp extends CheckoutPage {
+interface NewTopUp extends CheckoutPage {
   /** A whole number of cents. */
   readonly amount: NanoUsd;
   readonly saveCard: boolean;
 }
 
-export interface AutomaticRule {
+interface AutomaticRule {
   readonly threshold: NanoUsd;
   /** A whole number of cents. */
   readonly amount: NanoUsd;

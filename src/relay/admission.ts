@@ -182,7 +182,7 @@ async function refuse(callerRate: CallerRate, parts: RelayParts, thrown: unknown
     : thrown;
 }
 
-export interface CallerRate {
+interface CallerRate {
   readonly caller: Caller;
   readonly rate: RateKind;
 }

@@ -57,7 +57,7 @@ export interface AttemptDeadline {
   readonly isAbandoned: boolean;
 }
 
-export type AttemptCall<Answer> = (upstream: Upstream, attempt: AttemptOptions) => Promise<Answer>;
+type AttemptCall<Answer> = (upstream: Upstream, attempt: AttemptOptions) => Promise<Answer>;
 
 export interface AttemptOptions {
   /** The model's name at this backend. */
@@ -155,7 +155,7 @@ function hasSpentItsDay(upstream: string, parts: RelayParts): boolean {
 }
 
 /** The route that a call takes, and whose call it is. */
-export interface RoutedCall {
+interface RoutedCall {
   /** For what attempts may cost. */
   readonly quote?: Quote | undefined;
   /** The output tokens of each choice that the backend is told to stay within. */

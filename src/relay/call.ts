@@ -126,7 +126,7 @@ export interface RelayParts {
 }
 
 /** Saved cards that are charged when a balance runs low. */
-export interface AdmissionTopUps {
+interface AdmissionTopUps {
   /** A request was admitted, and this much is left to spend. Returns at once. */
   admitted(accountId: AccountId, available: NanoUsd): void;
   /**
@@ -169,7 +169,7 @@ export interface ActiveRequestSet {
 }
 
 /** Counters for `/metrics`. */
-export interface RelayMetrics {
+interface RelayMetrics {
   refused(reason: string): void;
   request(done: RequestEnd): void;
   /** The charge of a request that was counted without one, because the store was unavailable. */

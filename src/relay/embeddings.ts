@@ -12,7 +12,7 @@ import { knobsFor } from './knobs.ts';
 import { readUsage, reportedCost, type MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type Operation } from './relay.ts';
 
-export interface EmbeddingReply {
+interface EmbeddingReply {
   readonly summary: AdmissionSummary;
   readonly text: string;
   readonly charged: NanoUsd | undefined;

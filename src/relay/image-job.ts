@@ -55,7 +55,7 @@ export async function startImageJob(
 }
 
 /** A job that another process began, and what its backend calls it. */
-export interface ForsakenImageJob {
+interface ForsakenImageJob {
   readonly call: ImageCall;
   readonly account: AccountId;
   readonly upstream: string;
@@ -161,7 +161,7 @@ function pastDeadline(): Fault {
 }
 
 /** A request whose process died while a backend worked on it. */
-export interface InterruptedImages {
+interface InterruptedImages {
   readonly call: ImageCall;
   readonly upstream: string;
   /** What its client had got by then. */

@@ -34,11 +34,11 @@ export interface TakenImage {
   readonly isKept: boolean;
 }
 
-export interface ImageStreamCall extends ImageCall {
+interface ImageStreamCall extends ImageCall {
   readonly sink: ImageSink;
 }
 
-export interface ImageStreamReply {
+interface ImageStreamReply {
   readonly summary: AdmissionSummary;
   /** The client is gone. */
   leave(): void;

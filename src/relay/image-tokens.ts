@@ -12,7 +12,7 @@ const IMAGE_TOKENS: Readonly<Record<string, Readonly<Record<string, number>>>> =
   high: { '1024x1024': 4_160, '1024x1536': 6_240, '1536x1024': 6_208 },
 };
 
-export interface CountedImages {
+interface CountedImages {
   readonly images: number;
   readonly partialImages: number;
   readonly size: string;

@@ -4,7 +4,7 @@ import { requestTime } from './ids.ts';
 import { requestLogFields, type RequestRecord } from './request-record.ts';
 
 /** What the server knows about an answer. */
-export interface AnsweredRequest {
+interface AnsweredRequest {
   readonly method: string;
   /** The path of the operation; what varies in it is not logged, because it may be a secret. */
   readonly path: string;
@@ -12,7 +12,7 @@ export interface AnsweredRequest {
   readonly address: string;
 }
 
-export interface AccessLogOptions {
+interface AccessLogOptions {
   readonly log: Log;
   readonly now: () => number;
   /** For tests. */

@@ -28,7 +28,7 @@ export async function readBounded(
 }
 
 /** Called when more than so many bytes of a body without a declared length have arrived; what it throws ends the reading. */
-export interface BodyMark {
+interface BodyMark {
   readonly bytes: number;
   onReached(): Promise<void>;
 }

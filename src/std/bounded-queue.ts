@@ -1,4 +1,4 @@
-export interface QueueLimits {
+interface QueueLimits {
   /** How many may have their turn at once. */
   readonly parallel: number;
   /** How many may wait for theirs. */

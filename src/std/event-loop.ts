@@ -1,7 +1,7 @@
 import { Distribution, type DistributionSample } from './distribution.ts';
 import type { Log } from './log.ts';
 
-export interface EventLoopOptions {
+interface EventLoopOptions {
   readonly log: Log;
   /** From this delay on, the event loop counts as late. */
   readonly maxDelayMs: number;

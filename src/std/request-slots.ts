@@ -1,7 +1,7 @@
 import type { EventLoop } from './event-loop.ts';
 import { Fault } from './fault.ts';
 
-export interface RequestSlotsOptions {
+interface RequestSlotsOptions {
   /** Requests that may be under way at once. */
   readonly max: number;
   readonly eventLoop: Pick<EventLoop, 'isOverloaded'>;
@@ -9,7 +9,7 @@ export interface RequestSlotsOptions {
 }
 
 /** `places`: all are taken. `account`: one account has its share. `delay`: the event loop is late. */
-export type ShedReason = 'places' | 'account' | 'delay';
+type ShedReason = 'places' | 'account' | 'delay';
 
 /** Work that was refused at once, because there is too much of it. Nothing was admitted, held or charged. */
 export class ShedFault extends Fault {

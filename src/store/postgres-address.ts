@@ -30,7 +30,7 @@ export function connectionShares(total: number): {
   return { ledger, control, books: 1, store: total - ledger - control - 1 };
 }
 
-export interface FindOptions {
+interface FindOptions {
   readonly log: Log;
   /** How long a database that does not answer yet is waited for. */
   readonly waitMs: number;

@@ -5,7 +5,7 @@ import { checkSchemaHistory, type AppliedStep } from './migrate.ts';
 import { BackupRefusal, type BackupFacts } from './sqlite-backup.ts';
 
 /** A program of Postgres, ready to run; the password is in its environment, where others cannot see it. */
-export interface PostgresCommand {
+interface PostgresCommand {
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }

@@ -80,7 +80,7 @@ export interface AccountTable {
   created_at: number;
 }
 
-export type AccountRole = 'user' | 'admin' | 'system';
+type AccountRole = 'user' | 'admin' | 'system';
 export type AccountStatus = 'active' | 'disabled';
 export type AccountRow = Selectable<AccountTable>;
 
@@ -99,7 +99,7 @@ export interface EntryTable {
 
 export type EntryKind = 'credit' | 'charge' | 'refund' | 'adjustment' | 'overrun';
 
-export interface RedeemCodeTable {
+interface RedeemCodeTable {
   code_hash: string;
   hint: string;
   batch: string;
@@ -177,7 +177,7 @@ export interface ReceiptTable extends UsageColumns {
   possible_cost: Default<number>;
 }
 
-export interface PriceTable {
+interface PriceTable {
   id: Generated<number>;
   /** JSON of the ledger's `Price`. */
   value: string;
@@ -187,7 +187,7 @@ export interface PriceTable {
   image: number;
 }
 
-export interface RouteTable {
+interface RouteTable {
   id: Generated<number>;
   /** Which rate limit and kind of price apply: `chat` or `images`. */
   kind: string;
@@ -195,13 +195,13 @@ export interface RouteTable {
   model: string;
 }
 
-export interface NameTable {
+interface NameTable {
   id: Generated<number>;
   name: string;
 }
 
 /** Read-only views of holds and receipts together, of holds, and of receipts, with words in place of numbers. */
-export interface RequestView {
+interface RequestView {
   id: Read<string>;
   account_id: Read<string>;
   state: Read<StoredRequestState>;
@@ -246,11 +246,11 @@ export interface RequestView {
   possible_cost: Read<number>;
 }
 
-export type StoredRequestState = 'pending' | 'posted' | 'void' | 'expired';
+type StoredRequestState = 'pending' | 'posted' | 'void' | 'expired';
 export type RequestRow = Selectable<RequestView>;
 
 /** A day of an account whose receipts were archived, or are being archived: the sums of those that are gone. */
-export interface ArchivedDayTable {
+interface ArchivedDayTable {
   account_id: string;
   /** yyyymmdd, of the receipts' admission. */
   day: number;
@@ -439,7 +439,7 @@ interface ReceiptLinkTable {
   ended_at: Nullable<number>;
 }
 
-export interface AnswerTable {
+interface AnswerTable {
   account_id: string;
   idempotency_key: string;
   body_hash: string;
@@ -452,7 +452,7 @@ export interface AnswerTable {
   created_at: number;
 }
 
-export interface SettingTable {
+interface SettingTable {
   key: string;
   value: string;
   updated_at: number;
@@ -478,7 +478,7 @@ export interface AuditTable {
   detail: string;
 }
 
-export interface CatalogVersionTable {
+interface CatalogVersionTable {
   id: Generated<number>;
   created_at: number;
   actor: string;
@@ -486,7 +486,7 @@ export interface CatalogVersionTable {
   yaml: string;
 }
 
-export interface ProviderKeyTable {
+interface ProviderKeyTable {
   name: string;
   sealed: string;
   hint: string;

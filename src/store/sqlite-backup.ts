@@ -107,7 +107,7 @@ function factsOf(database: Database): BackupFacts {
   };
 }
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly file: string;
   readonly dataDir: string;
   /** Keeps an existing database under another name, and restores. */

@@ -43,7 +43,7 @@ export interface PostgresBackend extends PostgresAddress {
   readonly pool: Pool;
 }
 
-export interface StoreOptions {
+interface StoreOptions {
   readonly dataDir: string;
   readonly databaseUrl?: string | undefined;
   readonly log: Log;

@@ -130,7 +130,7 @@ export class Wal {
   }
 }
 
-export interface WalOptions {
+interface WalOptions {
   readonly path: string;
   /** Asked how many frames of the WAL are not in the database yet. */
   readonly connection: Database;

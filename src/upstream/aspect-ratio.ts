@@ -1,10 +1,7 @@
-export type AspectRatio = `${number}:${number}`;
+type AspectRatio = `${number}:${number}`;
 
 /** The ratio of a list that is nearest to that of a size such as `1024x768`. */
-export function nearestRatio<Ratio extends AspectRatio>(
-  size: string,
-  ratios: readonly [Ratio, ...Ratio[]],
-): Ratio {
+function nearestRatio<Ratio extends AspectRatio>(size: string, ratios: readonly [Ratio, ...Ratio[]]): Ratio {
   const wanted = Math.log(quotient(size, 'x'));
   const distance = (ratio: Ratio): number => Math.abs(Math.log(quotient(ratio, ':')) - wanted);
   return ratios.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best));

@@ -10,7 +10,7 @@ export interface FoundServer {
   readonly yaml: string;
 }
 
-export interface LocalServer {
+interface LocalServer {
   readonly name: string;
   /** Its name in the catalog. */
   readonly key: string;

@@ -7,7 +7,7 @@ import { makeImageApi, withImageApi } from './image-apis/image-api-upstream.ts';
 import { makeOpenAi } from './openai.ts';
 import { UpstreamFailure, type LearnedField, type Upstream } from './port.ts';
 
-export type MakeUpstream = (config: UpstreamConfig, parts: { readonly clock: Clock }) => Upstream;
+type MakeUpstream = (config: UpstreamConfig, parts: { readonly clock: Clock }) => Upstream;
 
 /** Backends of kinds that are made elsewhere and passed in by the composition root. */
 export type BuiltInKinds = Readonly<Record<string, MakeUpstream>>;

@@ -33,7 +33,7 @@ export interface UpstreamStatus {
 }
 
 /** A model that is not called for now. */
-export interface RestingModel extends Rest {
+interface RestingModel extends Rest {
   /** By the backend's own name. */
   readonly model: string;
   /** From 1, in the order of the catalog; `undefined` where the backend has a single key. */

@@ -57,7 +57,7 @@ export interface UpstreamChatCall {
 
 export type ChatAnswer = BytesAnswer | TypedAnswer;
 
-export type BytesAnswer =
+type BytesAnswer =
   | { readonly kind: 'whole'; readonly body: Uint8Array }
   /** Bytes as they arrive; the first event was not inspected yet. Cancelling the stream aborts the backend. */
   | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array> };
@@ -66,7 +66,7 @@ export type BytesAnswer =
  * From backends that do not write the canonical form themselves: objects, so that nothing is serialised only to be
  * parsed again.
  */
-export type TypedAnswer =
+type TypedAnswer =
   | { readonly kind: 'completion'; readonly completion: ChatCompletion }
   /** Ends with `done`; cancelling it aborts the backend. */
   | { readonly kind: 'events'; readonly events: ReadableStream<StreamEvent> };

@@ -2,7 +2,7 @@
  * Which top-level fields of a dialect may reach a backend. A field that is in none of the groups is dropped, and the
  * answer's `x-tollgate-dropped` names it.
  */
-export interface FieldTable {
+interface FieldTable {
   /** Whatever their value, they raise neither what a request may use nor its price. Several names to a line. */
   readonly harmless: readonly string[];
   /** They cost extra, so they pass where the model has a price for it, or the operator lets an upstream pass them. */
@@ -14,7 +14,7 @@ export interface FieldTable {
 /** The name of the price that a value needs, or why there can be none; `undefined`: this value costs nothing. */
 export type CostOf = (value: unknown) => FieldCost | undefined;
 
-export type FieldCost = { readonly price: string } | { readonly refusal: string };
+type FieldCost = { readonly price: string } | { readonly refusal: string };
 
 /** A cost that no price of the catalog covers. */
 export function refusedBecause(refusal: string): CostOf {

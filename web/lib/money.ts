@@ -62,7 +62,7 @@ export function usdParts(
   return { main, fine, tail };
 }
 
-export interface UsdOptions {
+interface UsdOptions {
   readonly sign?: boolean;
   /** Another currency's code, for amounts already converted. */
   readonly currency?: string;

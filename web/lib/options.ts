@@ -5,7 +5,7 @@ export interface Option {
   readonly disabled?: boolean | undefined;
 }
 
-export interface FoundOptions {
+interface FoundOptions {
   readonly shown: readonly Option[];
   /** How many more were found than are shown. */
   readonly more: number;

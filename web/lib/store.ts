@@ -1,5 +1,5 @@
 /** A value that outlives the components which show it; made for `useSyncExternalStore`. */
-export interface Store<Value extends object> {
+interface Store<Value extends object> {
   readonly get: () => Value;
   /** With `soon`, changes that follow within a few milliseconds are notified together. */
   readonly change: (next: Partial<Value>, soon?: boolean) => void;

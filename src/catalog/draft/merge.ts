@@ -1,6 +1,6 @@
 import { isCatalogMap, isModelList, type CatalogMap, type CatalogValue } from '../catalog-data.ts';
 
-export interface MergeInput {
+interface MergeInput {
   /** What both began with. */
   readonly base: CatalogMap;
   readonly mine: CatalogMap;
@@ -9,7 +9,7 @@ export interface MergeInput {
   readonly prefer?: 'mine' | 'theirs' | undefined;
 }
 
-export interface MergeResult {
+interface MergeResult {
   /** The newer catalog with the changes of mine. */
   readonly merged: CatalogMap;
   /** What both have changed, each to something else, such as `lists.models.gpt-5.input`. */

@@ -2,7 +2,7 @@ import type { CatalogFile } from '../file-schema.ts';
 import type { CatalogPath } from '../catalog-data.ts';
 
 /** What would have to go, or change, with a backend. */
-export interface BackendReferences {
+interface BackendReferences {
   /** Endpoints that others serve too: they go on without it. */
   readonly sharedEndpoints: readonly string[];
   /** Endpoints that nothing else serves: they go with it. */

@@ -5,7 +5,7 @@ import { abilitiesOf, madeBy, type Abilities, type OfferedModel } from './abilit
 import { markUp } from './markup.ts';
 import type { ListedModel, PriceList, TokenAmounts } from './price-list.ts';
 
-export interface ImportQuestion {
+interface ImportQuestion {
   readonly catalog: Catalog;
   readonly upstream: UpstreamConfig;
   readonly offered: readonly OfferedModel[];

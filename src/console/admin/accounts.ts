@@ -206,7 +206,7 @@ interface AdminAccount {
 }
 
 /** An account as an admin sees it. */
-export function adminAccount(row: AccountRow, now: number): AdminAccount {
+function adminAccount(row: AccountRow, now: number): AdminAccount {
   return {
     id: row.id,
     email: row.email,

@@ -157,7 +157,7 @@ function listRow(context: PageContext, model: SoldModel): Markup {
 }
 
 /** The lowest one, and that there are others. A kind of price that a model does not have is a dash, not zero. */
-export function lowestPrice(
+function lowestPrice(
   { t, language }: PageContext,
   offers: readonly ModelItem[],
   part: 'input' | 'output',

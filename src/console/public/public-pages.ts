@@ -16,7 +16,7 @@ import { framed, PAGE_LANGUAGES, pageTexts, type PageAssets, type PageContext } 
 import { modelIdAt, soldModels, typicalCost, type ShownOffer, type SoldModel } from './sold-models.ts';
 import { statusJson, statusPage, type ServiceStatus } from './status-page.ts';
 
-export interface PublicPageParts {
+interface PublicPageParts {
   readonly catalog: Pick<CatalogSource, 'current'>;
   readonly backends: Pick<BackendHealth, 'list'>;
   readonly store: Store;

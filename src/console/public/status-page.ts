@@ -12,7 +12,7 @@ export interface ServiceStatus {
   readonly endpoints: readonly EndpointStatus[];
 }
 
-export interface EndpointStatus {
+interface EndpointStatus {
   readonly endpoint: EndpointItem;
   /** `undefined`: the store cannot be read now. */
   readonly figures: ModelFigures | undefined;
@@ -35,7 +35,7 @@ function incidentsOf({ endpoints }: ServiceStatus): Incident[] {
     .slice(0, MOST_INCIDENTS);
 }
 
-export function overallState({ apiIsUp, endpoints }: ServiceStatus): EndpointItem['status'] {
+function overallState({ apiIsUp, endpoints }: ServiceStatus): EndpointItem['status'] {
   const states = new Set(endpoints.map(({ endpoint }) => endpoint.status));
   if (!apiIsUp || states.has('down')) return 'down';
   return states.has('degraded') ? 'degraded' : 'up';

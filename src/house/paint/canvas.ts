@@ -64,7 +64,7 @@ export function wholeCanvas(canvas: Canvas): Box {
 }
 
 /** A turned rectangle: `along` is half its length in the direction (cos, sin), `across` half its width. */
-export interface Bar {
+interface Bar {
   readonly x: number;
   readonly y: number;
   readonly cos: number;
@@ -96,7 +96,7 @@ function interval(slope: number, offset: number, half: number): readonly [number
   return one < other ? [one, other] : [other, one];
 }
 
-export interface Spot {
+interface Spot {
   readonly x: number;
   readonly y: number;
   readonly radius: number;
@@ -131,7 +131,7 @@ export function glow(
   });
 }
 
-export interface Segment {
+interface Segment {
   readonly x1: number;
   readonly y1: number;
   readonly x2: number;

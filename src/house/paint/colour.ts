@@ -2,7 +2,7 @@
 export type Rgb = readonly [red: number, green: number, blue: number];
 
 /** Lightness, chroma, hue in degrees of OKLCH: the space palettes are thought in, because equal steps look equal. */
-export interface Lch {
+interface Lch {
   readonly l: number;
   readonly c: number;
   readonly h: number;

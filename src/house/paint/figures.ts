@@ -3,7 +3,7 @@ import { mix, type Rgb } from './colour.ts';
 import type { PaintContext } from './paint-context.ts';
 import { between } from './random.ts';
 
-export type Point = readonly [x: number, y: number];
+type Point = readonly [x: number, y: number];
 
 const SUBROWS = 4;
 

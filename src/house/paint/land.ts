@@ -30,7 +30,7 @@ export function paintRidges(
   }
 }
 
-export interface RidgePlan {
+interface RidgePlan {
   readonly kind: LandKind;
   /** Row of the layer's foot and its height above it, in pixels. */
   readonly foot: number;

@@ -26,7 +26,7 @@ export interface PaintOrder {
 }
 
 export type PaintQuality = 'low' | 'medium' | 'high';
-export type PaintFormat = 'png' | 'jpeg' | 'webp';
+type PaintFormat = 'png' | 'jpeg' | 'webp';
 
 /** Behind what is painted. */
 export type Background = 'transparent' | 'opaque' | 'auto';

@@ -20,7 +20,7 @@ import { paintSpace } from './space.ts';
 import type { Sources } from './sources.ts';
 import type { Scene } from './words.ts';
 
-export interface Painting {
+interface Painting {
   readonly png: Uint8Array<ArrayBuffer>;
   readonly description: string;
 }

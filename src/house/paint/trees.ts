@@ -63,7 +63,7 @@ const CURVE_STEPS = 2048;
 const TIERS = Float32Array.from({ length: CURVE_STEPS + 1 }, (_, step) => (step / CURVE_STEPS) ** 0.82);
 const TAPER = Float32Array.from({ length: CURVE_STEPS + 1 }, (_, step) => (step / CURVE_STEPS) ** 0.9);
 
-export interface Wood {
+interface Wood {
   /** Trees per picture width. */
   readonly count: number;
   readonly tall: number;

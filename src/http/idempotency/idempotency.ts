@@ -9,17 +9,17 @@ import { inSteps, LONG_TEXT } from '../../std/long-text.ts';
 import type { CallerAuth } from '../caller-auth.ts';
 import type { IncomingRequest } from '../router.ts';
 
-export interface KeyedRequest {
+interface KeyedRequest {
   readonly caller: Caller;
   /** The body as received: the same key with another body is an error. */
   readonly text: string;
 }
 
 /** How a call with a key differs from the same call without one. */
-export type KeyedCall = Required<Pick<Call<unknown>, 'signal' | 'onClosed' | 'retryOf'>>;
+type KeyedCall = Required<Pick<Call<unknown>, 'signal' | 'onClosed' | 'retryOf'>>;
 
 /** Does the work. The signal replaces the client's, so that the work continues when the client leaves. */
-export type KeyedWork = (keyed: KeyedCall | undefined) => Promise<Response>;
+type KeyedWork = (keyed: KeyedCall | undefined) => Promise<Response>;
 
 const WAIT_MS = { first: 50, longest: 1_000, total: 600_000 };
 const MAX_KEY = 255;

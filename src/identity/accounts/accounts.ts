@@ -19,7 +19,7 @@ export interface AccountLimits {
   readonly monthlyLimit?: NanoUsd | null | undefined;
 }
 
-export interface AccountsOptions {
+interface AccountsOptions {
   readonly store: Store;
   readonly ledger: Ledger;
   readonly pepper: Uint8Array;

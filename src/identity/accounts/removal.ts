@@ -16,7 +16,7 @@ interface RemovalParts {
   readonly images: { removeOfAccount(accountId: string): Promise<void> };
 }
 
-export interface Removal {
+interface Removal {
   readonly accountId: string;
   /** Why a balance is written off; without one, only an account without a balance is removed. */
   readonly reason?: string | undefined;

@@ -10,7 +10,7 @@ export interface Secret {
   key(purpose: KeyPurpose): Uint8Array;
 }
 
-export type KeyPurpose =
+type KeyPurpose =
   | 'token pepper'
   | 'sessions'
   | 'image links'
@@ -20,7 +20,7 @@ export type KeyPurpose =
   | 'outbox'
   | 'webhooks';
 
-export interface SecretOptions {
+interface SecretOptions {
   /** `TOLLGATE_SECRET`. */
   readonly given: string | undefined;
   readonly dataDir: string;

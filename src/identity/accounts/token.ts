@@ -7,7 +7,7 @@ import { remembered } from '../../std/remembered.ts';
  * secret scanners, tell a typo from a token without a database lookup; the store has only the keyed hash, so that a
  * stolen copy is useless for authentication. Published pattern: `sk-[0-9A-Za-z]{49}`.
  */
-export interface NewToken {
+interface NewToken {
   readonly token: string;
   readonly hash: TokenHash;
   /** What the console shows afterwards: `sk-…a1b2`. */

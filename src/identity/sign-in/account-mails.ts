@@ -23,19 +23,19 @@ export interface AccountMails {
   tellNewDevice(signIn: NewDeviceSignIn): Promise<void>;
 }
 
-export interface MailedAccount {
+interface MailedAccount {
   readonly accountId: string;
   readonly email: string;
 }
 
-export interface NewDeviceSignIn {
+interface NewDeviceSignIn {
   readonly accountId: string;
   readonly sessionId: string;
   readonly address: string;
   readonly userAgent: string | undefined;
 }
 
-export interface AccountMailsParts {
+interface AccountMailsParts {
   readonly store: Store;
   readonly secret: string;
   readonly clock: Clock;

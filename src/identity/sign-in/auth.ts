@@ -46,13 +46,13 @@ export interface Auth {
   sweepAttempts(): Promise<void>;
 }
 
-export interface AuthCall {
+interface AuthCall {
   readonly headers: Headers;
   readonly meta: AuthMeta;
   readonly visitor: Visitor | undefined;
 }
 
-export interface AuthParts {
+interface AuthParts {
   readonly store: Store;
   /** Signs cookies and encrypts second factors; the same on every node. */
   readonly secret: string;

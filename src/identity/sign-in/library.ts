@@ -18,7 +18,7 @@ export interface AuthLibrary {
   handler(request: Request): Promise<Response>;
 }
 
-export interface LibraryParts {
+interface LibraryParts {
   readonly store: Store;
   readonly passwords: Passwords;
   readonly secret: string;

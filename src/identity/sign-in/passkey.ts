@@ -42,7 +42,7 @@ export function passkeyPlugin(store: Store, clock: Clock) {
   });
 }
 
-export interface Passkey {
+interface Passkey {
   readonly id: string;
   readonly name: string;
   /** Where it is stored, if known: a password manager, Windows Hello. */

@@ -9,7 +9,7 @@ export interface Passwords {
   verify(password: string, hash: string): Promise<boolean>;
 }
 
-export interface PasswordOptions {
+interface PasswordOptions {
   /** How many hashes may be computed at once; by default half the cores. */
   readonly parallel?: number;
   readonly queue?: number;
@@ -17,7 +17,7 @@ export interface PasswordOptions {
   readonly cost?: PasswordCost;
 }
 
-export interface PasswordCost {
+interface PasswordCost {
   readonly memoryKib: number;
   readonly passes: number;
 }

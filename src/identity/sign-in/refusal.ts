@@ -22,7 +22,7 @@ export class AuthRefusal extends Error {
 
 export type RefusalCode = keyof typeof REFUSALS;
 
-export const REFUSALS = {
+const REFUSALS = {
   invalid_json: 400,
   invalid_field: 400,
   missing_field: 400,

@@ -30,20 +30,20 @@ export interface ResetLinks {
   ): Promise<ResetLink>;
 }
 
-export interface NewResetLink {
+interface NewResetLink {
   readonly accountId: string;
   /** An admin's account id, `cli` or `mail`. */
   readonly createdBy: string;
   readonly lifeMs: number;
 }
 
-export interface MadeResetLink {
+interface MadeResetLink {
   /** 256 random bits, shown once: only a hash is stored. */
   readonly token: string;
   readonly expiresAt: number;
 }
 
-export interface ResetLink {
+interface ResetLink {
   readonly accountId: string;
   readonly email: string;
   readonly createdBy: string;

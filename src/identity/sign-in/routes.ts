@@ -171,7 +171,7 @@ export const AUTH_ROUTES = {
   },
 } as const satisfies Record<string, AuthRoute>;
 
-export type AuthRouteName = keyof typeof AUTH_ROUTES;
+type AuthRouteName = keyof typeof AUTH_ROUTES;
 
 export function authRoute(name: string): AuthRoute | undefined {
   return Object.hasOwn(AUTH_ROUTES, name) ? AUTH_ROUTES[name as AuthRouteName] : undefined;

@@ -84,7 +84,7 @@ export function makeSessions(parts: SessionParts): Sessions {
   };
 }
 
-export interface SessionParts {
+interface SessionParts {
   readonly store: Store;
   readonly secret: string;
   readonly clock: Clock;
@@ -198,7 +198,7 @@ function cookieLine(token: string, meta: AuthMeta, secret: string): string {
   return `${name}=${value}; Max-Age=${SESSION_SECONDS}; Path=/; HttpOnly${secure}; SameSite=Lax`;
 }
 
-export function readCookie(headers: Headers, name: string): string | undefined {
+function readCookie(headers: Headers, name: string): string | undefined {
   for (const pair of (headers.get('cookie') ?? '').split(';')) {
     const equals = pair.indexOf('=');
     if (pair.slice(0, equals).trim() !== name) continue;

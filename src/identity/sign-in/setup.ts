@@ -23,7 +23,7 @@ export interface Setup {
   consume(token: string, user: Omit<NewUser, 'role'>): Promise<AccountId>;
 }
 
-export const SETUP_LIFE_MS = 30 * 60_000;
+const SETUP_LIFE_MS = 30 * 60_000;
 
 export function createSetup({ store, users, clock }: { store: Store; users: Users; clock: Clock }): Setup {
   // Once there is an admin there always is one, so it is looked up only until then.

@@ -37,7 +37,7 @@ export interface SignInGuess {
 }
 
 /** Between two sweeps a process adds no more than its throttle for everybody allows. */
-export const MAX_ATTEMPT_ROWS = 100_000;
+const MAX_ATTEMPT_ROWS = 100_000;
 /** Deleted at once: more would keep a SQLite store's thread for too long. */
 const SWEEP_BATCH = 1_000;
 const MAX_SWEEP_BATCHES = 200;

@@ -17,7 +17,7 @@ export interface SiteSettings {
 }
 
 /** What the operator is called on statements; each part may be empty. */
-export interface StatementIssuer {
+interface StatementIssuer {
   readonly name: string;
   /** Of several lines. */
   readonly address: string;

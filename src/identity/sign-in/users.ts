@@ -37,7 +37,7 @@ export interface NewUser {
   readonly role: 'user' | 'admin';
 }
 
-export interface UsersParts {
+interface UsersParts {
   readonly store: Store;
   readonly passwords: Passwords;
   readonly clock: Clock;

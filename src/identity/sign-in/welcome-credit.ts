@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts';
 import { writeSetting } from './site.ts';
 
 /** What a new customer is given once the address is confirmed. Zero: nothing. */
-export interface WelcomeCredit {
+interface WelcomeCredit {
   readonly amountUsd: string;
   /** At most this many accounts a day, UTC. */
   readonly perDay: number;
@@ -66,7 +66,7 @@ export async function expectedWelcomeCredit(
   return (await hasWelcomeCredit(db, accountId)) ? undefined : amountUsd;
 }
 
-export interface NewcomerParts {
+interface NewcomerParts {
   /** Of the installation: mailboxes are remembered by a keyed hash only. */
   readonly secret: string;
   readonly now: number;

@@ -2,7 +2,7 @@ import { BATCH_BOUNDS, Distribution } from '../../std/distribution.ts';
 import { asFault, Fault } from '../../std/fault.ts';
 import type { BatchLoad } from '../port.ts';
 
-export interface BatchQueueOptions<Item, Answer extends object> {
+interface BatchQueueOptions<Item, Answer extends object> {
   /** Answers every item in its place; a fault fails that item alone. */
   readonly run: (items: readonly Item[]) => Promise<readonly (Answer | Fault)[]>;
   /** What an item may have to wait for in the database: items with other keys overtake a batch that takes long. */

@@ -69,7 +69,7 @@ export function openPostgresLedger(address: PostgresAddress, options: PostgresLe
   return new PostgresLedger(address, options);
 }
 
-export interface PostgresLedgerOptions {
+interface PostgresLedgerOptions {
   /** Names this process in the holds it makes; no two processes share one. */
   readonly node: string;
   readonly log: Log;

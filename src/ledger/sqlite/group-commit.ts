@@ -184,7 +184,7 @@ export class GroupCommit<Work> {
 }
 
 /** What a batch needs from its database. */
-export interface TransactionPort<Work> {
+interface TransactionPort<Work> {
   /** Takes the write lock; false when another process has it. */
   begin(): boolean;
   /** The working set of one transaction. */

@@ -236,7 +236,7 @@ export class SqliteLedger implements Ledger {
   }
 }
 
-export interface SqliteLedgerOptions {
+interface SqliteLedgerOptions {
   readonly backend: SqliteBackend;
   readonly log: Log;
   readonly clock: Clock;

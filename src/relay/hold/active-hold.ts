@@ -244,7 +244,7 @@ const RENEW_BATCH = 500;
 /** Requests that come to their end although nobody waits for them. */
 export const MAX_FINISHING = 256;
 
-export interface ActiveRequestsOptions {
+interface ActiveRequestsOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly log: Log;

@@ -3,7 +3,7 @@ import type { MeterSource } from '../stream/meter.ts';
 import type { AttachmentSizes } from './attachments.ts';
 import { chargedTokens, type RequestCounter } from './request-counter.ts';
 
-export interface ChatInputParts {
+interface ChatInputParts {
   readonly request: ChatRequest;
   /** The same request in the client's dialect, if it may be sent like that. */
   readonly native?: Readonly<Record<string, unknown>> | undefined;

@@ -1,5 +1,5 @@
 /** Width and height of a picture by its first bytes; `undefined` for formats that are not read. */
-export interface PictureSize {
+interface PictureSize {
   readonly width: number;
   readonly height: number;
 }

@@ -14,7 +14,7 @@ import {
 /** A tokenizer that is not the model's own may count this much less than the model's. */
 const FOREIGN_TOKENIZER_FACTOR = 1.15;
 
-export interface CounterParts {
+interface CounterParts {
   readonly tokens: TokenCounter;
   readonly countWaitMs: number;
 }

@@ -69,7 +69,7 @@ export function readImageUsage(raw: unknown, made: ImagesMade): Usage {
   return { ...NO_USAGE, input, output, images, ...(extra && { extra }) };
 }
 
-export interface ImagesMade {
+interface ImagesMade {
   readonly images: number;
   /** Where they are priced by them. */
   readonly pixels?: number | undefined;

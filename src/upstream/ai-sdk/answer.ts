@@ -33,7 +33,7 @@ export function completionOf(
   };
 }
 
-export interface CompletionLabels {
+interface CompletionLabels {
   readonly id: string;
   readonly model: string;
   /** Seconds since 1970. */

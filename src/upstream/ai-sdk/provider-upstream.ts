@@ -45,7 +45,7 @@ export function makeProvider(config: UpstreamConfig, parts: ProviderParts = {}):
   };
 }
 
-export interface ProviderParts {
+interface ProviderParts {
   readonly clock?: Clock | undefined;
 }
 

@@ -57,7 +57,7 @@ export interface Provider {
   native?(access: ProviderAccess): AnthropicNative;
 }
 
-export interface ProviderModels {
+interface ProviderModels {
   readonly chat: (model: string) => LanguageModelV4;
   readonly image?: (model: string) => ImageModelV4;
   readonly embedding?: (model: string) => EmbeddingModelV4;
@@ -71,7 +71,7 @@ export interface ImageSupport {
   readonly takesMask?: false;
 }
 
-export interface ImageShape {
+interface ImageShape {
   readonly size?: `${number}x${number}`;
   readonly aspectRatio?: `${number}:${number}`;
 }

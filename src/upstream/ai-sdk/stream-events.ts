@@ -32,7 +32,7 @@ export async function streamEvents(
   });
 }
 
-export interface StreamEnvelope {
+interface StreamEnvelope {
   readonly id: string;
   readonly model: string;
   /** Seconds since 1970. */

@@ -28,7 +28,7 @@ export type StreamFinish =
   | { readonly kind: 'finish'; readonly reason: FinishReason; readonly usage: unknown }
   | { readonly kind: 'error'; readonly error: unknown };
 
-export interface Step {
+interface Step {
   readonly state: StreamState;
   readonly deltas: readonly ChatDelta[];
 }

@@ -36,7 +36,7 @@ export function makeTransport(provider: Provider, call: TransportCall): typeof f
   return Object.assign(send, { preconnect: fetch.preconnect });
 }
 
-export interface TransportCall {
+interface TransportCall {
   readonly config: UpstreamConfig;
   readonly limits: ProviderLimits;
   readonly signal: AbortSignal;

@@ -1,7 +1,7 @@
 import type { ChatUsage } from '../../wire/openai/chat.ts';
 
 /** What a backend counted, in its own usage object; undefined means that it did not report it. */
-export interface Counts {
+interface Counts {
   /** All input tokens, including those read from and written to a cache. */
   readonly input: number | undefined;
   readonly cached: number | undefined;

@@ -20,7 +20,7 @@ import {
 
 type Emit = (part: LanguageModelV4StreamPart) => void;
 
-export interface EngineOptions {
+interface EngineOptions {
   readonly path: string;
   readonly contextSize: number | undefined;
   readonly threads: number | undefined;

@@ -22,7 +22,7 @@ export function makeGguf(config: UpstreamConfig, parts: GgufParts = {}): Upstrea
   return new GgufUpstream(config, parts);
 }
 
-export interface GgufParts {
+interface GgufParts {
   readonly clock?: Clock | undefined;
   /** Loads the package; replaced in tests. */
   readonly load?: (() => Promise<LlamaPackage>) | undefined;

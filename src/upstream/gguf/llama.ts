@@ -31,7 +31,7 @@ export interface LlamaContext {
 export type LlamaSequence = object;
 export type LlamaGrammar = object;
 
-export interface LlamaChat {
+interface LlamaChat {
   generateResponse(history: LlamaHistoryItem[], options: LlamaGenerateOptions): Promise<LlamaResponse>;
   dispose(options: { disposeSequence: boolean }): void;
 }
@@ -61,7 +61,7 @@ export interface LlamaChunk {
   readonly tokens: readonly number[];
 }
 
-export interface LlamaResponse {
+interface LlamaResponse {
   readonly metadata: { readonly stopReason: string };
 }
 

@@ -23,7 +23,7 @@ export interface ImageApi {
 }
 
 /** How a backend's jobs are asked about. `job` is what `read` returned: a path below the base address, or an address. */
-export interface ImageApiJobs {
+interface ImageApiJobs {
   /** Hosts other than that of the base address that get the key, because the documentation says so. */
   isOwnHost?(host: string, baseHost: string): boolean;
   isJob(job: string): boolean;
@@ -60,7 +60,7 @@ export interface ImageApiAnswer {
   readonly image: Uint8Array | undefined;
 }
 
-export interface FailedAnswer {
+interface FailedAnswer {
   readonly status: number;
   readonly json: Readonly<Record<string, unknown>>;
 }

@@ -26,7 +26,7 @@ export interface ImportRequest {
   readonly ownPrice?: TokenAmounts | undefined;
 }
 
-export interface OwnServer {
+interface OwnServer {
   readonly baseUrl: string;
   /** The variable with its key; absent: it needs none. */
   readonly keyName?: string | undefined;

@@ -6,12 +6,12 @@ import type { TokenAmounts } from '../../catalog/import/price-list.ts';
 import type { ImportPreview } from './import-preview.ts';
 
 /** Dollars by the keys of the catalog's file. */
-export interface ShownPrice {
+interface ShownPrice {
   [key: string]: string | { [tokens: string]: ShownPrice };
 }
 
 /** A preview as JSON, for the command and the console's API. */
-export interface ShownImport {
+interface ShownImport {
   upstream: string;
   /** The bundled list and its version. */
   list: string;
@@ -26,7 +26,7 @@ export interface ShownImport {
   same: number;
 }
 
-export interface ShownModel {
+interface ShownModel {
   model: string;
   name: string;
   type: string;
@@ -38,7 +38,7 @@ export interface ShownModel {
   abilities: string[];
 }
 
-export interface ShownChange {
+interface ShownChange {
   model: string;
   list: string;
   /** The backend's name of it. */

@@ -81,7 +81,7 @@ export function closeMessages(state: MessagesState): MessagesEvent[] {
   return events;
 }
 
-export interface MessagesState {
+interface MessagesState {
   readonly labels: AnswerLabels;
   readonly reader: ChunkReader;
   tokens: TokenCounts;

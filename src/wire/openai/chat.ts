@@ -25,7 +25,7 @@ const audioPart = z.looseObject({
 const filePart = z.looseObject({ type: z.literal('file'), file: z.looseObject({}) });
 const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() });
 
-export const contentPartSchema = z.discriminatedUnion('type', [
+const contentPartSchema = z.discriminatedUnion('type', [
   textPart,
   imagePart,
   audioPart,
@@ -39,7 +39,7 @@ const toolCallSchema = z.looseObject({
   function: z.looseObject({ name: z.string(), arguments: z.string() }).optional(),
 });
 
-export const messageSchema = z
+const messageSchema = z
   .looseObject({
     role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
     content: z.union([z.string(), z.array(contentPartSchema)]).nullish(),
@@ -86,7 +86,7 @@ const toolType = z
   })
   .meta({ enum: CLIENT_TOOLS });
 
-export const toolSchema = z.looseObject({
+const toolSchema = z.looseObject({
   type: toolType,
   function: z
     .looseObject({
@@ -142,7 +142,7 @@ export interface ChatCompletion {
   service_tier?: unknown;
 }
 
-export interface ChatChoice {
+interface ChatChoice {
   index: number;
   message: AssistantMessage;
   finish_reason: FinishReason | null;

@@ -25,7 +25,7 @@ export interface ModelEntry {
   readonly abilities?: ListedAbilities | undefined;
 }
 
-export type ListedAbilities = Readonly<Record<string, unknown>>;
+type ListedAbilities = Readonly<Record<string, unknown>>;
 
 /**
  * One body for the clients of OpenAI, Anthropic and OpenRouter. LibreChat takes prices and windows from it only if every
@@ -74,7 +74,7 @@ export function oneModel(model: ModelEntry): ModelBody {
   };
 }
 
-export interface ModelsList {
+interface ModelsList {
   object: 'list';
   has_more: false;
   first_id: string | null;
@@ -82,7 +82,7 @@ export interface ModelsList {
   data: ModelBody[];
 }
 
-export interface ModelBody {
+interface ModelBody {
   id: string;
   object: 'model';
   type: 'model';
@@ -104,7 +104,7 @@ export interface ModelBody {
 }
 
 /** One price, in nano-USD. */
-export interface ModelPriceLine {
+interface ModelPriceLine {
   /** The key in the catalog; of an image its size. */
   readonly dimension: string;
   readonly amount: number;

@@ -91,7 +91,7 @@ export function textCompletionToChat(request: TextCompletionRequest): ChatReques
   };
 }
 
-export function promptOf({ prompt }: TextCompletionRequest): string {
+function promptOf({ prompt }: TextCompletionRequest): string {
   return typeof prompt === 'string' ? prompt : (prompt[0] ?? '');
 }
 

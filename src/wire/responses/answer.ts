@@ -66,7 +66,7 @@ interface ResponseUsage {
   total_tokens: number;
 }
 
-export interface ResponseParts {
+interface ResponseParts {
   readonly status: ResponseStatus;
   readonly output: readonly OutputItem[];
   readonly tokens: TokenCounts | undefined;

@@ -133,7 +133,7 @@ export type ResponsesRequest = z.infer<typeof responsesRequestSchema>;
 export type ResponsesContent = z.infer<typeof contentSchema>;
 export type ResponsesPart = z.infer<(typeof PARTS)[keyof typeof PARTS]>;
 export type ResponsesItem = z.infer<(typeof ITEMS)[keyof typeof ITEMS]>;
-export type ResponsesTool = z.infer<(typeof TOOLS)[keyof typeof TOOLS]>;
+type ResponsesTool = z.infer<(typeof TOOLS)[keyof typeof TOOLS]>;
 export type InnerTool = z.infer<(typeof INNER_TOOLS)[keyof typeof INNER_TOOLS]>;
 
 export function isKnownItem(item: { readonly type: string }): item is ResponsesItem {

@@ -82,7 +82,7 @@ export function closeResponse(state: ResponsesState): ResponsesEvent[] {
 }
 
 /** SDKs raise at `error` and agents act on `response.failed`, so both are sent, in OpenAI's order. */
-export function failResponse(state: ResponsesState, fault: Fault): ResponsesEvent[] {
+function failResponse(state: ResponsesState, fault: Fault): ResponsesEvent[] {
   const { code, message, type, param } = faultBody(fault).error;
   const error = { code, message, type, param };
   return collect(state, (emit) => {
@@ -93,7 +93,7 @@ export function failResponse(state: ResponsesState, fault: Fault): ResponsesEven
   });
 }
 
-export interface ResponsesState {
+interface ResponsesState {
   readonly context: ResponseContext;
   readonly origins: ToolOrigins;
   readonly reader: ChunkReader;

@@ -5,7 +5,7 @@ export interface ApiDocument {
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
-export interface Operation {
+interface Operation {
   readonly operationId: string;
   readonly tags?: readonly string[];
   readonly summary: string;

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { Endpoint, Parameter } from './openapi.ts';
 
-export interface Trial {
+interface Trial {
   readonly endpoint: Endpoint;
   readonly parameters: readonly Parameter[];
   readonly values: Readonly<Record<string, string>>;

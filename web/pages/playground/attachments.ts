@@ -25,7 +25,7 @@ export type PendingAttachment = { readonly id: number; readonly bytes: number } 
   | AttachedFile
 );
 
-export type AttachmentProblem =
+type AttachmentProblem =
   | 'textTooLarge'
   | 'binaryTooLarge'
   | 'totalTooLarge'

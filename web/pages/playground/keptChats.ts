@@ -7,7 +7,7 @@ import { isRecord } from './structured/schemaCheck.ts';
 import { parseCalls } from './structured/toolCalls.ts';
 
 /** What is kept of a turn. Images and PDF files are not: a few of them would fill the browser's storage. */
-export type KeptTurn = Pick<
+type KeptTurn = Pick<
   Turn,
   'role' | 'text' | 'files' | 'reasoning' | 'status' | 'model' | 'error' | 'finish' | 'format' | 'toolCalls'
 > & {

@@ -2,7 +2,7 @@ import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import type { Strings } from '../../locales/en/index.ts';
 
 type Reasons = Strings['refused']['reasons'];
-export type KnownReason = keyof Reasons;
+type KnownReason = keyof Reasons;
 type LinkName = keyof Strings['refused']['links'];
 /** The pages that the owner of an account can open. */
 type OwnLinkName = Exclude<LinkName, 'account' | 'catalog'>;

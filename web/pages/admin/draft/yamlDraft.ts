@@ -8,7 +8,7 @@ import { READS_OF_DRAFT, replaceDraft, saveDraftText } from './draft.ts';
 
 const TYPING_MS = 600;
 
-export interface YamlDraft {
+interface YamlDraft {
   readonly text: string;
   readonly type: (text: string) => void;
   /** Something typed is not in the draft yet. */

@@ -20,7 +20,7 @@ export interface PlacedLink {
   readonly endHeight: number;
 }
 
-export interface PlacedFlow {
+interface PlacedFlow {
   readonly nodes: readonly PlacedNode[];
   readonly links: readonly PlacedLink[];
   readonly height: number;

@@ -48,7 +48,7 @@ const MOST_IMAGES = 10;
 const SEEDS = 2 ** 31;
 
 /** The options of a model; those that it lacks are absent. */
-export interface ImageControls {
+interface ImageControls {
   readonly sizes: readonly string[];
   readonly range: ImageAbilityList['size_range'];
   readonly lists: readonly { readonly field: ListField; readonly values: readonly string[] }[];

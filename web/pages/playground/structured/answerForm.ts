@@ -108,7 +108,7 @@ function canBeStrict(schema: unknown): boolean {
   return innerSchemas(schema).every(({ inner }) => canBeStrict(inner));
 }
 
-export type ToolProblems = {
+type ToolProblems = {
   readonly name?: 'format' | 'taken' | undefined;
   readonly parameters?: SchemaProblem | undefined;
 };

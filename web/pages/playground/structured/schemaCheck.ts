@@ -14,7 +14,7 @@ export interface SchemaProblem {
   readonly detail: string;
 }
 
-export type SchemaText =
+type SchemaText =
   | { readonly ok: true; readonly schema: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly problem: SchemaProblem };
 

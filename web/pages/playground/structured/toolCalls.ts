@@ -10,7 +10,7 @@ export interface ToolCall {
   readonly result?: string;
 }
 
-export interface ToolCallPart {
+interface ToolCallPart {
   readonly index: number;
   readonly id?: string | undefined;
   readonly name?: string | undefined;

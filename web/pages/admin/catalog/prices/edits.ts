@@ -2,7 +2,7 @@ import type { AdminPriceRow } from '../../../../../src/console/contract.ts';
 import { addUsd } from '../../../../lib/money.ts';
 
 export type PriceSide = 'input' | 'output';
-export type Amounts = Readonly<Record<PriceSide, string>>;
+type Amounts = Readonly<Record<PriceSide, string>>;
 
 /** The typed amounts by {@link rowKey}; an absent side keeps its price. */
 export type PriceEdits = ReadonlyMap<string, Partial<Amounts>>;
@@ -62,7 +62,7 @@ function scaled(usd: string, percent: number): string {
   return decimals === '' ? digits.slice(0, -9) : `${digits.slice(0, -9)}.${decimals}`;
 }
 
-export interface PastedPrices {
+interface PastedPrices {
   readonly edits: PriceEdits;
   readonly problems: readonly PasteProblem[];
 }
@@ -128,7 +128,7 @@ export function savedChanges(
   });
 }
 
-export interface PriceMargin extends Amounts {
+interface PriceMargin extends Amounts {
   readonly isBelowCost: boolean;
 }
 
