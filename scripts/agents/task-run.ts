@@ -81,7 +81,7 @@ function makePlace(root: string, url: string, token: string): Place {
 }
 
 /** All that a program here sees of the machine. */
-export function basics(home: string): Record<string, string> {
+function basics(home: string): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'dumb', LANG: 'C.UTF-8' };
 }
 

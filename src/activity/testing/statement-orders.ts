@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../../store/schema.ts';
 import type { StatementOrder } from '../monthly-statement.ts';
 
-export const ISSUER = { name: 'Example Ltd', address: 'Street 1\n10115 Berlin', taxId: 'DE123456789' };
+const ISSUER = { name: 'Example Ltd', address: 'Street 1\n10115 Berlin', taxId: 'DE123456789' };
 export const ACCOUNTS = ['acc_a', 'acc_b', 'acc_c', 'acc_d'];
 export const MONTHS = [202001, 202002, 202003, 202004, 202005, 202006];
 const NOW = Date.UTC(2020, 8, 1);

@@ -29,7 +29,7 @@ export interface ExpectedRate {
   readonly backlogUs: bigint;
 }
 
-export interface ExpectedRateState {
+interface ExpectedRateState {
   readonly limit: number;
   readonly remaining: number;
   readonly resetMs: number;
