@@ -94,7 +94,9 @@ export function orderColumns(
   { by }: TableOrder,
 ): readonly TableColumn[] {
   const column = table.sorted[by];
-  return column ? [column, ...table.mark] : (table.indexed?.[by] ?? table.mark);
+  const columns = column ? [column, ...table.mark] : table.indexed?.[by];
+  if (!columns && by !== NEWEST_FIRST.by) throw new Error(`This list has no order by ${by}.`);
+  return columns ?? table.mark;
 }
 
 async function scannedPage<Row>(parts: Parts, listing: Listing): Promise<TablePage<Row>> {

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { z } from 'zod';
 import { testPostgres } from '../../test/support/postgres.ts';
 import type { SearchedPage } from './contract.ts';
+import type { RouteAccess, RouteDeclaration } from './route.ts';
+import { ROUTES } from './routes.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
@@ -8,24 +11,8 @@ const DATABASES: Record<string, () => Promise<TestConsole>> = {
   Postgres: async () => testConsole({ databaseUrl: await (await testPostgres()).freshDatabase() }),
 };
 
-/** Each list with what it can be sorted by; a statement has one order. */
-const OWN = {
-  '/api/console/refused-calls': ['time', 'calls'],
-  '/api/console/entries': [],
-  '/api/console/payments/history': ['time', 'amount'],
-};
-const OPERATOR = {
-  '/api/console/admin/accounts': ['time', 'account', 'balance', 'month'],
-  '/api/console/admin/audit': ['time', 'actor', 'action'],
-  '/api/console/admin/codes': ['time', 'batch', 'amount', 'redeemed'],
-  '/api/console/admin/invites': ['time', 'used'],
-  '/api/console/admin/messages': ['time', 'topic', 'to', 'attempts'],
-  '/api/console/admin/entries': [],
-  '/api/console/admin/refused-calls': ['time', 'calls', 'account'],
-  '/api/console/admin/payments': ['time', 'amount', 'account'],
-  '/api/console/admin/payments/reversals': ['time', 'amount', 'taken', 'lost', 'account'],
-  '/api/console/admin/payments/problems': ['time', 'account', 'event'],
-};
+const OWN = listsOf('user');
+const OPERATOR = listsOf('admin');
 const HOSTILE = ['%%', '__', '\\\\', "'; DROP TABLE account; --", '""', '🦊🦊', '../..', '<script>'];
 
 describe.each(Object.entries(DATABASES))('the lists of the console on %s', (_name, open) => {
@@ -98,6 +85,8 @@ describe.each(Object.entries(DATABASES))('the lists of the console on %s', (_nam
       '/api/console/entries': 'opening gift',
       '/api/console/payments/history': 'shared_reason',
     };
+    expect(Object.keys(OWN).toSorted()).toEqual(Object.keys(found).toSorted());
+    expect(OWN['/api/console/refused-calls']).toContain('-calls');
     for (const [path, search] of Object.entries(found)) {
       const own = await list(ann, path, { search });
       expect(own.items.length).toBeGreaterThan(0);
@@ -106,7 +95,7 @@ describe.each(Object.entries(DATABASES))('the lists of the console on %s', (_nam
         ...(path.endsWith('entries') ? { kind: 'all' } : {}),
       });
       expect(all.items).toHaveLength(own.items.length * 2);
-      for (const sort of OWN[path as keyof typeof OWN])
+      for (const sort of OWN[path] ?? [])
         expect((await list(ann, path, { search, sort })).items).toHaveLength(own.items.length);
       for (const other of ['ben@example.com', 'req_refused1', 'pay_1', 'pi_1'])
         expect((await list(ann, path, { search: other })).items).toEqual([]);
@@ -124,7 +113,7 @@ describe.each(Object.entries(DATABASES))('the lists of the console on %s', (_nam
     '%s takes its orders, pages through them, and refuses what is no order, no cursor or no search',
     async (path, orders) => {
       const browser = path in OWN ? ann : admin;
-      for (const order of ['', ...orders.flatMap((one) => [one, `-${one}`])]) {
+      for (const order of ['', ...orders]) {
         const sort = order === '' ? {} : { sort: order };
         const all = await list(browser, path, sort);
         const paged: unknown[] = [];
@@ -142,7 +131,7 @@ describe.each(Object.entries(DATABASES))('the lists of the console on %s', (_nam
       expect(await status(browser, path, { search: 'x'.repeat(10_000) })).toBe(400);
       expect(await status(browser, path, { search: 'nul\0' })).toBe(400);
       for (const search of HOSTILE)
-        for (const sort of ['', ...orders])
+        for (const sort of ['', ...orders.filter((one) => !one.startsWith('-'))])
           expect((await list(browser, path, { search, ...(sort ? { sort } : {}) })).items).toEqual([]);
     },
   );
@@ -176,3 +165,23 @@ describe.each(Object.entries(DATABASES))('the lists of the console on %s', (_nam
     expect(items).toMatchObject([{ id: accountId, name: 'Grace Hopper', email: 'ann@example.com' }]);
   });
 });
+
+/** The lists that can be searched, each with its orders; the log of requests has pages of its own kind, and tests. */
+function listsOf(who: RouteAccess): Record<string, readonly string[]> {
+  const routes: readonly RouteDeclaration[] = ROUTES;
+  return Object.fromEntries(
+    routes.flatMap((one) => {
+      const path = one.name.replace('GET ', '');
+      if (one.who !== who || !(one.query instanceof z.ZodObject) || /\/requests(?:\.csv)?$/.test(path))
+        return [];
+      const { search, sort } = one.query.shape as Record<string, z.ZodType | undefined>;
+      return search ? [[path, sort ? ordersOf(sort) : []]] : [];
+    }),
+  );
+}
+
+function ordersOf(sort: z.ZodType): string[] {
+  const names = sort instanceof z.ZodOptional ? sort.unwrap() : sort;
+  if (!(names instanceof z.ZodEnum)) throw new Error('an order is one of several names');
+  return names.options.map(String);
+}
