@@ -127,8 +127,8 @@ describe.each(unnamed)('a server like $provider.preset without a preset', ({ pro
       (line) => line.includes('backend_refuses_field') && line.includes(`"${name}"`),
     );
     expect(server.received.length - server.invoice.length).toBe(told.length);
-    const taken = provider.fields.flatMap((line) => line.split(' '));
-    expect(told.length).toBe(OUR_FIELDS.filter((field) => !taken.includes(field)).length);
+    const taken = new Set(provider.fields.flatMap((line) => line.split(' ')));
+    expect(told.length).toBe(OUR_FIELDS.filter((field) => !taken.has(field)).length);
   });
 });
 
