@@ -6,9 +6,9 @@
  *
  * Property tests use a new seed in each run, the one in `FAST_CHECK_SEED` if it is set; see `test/support/property-seed.ts`.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { quickestFolder } from '../test/support/quickest-folder.ts';
 import { STAGES, type TestGroup, type TestRow } from './test-groups.ts';
 
 /** A test that hangs is a failure; none needs a tenth of this. */
@@ -36,7 +36,9 @@ interface Count {
 }
 
 const seed = process.env['FAST_CHECK_SEED'] || String(crypto.getRandomValues(new Int32Array(1))[0]);
-const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'));
+const folder = mkdtempSync(join(quickestFolder(), 'tollgate-test-'));
+// A Postgres that is started by root runs as another user.
+chmodSync(folder, 0o755);
 const only = process.argv.slice(2);
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures: string[] = [];
@@ -101,7 +103,14 @@ async function runTests({ name, paths, linesBegin = `${name} | ` }: TestGroup): 
     {
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: GROUP_TIMEOUT_MS,
-      env: { ...process.env, NODE_ENV: 'test', FAST_CHECK_SEED: seed, TOLLGATE_TEST_GROUP: name },
+      env: {
+        ...process.env,
+        NODE_ENV: 'test',
+        FAST_CHECK_SEED: seed,
+        TOLLGATE_TEST_GROUP: name,
+        // What a killed test leaves behind goes with the run.
+        TMPDIR: folder,
+      },
     },
   );
   const outside: string[] = [];

@@ -1,9 +1,9 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, existsSync, openSync, statfsSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync } from 'node:fs';
 import { chmod, chown, cp, mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import { freemem, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
@@ -12,6 +12,7 @@ import { systemClock } from '../../src/std/clock.ts';
 import { silentLog } from '../../src/std/log.ts';
 import { openStore } from '../../src/store/store.ts';
 import { copyPrepared, keepPrepared } from './prepared-postgres.ts';
+import { quickestFolder } from './quickest-folder.ts';
 
 /**
  * A real Postgres for tests and benchmarks: one private cluster per process, started when first asked for, gone with
@@ -84,23 +85,10 @@ export async function startPostgres(options: TestPostgresOptions): Promise<TestP
 
 /** The database that those with today's schema are copies of. */
 const SCHEMA_TEMPLATE = 'schema_template';
-/** A whole run needs half of this. */
-const FREE_MEMORY_BYTES = 6 * 2 ** 30;
 const USER = 'tollgate';
 const PASSWORD = 'tollgate';
 const PORT_ATTEMPTS = 5;
 const execute = promisify(execFile);
-
-/**
- * Where there is memory to spare, data that nobody keeps lies in it: the thousand files of a database are made in half the
- * time.
- */
-function quickestFolder(): string {
-  const inMemory = '/dev/shm';
-  if (process.platform !== 'linux' || !existsSync(inMemory)) return tmpdir();
-  const { bavail, bsize } = statfsSync(inMemory);
-  return bavail * bsize > FREE_MEMORY_BYTES && freemem() > FREE_MEMORY_BYTES ? inMemory : tmpdir();
-}
 
 /** Where the programs are and, when we are root, the user that must run them: the server refuses to be root. */
 interface Binaries {
