@@ -105,14 +105,14 @@ export async function startTollgate(
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
-    const { auth } = consoleServices;
+    const { auth, setup } = consoleServices;
+    if (!(await setup.needed())) await auth.load();
+    const running = { relay, settings, refusedCalls, imageJobs, payments };
     const noticed = { messages, pool: relay.upstreams, certificate };
-    const watched = { auth, relay, settings, refusedCalls, imageJobs, noticed, payments };
-    const tasks = startPeriodicTasks(services, watched);
+    const tasks = startPeriodicTasks(services, { ...running, auth, noticed });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const shared = { services, catalog, settings, relay, links, imageJobs, refusedCalls, payments };
-    const served = { ...shared, consoleServices, accessLog };
+    const served = { ...running, services, catalog, links, consoleServices, accessLog };
     const metrics = serveMetrics(config, relay.metrics, opened);
     const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
     opened.defer(() => server.stop());
@@ -121,11 +121,11 @@ export async function startTollgate(
     logFileLimit(config, log);
     await takeOverJobs(imageJobs, log);
     // One worker issues the link: each new link invalidates the earlier ones.
-    const setup = (config.worker ?? 0) === 0 ? await consoleServices.setup.issue() : undefined;
+    const issued = (config.worker ?? 0) === 0 ? await setup.issue() : undefined;
     return {
       url: server.url,
       services,
-      setupLink: setup && `${config.publicUrl ?? server.url}/setup/${setup.token}`,
+      setupLink: issued && `${config.publicUrl ?? server.url}/setup/${issued.token}`,
       reload: async () => {
         await reloadCatalog(catalog, services);
         await certificate?.check();

@@ -5,7 +5,7 @@ import type { Log } from '../../std/log.ts';
 import type { Store } from '../../store/store.ts';
 import { makeAccountMails, type AccountMails } from './account-mails.ts';
 import { useInvite } from './invites.ts';
-import { ADDRESS_HEADER, makeLibrary, type AuthLibrary, type SocialConfig } from './library.ts';
+import type { AuthLibrary, SocialConfig } from './library.ts';
 import { checkNewPassword, makePasswords, type Passwords } from './password.ts';
 import { AuthRefusal, type RefusalCode } from './refusal.ts';
 import { makeResetLinks, type ResetLinks } from './reset.ts';
@@ -19,6 +19,7 @@ import {
   type Sessions,
   type Visitor,
   type KnownDevices,
+  ADDRESS_HEADER,
 } from './session.ts';
 import { makeSignInLimiter, type SignInGuess, type SignInLimiter } from './sign-in-limiter.ts';
 import { signUpMode } from './site.ts';
@@ -44,6 +45,8 @@ export interface Auth {
   sweep(): Promise<void>;
   /** Removes attempts to sign in that no longer count; called more often, because anybody can make them. */
   sweepAttempts(): Promise<void>;
+  /** Loads the sign-in library now: the first sign-in would do so between requests, and keep them all waiting. */
+  load(): Promise<void>;
 }
 
 interface AuthCall {
@@ -77,9 +80,12 @@ export function makeAuth(parts: AuthParts): Auth {
   const { notices, publicUrl } = parts;
   const mails = makeAccountMails({ store, secret, clock, resetLinks, notices, publicUrl });
   const libraryParts = { store, passwords, secret, social, clock, log };
-  const libraries = new Map<boolean, AuthLibrary>();
-  const library = (secure: boolean): AuthLibrary => {
-    const existing = libraries.get(secure) ?? makeLibrary(libraryParts, secure);
+  const libraries = new Map<boolean, Promise<AuthLibrary>>();
+  // Loading it takes a third of a server's start, and a server without console users never needs it.
+  const library = (secure: boolean): Promise<AuthLibrary> => {
+    const existing =
+      libraries.get(secure) ??
+      import('./library.ts').then(({ makeLibrary }) => makeLibrary(libraryParts, secure));
     libraries.set(secure, existing);
     return existing;
   };
@@ -97,7 +103,9 @@ export function makeAuth(parts: AuthParts): Auth {
       name === 'sign-up/email' ? signUp(context, body, call) : forwardToLibrary(context, name, body, call),
     async callback(request, meta) {
       const url = new URL(request.url);
-      const { body, status, headers } = await library(meta.secure).handler(
+      const { body, status, headers } = await (
+        await library(meta.secure)
+      ).handler(
         new Request(`${meta.origin}${url.pathname}${url.search}`, {
           headers: libraryHeaders(request.headers, meta),
         }),
@@ -120,6 +128,9 @@ export function makeAuth(parts: AuthParts): Auth {
       await store.db.deleteFrom('reset_link').where('expires_at', '<', clock.now()).execute();
     },
     sweepAttempts: () => limiter.sweep(),
+    async load() {
+      await import('./library.ts');
+    },
   };
 }
 
@@ -133,7 +144,7 @@ interface AuthContext {
   readonly limiter: SignInLimiter;
   readonly clock: Clock;
   readonly log: Log;
-  library(secure: boolean): AuthLibrary;
+  library(secure: boolean): Promise<AuthLibrary>;
 }
 
 /** Signing up bypasses the library: user, account and invite are written in one transaction. */
@@ -197,7 +208,8 @@ async function forwardToLibrary(
     context.throttle.act('challenge_everybody', '');
   }
   const guess = await countGuess(context, route, fields, call);
-  const response = await context.library(call.meta.secure).handler(
+  const library = await context.library(call.meta.secure);
+  const response = await library.handler(
     new Request(`${call.meta.origin}/api/auth/${name}`, {
       headers: libraryHeaders(call.headers, call.meta),
       ...(route.makesChallenge ? { method: 'GET' } : { method: 'POST', body: JSON.stringify(fields) }),

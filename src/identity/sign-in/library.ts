@@ -1,3 +1,4 @@
+import { passkey } from '@better-auth/passkey';
 import { betterAuth, type BetterAuthOptions } from 'better-auth';
 import { APIError } from 'better-auth/api';
 import { twoFactor } from 'better-auth/plugins';
@@ -7,9 +8,15 @@ import type { Log } from '../../std/log.ts';
 import type { Store } from '../../store/store.ts';
 import { normalEmail, insertAccount } from './users.ts';
 import { MAX_PASSWORD, MIN_PASSWORD, type Passwords } from './password.ts';
-import { passkeyPlugin } from './passkey.ts';
+import { MAX_PASSKEYS, passkeysOf } from './passkey.ts';
 import { AuthRefusal } from './refusal.ts';
-import { cookiePrefix, maySignIn, SESSION_REFRESH_SECONDS, SESSION_SECONDS } from './session.ts';
+import {
+  ADDRESS_HEADER,
+  cookiePrefix,
+  maySignIn,
+  SESSION_REFRESH_SECONDS,
+  SESSION_SECONDS,
+} from './session.ts';
 import { signUpMode } from './site.ts';
 import { giveWelcomeCredit } from './welcome-credit.ts';
 
@@ -31,9 +38,6 @@ export interface SocialConfig {
   readonly github?: { readonly clientId: string; readonly clientSecret: string } | undefined;
   readonly google?: { readonly clientId: string; readonly clientSecret: string } | undefined;
 }
-
-/** The header in which `auth.ts` passes the client's address to the library; a client's own header of that name is dropped. */
-export const ADDRESS_HEADER = 'x-tollgate-address';
 
 /** Cookies differ between HTTP and HTTPS, and the library fixes them at creation: there is one instance for each. */
 export function makeLibrary(parts: LibraryParts, secure: boolean): AuthLibrary {
@@ -160,4 +164,46 @@ function asLibraryError(error: unknown): never {
   if (!(error instanceof AuthRefusal)) throw error;
   const status = error.code === 'service_unavailable' ? 'SERVICE_UNAVAILABLE' : 'FORBIDDEN';
   throw new APIError(status, { code: error.code, message: error.message });
+}
+
+/**
+ * Signing in without a password. A passkey belongs to the host of the request, as cookies do. It replaces password and
+ * second factor together, so the device must have verified its user (by fingerprint, face or PIN): the library only
+ * prefers that, here it is required.
+ */
+function passkeyPlugin(store: Store, clock: Clock) {
+  return passkey({
+    rpName: 'Tollgate',
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    advanced: { webAuthnChallengeCookie: 'passkey' },
+    schema: { passkey: { modelName: 'auth_passkey' } },
+    registration: {
+      afterVerification: async ({ verification, user }) => {
+        requireUserVerified(verification.registrationInfo?.userVerified);
+        if ((await passkeysOf(store, user.id)).length >= MAX_PASSKEYS)
+          throw new APIError('CONFLICT', {
+            code: 'conflict',
+            message: 'There are too many passkeys already.',
+          });
+      },
+    },
+    authentication: {
+      afterVerification: async ({ verification, clientData }) => {
+        requireUserVerified(verification.authenticationInfo.userVerified);
+        await store.db
+          .updateTable('auth_passkey')
+          .set({ usedAt: clock.now() })
+          .where('credentialID', '=', clientData.id)
+          .execute();
+      },
+    },
+  });
+}
+
+function requireUserVerified(checked: boolean | undefined): void {
+  if (checked === true) return;
+  throw new APIError('UNAUTHORIZED', {
+    code: 'invalid_credentials',
+    message: 'The device did not check who is using it.',
+  });
 }

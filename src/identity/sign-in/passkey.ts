@@ -1,46 +1,9 @@
-import { getAuthenticatorName, passkey } from '@better-auth/passkey';
-import { APIError } from 'better-auth/api';
-import type { Clock } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
 import { AuthRefusal } from './refusal.ts';
 import { millis } from './session.ts';
 
 /** More than anyone has devices; without a limit, the list of passkeys to exclude could grow indefinitely. */
-const MAX_PASSKEYS = 20;
-
-/**
- * Signing in without a password. A passkey belongs to the host of the request, as cookies do. It replaces password and
- * second factor together, so the device must have verified its user (by fingerprint, face or PIN): the library only
- * prefers that, here it is required.
- */
-export function passkeyPlugin(store: Store, clock: Clock) {
-  return passkey({
-    rpName: 'Tollgate',
-    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
-    advanced: { webAuthnChallengeCookie: 'passkey' },
-    schema: { passkey: { modelName: 'auth_passkey' } },
-    registration: {
-      afterVerification: async ({ verification, user }) => {
-        requireUserVerified(verification.registrationInfo?.userVerified);
-        if ((await passkeysOf(store, user.id)).length >= MAX_PASSKEYS)
-          throw new APIError('CONFLICT', {
-            code: 'conflict',
-            message: 'There are too many passkeys already.',
-          });
-      },
-    },
-    authentication: {
-      afterVerification: async ({ verification, clientData }) => {
-        requireUserVerified(verification.authenticationInfo.userVerified);
-        await store.db
-          .updateTable('auth_passkey')
-          .set({ usedAt: clock.now() })
-          .where('credentialID', '=', clientData.id)
-          .execute();
-      },
-    },
-  });
-}
+export const MAX_PASSKEYS = 20;
 
 interface Passkey {
   readonly id: string;
@@ -59,6 +22,9 @@ export async function passkeysOf({ db }: Store, accountId: string): Promise<Pass
     .orderBy('createdAt')
     .limit(MAX_PASSKEYS)
     .execute();
+  if (rows.length === 0) return [];
+  // It takes longer to load than all of our own code, and few people have a passkey.
+  const { getAuthenticatorName } = await import('@better-auth/passkey');
   return rows.map((row) => ({
     id: row.id,
     name: row.name ?? '',
@@ -96,12 +62,4 @@ interface PasskeyOf {
 
 function noSuchPasskey(): AuthRefusal {
   return new AuthRefusal('not_found', 'There is no such passkey.');
-}
-
-function requireUserVerified(checked: boolean | undefined): void {
-  if (checked === true) return;
-  throw new APIError('UNAUTHORIZED', {
-    code: 'invalid_credentials',
-    message: 'The device did not check who is using it.',
-  });
 }

@@ -43,6 +43,9 @@ const MAX_SESSION_MS = 30 * 86_400_000;
 /** How long after a password was entered sensitive actions do not ask for it again. */
 export const CONFIRMED_MS = 15 * 60_000;
 
+/** In it `auth.ts` passes the client's address to the library; a client's own header of that name is dropped. */
+export const ADDRESS_HEADER = 'x-tollgate-address';
+
 /** `__Host-` binds a cookie to this very host and to HTTPS; a browser refuses that name over plain HTTP. */
 export function cookiePrefix(secure: boolean): string {
   return secure ? '__Host-tollgate' : 'tollgate';
