@@ -144,7 +144,7 @@ describe.each(Object.entries(DATABASES))('usage of days that are over on %s', (_
         const charges = models.map(({ charged }) => charged);
         expect(charges).toEqual(charges.toSorted((a, b) => b - a));
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   }
 

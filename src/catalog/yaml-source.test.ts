@@ -147,7 +147,7 @@ test('the fast reader understands any text as the package does, or leaves it to 
       const slow = readYaml(SLOWLY + text);
       expect([slow.mistakes, slow.value]).toEqual([[], value]);
     }),
-    { numRuns: 5_000 },
+    { numRuns: 2_000 },
   );
 });
 

@@ -7,7 +7,7 @@ import { testPostgres } from '../support/postgres.ts';
 
 /** A node that dies at any moment: no promise is broken, nothing is charged twice, nothing stays on hold. */
 
-const KILLS = process.env['TOLLGATE_LONG'] === '1' ? 20 : 8;
+const KILLS = process.env['TOLLGATE_LONG'] === '1' ? 20 : 5;
 const PATIENCE_MS = 170_000;
 const CLIENTS = { whole: 75, streams: 75 };
 const SCRIPT = { whole: { delayMs: 30 }, stream: { chunks: 20, everyMs: 20 } };

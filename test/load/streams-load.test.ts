@@ -11,8 +11,8 @@ import { Operator } from '../support/operator.ts';
  */
 
 const LONG = process.env['TOLLGATE_LONG'] === '1';
-const SECONDS = LONG ? 60 : 8;
-const ABORTED = LONG ? 20_000 : 3_000;
+const SECONDS = LONG ? 60 : 5;
+const ABORTED = LONG ? 20_000 : 1_500;
 const STALLED = LONG ? 500 : 12;
 const MOST_STALLED_MEGABYTES = LONG ? 500 : 400;
 const MOST_MEGABYTES = 400;

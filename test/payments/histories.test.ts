@@ -18,7 +18,7 @@ import {
 } from './stripe-objects.ts';
 
 /** A thousand on each store with TOLLGATE_LONG=1; otherwise a share of them, with a new seed in each run. */
-const HISTORIES = process.env['TOLLGATE_LONG'] === '1' ? 1_000 : 200;
+const HISTORIES = process.env['TOLLGATE_LONG'] === '1' ? 1_000 : 100;
 /** Together, so that their commits share the disk. */
 const TOGETHER = 20;
 

@@ -5,7 +5,7 @@ import { modelCommands } from './model-commands.ts';
 import { Reference } from './model-reference.ts';
 
 /** Each run of the tests has another seed, so that many runs see many histories. */
-const RUNS = Number(process.env['TOLLGATE_MODEL_RUNS'] ?? 200);
+const RUNS = Number(process.env['TOLLGATE_MODEL_RUNS'] ?? 100);
 const LONGEST_HISTORY = 25;
 const TIMEOUT_MS = 300_000;
 const OVERRUN_ACCOUNT = 'acc_overrun';
