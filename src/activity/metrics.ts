@@ -1,5 +1,5 @@
 import { BoundedCounter, BoundedNames, OTHER } from '../std/bounded-counter.ts';
-import { FAULTS, type FaultCode } from '../std/fault.ts';
+import { FAULTS, type ApiFaultCode } from '../std/fault.ts';
 import { Distribution } from '../std/distribution.ts';
 import type { RequestEnd } from '../std/request-record.ts';
 import {
@@ -221,7 +221,7 @@ function outcomeKey({ outcome, errorCode }: RequestEnd['ending'], isCharged: boo
 
 function statusOf(code: string | undefined): number {
   return code !== undefined && code in FAULTS
-    ? FAULTS[code as FaultCode].status
+    ? FAULTS[code as ApiFaultCode].status
     : FAULTS.internal_error.status;
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FaultShape } from '../http/response.ts';
-import { FAULTS, type FaultCode, type FaultType } from '../std/fault.ts';
+import { FAULTS, type ApiFaultCode, type FaultType } from '../std/fault.ts';
 import { messagesErrorBody } from '../wire/anthropic/answer.ts';
 import { faultBody } from '../wire/fault-body.ts';
 import { googleErrorBody } from '../wire/gemini/answer.ts';
@@ -15,7 +15,7 @@ export interface ErrorDialect {
 }
 
 // `Object.keys` loses the type of the table's keys.
-const codes = Object.keys(FAULTS) as [FaultCode, ...FaultCode[]];
+const codes = Object.keys(FAULTS) as [ApiFaultCode, ...ApiFaultCode[]];
 const types = [...new Set(codes.map((code) => FAULTS[code].type))] as [FaultType, ...FaultType[]];
 
 const reason = z.enum([
@@ -93,20 +93,20 @@ export const COMMON_ERRORS = [
   'https_required',
   'internal_error',
   'service_unavailable',
-] as const satisfies readonly FaultCode[];
+] as const satisfies readonly ApiFaultCode[];
 
 export const TOKEN_ERRORS = [
   ...COMMON_ERRORS,
   'missing_token',
   'invalid_token',
-] as const satisfies readonly FaultCode[];
+] as const satisfies readonly ApiFaultCode[];
 
 export const BODY_ERRORS = [
   ...TOKEN_ERRORS,
   'invalid_json',
   'missing_field',
   'request_too_large',
-] as const satisfies readonly FaultCode[];
+] as const satisfies readonly ApiFaultCode[];
 
 /** Errors of operations that price a request without sending it. */
 export const QUOTE_ERRORS = [
@@ -117,7 +117,7 @@ export const QUOTE_ERRORS = [
   'context_length_exceeded',
   'payment_required',
   'rate_limit_exceeded',
-] as const satisfies readonly FaultCode[];
+] as const satisfies readonly ApiFaultCode[];
 
 /** Errors of operations that are relayed to a backend and charged. */
 export const INFERENCE_ERRORS = [
@@ -125,9 +125,9 @@ export const INFERENCE_ERRORS = [
   'concurrency_limit_exceeded',
   'upstream_error',
   'upstream_timeout',
-] as const satisfies readonly FaultCode[];
+] as const satisfies readonly ApiFaultCode[];
 
 export const KEYED_INFERENCE_ERRORS = [
   ...INFERENCE_ERRORS,
   'idempotency_key_reused',
-] as const satisfies readonly FaultCode[];
+] as const satisfies readonly ApiFaultCode[];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MAX_BODY_BYTES } from '../http/json-body.ts';
 import { json } from '../http/response.ts';
-import { FAULTS, Fault, type FaultCode, type FaultOptions } from '../std/fault.ts';
+import { FAULTS, Fault, type ApiFaultCode, type FaultOptions } from '../std/fault.ts';
 import { COMMON_ERRORS, OPENAI_ERRORS, type ErrorDialect } from './errors.ts';
 import { ANSWER_FIELD_TEXTS, FIELD_TEXTS } from './field-texts.ts';
 import type { ApiAnswer, ApiBody, ApiOperation, ApiStream, ApiTag, PathParameter } from './operation.ts';
@@ -319,7 +319,7 @@ const DESCRIPTIONS: Record<ErrorStatus, string> = {
 };
 
 function errorResponse(status: ErrorStatus, dialect: ErrorDialect): unknown {
-  const codes = (Object.keys(FAULTS) as FaultCode[]).filter((code) => FAULTS[code].status === status);
+  const codes = (Object.keys(FAULTS) as ApiFaultCode[]).filter((code) => FAULTS[code].status === status);
   const shouldRetry = { 'x-should-retry': { $ref: '#/components/headers/ShouldRetry' } };
   const retryAfter = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } };
   return {
@@ -341,12 +341,12 @@ function errorResponse(status: ErrorStatus, dialect: ErrorDialect): unknown {
 }
 
 /** Made by the class that makes the real errors, so that the examples stay true. */
-function example(code: FaultCode): Fault {
+function example(code: ApiFaultCode): Fault {
   const [message, more] = EXAMPLES[code];
   return new Fault(code, message, more);
 }
 
-const EXAMPLES: Record<FaultCode, readonly [message: string, more?: FaultOptions]> = {
+const EXAMPLES: Record<ApiFaultCode, readonly [message: string, more?: FaultOptions]> = {
   invalid_json: ['The body is not valid JSON.'],
   invalid_field: ['temperature: Too big: expected number to be <=2', { param: 'temperature' }],
   missing_field: ['model is required.', { param: 'model' }],

@@ -5,7 +5,7 @@ import type { Idempotency } from '../http/idempotency/idempotency.ts';
 import type { LargeBodies } from '../http/json-body.ts';
 import type { HttpRoute, Method } from '../http/router.ts';
 import type { RelayParts } from '../relay/call.ts';
-import type { FaultCode } from '../std/fault.ts';
+import type { ApiFaultCode } from '../std/fault.ts';
 import type { RequestSlots } from '../std/request-slots.ts';
 import type { Store } from '../store/store.ts';
 import type { ErrorDialect } from './errors.ts';
@@ -32,7 +32,7 @@ export interface ApiOperation {
   readonly request?: ApiBody;
   readonly answer: ApiAnswer;
   /** Every error code that it can answer with. */
-  readonly errors: readonly FaultCode[];
+  readonly errors: readonly ApiFaultCode[];
   /** The format of its errors. */
   readonly dialect: ErrorDialect;
   /** Called once, when the router is made; the result is called for each request. */

@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
 import { CatalogError } from '../catalog/mistakes.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { didYouMean } from '../std/closest.ts';
 import { Fault } from '../std/fault.ts';
 import { SettingError, StartupError } from '../std/startup-error.ts';
@@ -146,7 +145,7 @@ function commandFailure(thrown: unknown, knownOptions: readonly string[]): Comma
   if (thrown instanceof CommandRefused) return failure('refused', thrown.message);
   if (thrown instanceof StartupError || thrown instanceof ServerUnavailable)
     return failure('unavailable', thrown.message);
-  if (thrown instanceof Fault || thrown instanceof AuthRefusal)
+  if (thrown instanceof Fault)
     return { code: thrown.code, message: thrown.message, exit: EXIT_CODES[meaningOf(thrown.status)] };
   if (thrown instanceof TypeError && 'code' in thrown)
     return failure('usage', optionMistake(thrown.message, knownOptions));

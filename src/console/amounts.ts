@@ -1,5 +1,5 @@
 import { formatUsd, nanoUsd, parseUsd, type NanoUsd } from '../std/money.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import type { Day, Usd } from './contract/shared.ts';
 
 /** Nano-dollars of either sign as the contract's decimal text. */
@@ -16,7 +16,7 @@ export function usdOfText(amount: string): Usd {
 
 export function readUsd(text: string, param: string): NanoUsd {
   const amount = parseUsd(text);
-  if (amount === undefined) throw new AuthRefusal('invalid_field', 'An amount looks like 12.50.', { param });
+  if (amount === undefined) throw new Fault('invalid_field', 'An amount looks like 12.50.', { param });
   return amount;
 }
 

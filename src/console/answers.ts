@@ -1,7 +1,6 @@
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { ZodError } from 'zod';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { requestLogFields } from '../std/request-record.ts';
@@ -93,7 +92,6 @@ interface ErrorDescription {
 }
 
 function describeError(thrown: unknown): ErrorDescription {
-  if (thrown instanceof AuthRefusal) return thrown;
   if (thrown instanceof ZodError) return invalidField(thrown);
   if (thrown instanceof Fault) return fromFault(thrown);
   if (isStoreUnavailable(thrown)) {

@@ -1,7 +1,7 @@
 import { writeAudit } from '../activity/audit.ts';
 import { makeReader } from '../activity/reader.ts';
 import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { authRoute } from '../identity/sign-in/routes.ts';
 import { answer, errorResponse, listAnswer, withApiHeaders } from './answers.ts';
 import { readConsoleBody } from './body.ts';
@@ -81,7 +81,7 @@ function queryOf({ searchParams }: URL): Record<string, string> {
   for (const [name, value] of searchParams) {
     // Postgres takes no NUL in a text.
     if (value.includes('\0'))
-      throw new AuthRefusal('invalid_field', 'A NUL character is in no name.', { param: name });
+      throw new Fault('invalid_field', 'A NUL character is in no name.', { param: name });
     query[name] ??= value;
   }
   return query;
@@ -102,8 +102,8 @@ async function requireAccess(
       return user;
     case 'user':
     case 'admin':
-      if (!user) throw new AuthRefusal('unauthenticated', 'Sign in first.');
-      if (who === 'admin' && user.role !== 'admin') throw new AuthRefusal('forbidden', 'This is for admins.');
+      if (!user) throw new Fault('unauthenticated', 'Sign in first.');
+      if (who === 'admin' && user.role !== 'admin') throw new Fault('forbidden', 'This is for admins.');
       return user;
     default:
       return who satisfies never;
@@ -174,6 +174,6 @@ async function serveCallback(
   return withApiHeaders(await auth.callback(request, authMeta(meta)), meta.requestId);
 }
 
-function notFound(): AuthRefusal {
-  return new AuthRefusal('not_found', 'There is nothing here.');
+function notFound(): Fault {
+  return new Fault('not_found', 'There is nothing here.');
 }

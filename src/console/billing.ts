@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { entryKinds, paymentStates } from '../activity/list-values.ts';
 import { statementPage, type StatementFilter, type StatementLine } from '../activity/statement.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { dayOf } from '../std/calendar.ts';
 import { usd } from './amounts.ts';
 import type { SearchedPage, Millis, Usd, StatementDay } from './contract.ts';
@@ -54,13 +54,9 @@ export const billingRoutes = [
       parts.auth.throttle.act('redeem', user.accountId);
       const redeemed = await parts.codes.redeem(body.code, user.accountId);
       if (!redeemed) {
-        throw new AuthRefusal(
-          'code_invalid',
-          'This code is not valid, was redeemed already, or is too old.',
-          {
-            param: 'code',
-          },
-        );
+        throw new Fault('code_invalid', 'This code is not valid, was redeemed already, or is too old.', {
+          param: 'code',
+        });
       }
       return { amountUsd: usd(redeemed.amount), balanceUsd: usd(redeemed.balance) };
     },

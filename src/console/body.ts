@@ -1,4 +1,4 @@
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { readBounded } from '../std/bounded-body.ts';
 import { requireJson } from './security.ts';
 
@@ -26,7 +26,7 @@ function decoded(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new AuthRefusal('invalid_json', 'The body is not valid UTF-8.');
+    throw new Fault('invalid_json', 'The body is not valid UTF-8.');
   }
 }
 
@@ -35,10 +35,10 @@ function parsed(text: string): unknown {
     return JSON.parse(text);
   } catch {
     // The parser's message would repeat the input, which may be a password.
-    throw new AuthRefusal('invalid_json', 'The body is not valid JSON.');
+    throw new Fault('invalid_json', 'The body is not valid JSON.');
   }
 }
 
-function tooLarge(): AuthRefusal {
-  return new AuthRefusal('request_too_large', 'The body is too large.');
+function tooLarge(): Fault {
+  return new Fault('request_too_large', 'The body is too large.');
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { modelFigures, uptimeOf, type Quantiles } from '../activity/model-figures.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { dayText } from './amounts.ts';
 import type { OfferFigures } from './contract.ts';
 import { modelItems } from './models.ts';
@@ -17,7 +17,7 @@ export const figureRoutes = [
       const offer = modelItems(current).find(
         ({ endpoint, model }) => endpoint === query.endpoint && model === query.model,
       );
-      if (!offer) throw new AuthRefusal('not_found', 'There is no such model.');
+      if (!offer) throw new Fault('not_found', 'There is no such model.');
       const { uptime, days, wait, speed } = await modelFigures(store.db, query, clock.now());
       return {
         uptime: uptime ?? null,

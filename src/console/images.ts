@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { galleryFacets, galleryPage } from '../activity/gallery.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { imageBytesOf, type ReadImage } from '../activity/image-store.ts';
 import type { ImageFacets, Page, Millis, PicturePaths } from './contract.ts';
 import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
@@ -173,6 +173,6 @@ function answerImage(image: ReadImage | undefined): Response {
   });
 }
 
-function noImage(): AuthRefusal {
-  return new AuthRefusal('not_found', 'There is no such image.');
+function noImage(): Fault {
+  return new Fault('not_found', 'There is no such image.');
 }

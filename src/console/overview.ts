@@ -3,7 +3,7 @@ import { balanceDays, balanceForecast } from '../activity/balance-days.ts';
 import { firstRequest, requestPage } from '../activity/request-log.ts';
 import { DAY_MS, spendOf } from '../activity/usage.ts';
 import { usageDays, usageDaysByModel, usageModels } from '../activity/usage-sums.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { dayOf } from '../std/calendar.ts';
 import type { AccountRow } from '../store/schema.ts';
 import { topUpOf } from '../payments/automatic.ts';
@@ -118,6 +118,6 @@ async function quickstart(parts: RouteParts, accountId: string): Promise<Quickst
 
 export async function requireAccount({ store }: RouteParts, id: string): Promise<AccountRow> {
   const account = await accountById(store.db, id);
-  if (!account) throw new AuthRefusal('not_found', 'There is no such account.');
+  if (!account) throw new Fault('not_found', 'There is no such account.');
   return account;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import type { Page } from './contract.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -45,6 +45,6 @@ export function pageOf<Row, Item>(
   return { items: shown.map(item), next: rows.length > limit && last !== undefined ? cursor(last) : null };
 }
 
-export function wrongCursor(): AuthRefusal {
-  return new AuthRefusal('invalid_field', 'This cursor is not one of this list.', { param: 'cursor' });
+export function wrongCursor(): Fault {
+  return new Fault('invalid_field', 'This cursor is not one of this list.', { param: 'cursor' });
 }

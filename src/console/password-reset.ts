@@ -3,7 +3,7 @@ import { writeAudit } from '../activity/audit.ts';
 import { MADE_BY_MAIL } from '../identity/sign-in/account-mails.ts';
 import { wantedLanguage } from '../identity/sign-in/auth.ts';
 import { normalEmail } from '../identity/sign-in/users.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { answer } from './answers.ts';
 import type { PasswordResetState } from './contract.ts';
 import { authMeta, route } from './route.ts';
@@ -19,7 +19,7 @@ export const passwordResetRoutes = [
     body: z.strictObject({ email: z.string().max(512) }),
     handle({ auth, log }, { body, meta, request }): Promise<{ sent: true }> {
       if (!auth.mails.areSent)
-        throw new AuthRefusal('not_found', 'This server sends no mail. Ask its operator for a reset link.');
+        throw new Fault('not_found', 'This server sends no mail. Ask its operator for a reset link.');
       const email = normalEmail(body.email);
       auth.throttle.act('reset', meta.address);
       auth.throttle.act('reset_mail_everybody', '');

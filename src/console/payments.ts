@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PAYMENT_TABLE, paymentFilter, type PaymentFilter } from '../activity/payment-tables.ts';
 import type { TablePage } from '../activity/table-page.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { readSite } from '../identity/sign-in/site.ts';
 import { topUpOf } from '../payments/automatic.ts';
 import {
@@ -166,7 +166,7 @@ export function paymentItem(row: ListedPayment): PaymentItem {
 }
 
 function requireProvider({ payments }: RouteParts): Payments {
-  if (!payments) throw new AuthRefusal('not_found', 'Payments by card are off.');
+  if (!payments) throw new Fault('not_found', 'Payments by card are off.');
   return payments;
 }
 
@@ -175,8 +175,7 @@ async function requirePayments(parts: RouteParts, accountId: AccountId): Promise
   const payments = requireProvider(parts);
   parts.auth.throttle.act('payment', accountId);
   const { paused_reason } = await requireAccount(parts, accountId);
-  if (paused_reason !== null)
-    throw new AuthRefusal('forbidden', 'This account is paused. Write to the operator.');
+  if (paused_reason !== null) throw new Fault('forbidden', 'This account is paused. Write to the operator.');
   return payments;
 }
 
@@ -184,14 +183,14 @@ async function offeredAmount({ store }: RouteParts, text: string): Promise<NanoU
   const amount = positive(text, 'amountUsd');
   const { topUpAmounts } = await readSite(store);
   if (topUpAmounts.some((one) => readUsd(one, 'amountUsd') === amount)) return amount;
-  throw new AuthRefusal('invalid_field', `Choose one of the amounts: ${topUpAmounts.join(', ')}.`, {
+  throw new Fault('invalid_field', `Choose one of the amounts: ${topUpAmounts.join(', ')}.`, {
     param: 'amountUsd',
   });
 }
 
 function positive(text: string, param: string): NanoUsd {
   const amount = readUsd(text, param);
-  if (amount === ZERO) throw new AuthRefusal('invalid_field', 'The amount must be above zero.', { param });
+  if (amount === ZERO) throw new Fault('invalid_field', 'The amount must be above zero.', { param });
   return amount;
 }
 

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import type { KeptReceiptLink } from './contract.ts';
@@ -76,10 +76,7 @@ export async function keepReceiptLink(store: Store, link: NewLink): Promise<void
       .where('account_id', '=', accountId)
       .executeTakeFirstOrThrow();
     if (links >= MAX_RECEIPT_LINKS)
-      throw new AuthRefusal(
-        'conflict',
-        `There may be ${MAX_RECEIPT_LINKS} links at once. Wait until one expires.`,
-      );
+      throw new Fault('conflict', `There may be ${MAX_RECEIPT_LINKS} links at once. Wait until one expires.`);
     await tx
       .insertInto('receipt_link')
       .values({

@@ -4,7 +4,7 @@ import { requestValues } from '../activity/request-values.ts';
 import { sortedRequests, type SortedCursor } from '../activity/sorted-requests.ts';
 import { requestById, requestPage, type LoggedRequest, type RequestFilter } from '../activity/request-log.ts';
 import { ALL_ACCOUNTS } from '../activity/usage.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { extraUsageOf } from '../ledger/price.ts';
 import { usd } from './amounts.ts';
 import type { ReceiptDetail, RequestPage, RequestValues } from './contract.ts';
@@ -74,7 +74,7 @@ export const requestRoutes = [
     who: 'user',
     async handle(parts, { user, params }): Promise<ReceiptDetail> {
       const row = await requestById(parts.store.db, params.id, user.accountId);
-      if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
+      if (!row) throw new Fault('not_found', 'There is no such request.');
       return receiptDetail(row, parts.catalog.current());
     },
   }),

@@ -1,4 +1,4 @@
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 
 /**
  * What a page of the console may load: its own files, nothing else. The output of models is untrusted, so no inline script
@@ -54,13 +54,13 @@ export function requireOwnPage(request: Request, origin: string): void {
   const from = request.headers.get('origin');
   const own =
     site === null ? from !== null && sameHost(from, origin) : site === 'same-origin' || site === 'none';
-  if (!own) throw new AuthRefusal('cross_site', 'This request did not come from a page of this site.');
+  if (!own) throw new Fault('cross_site', 'This request did not come from a page of this site.');
 }
 
 /** A form of another site can send text or form fields without a CORS preflight, but not this type. */
 export function requireJson(request: Request): void {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/json') throw new AuthRefusal('unsupported_media_type', 'Send application/json.');
+  if (type !== 'application/json') throw new Fault('unsupported_media_type', 'Send application/json.');
 }
 
 /** Hosts are compared, not schemes: a proxy that terminates TLS may not tell which scheme the browser used. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { signedIn } from '../identity/sign-in/auth.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { CONFIRMED_MS, millis, type Visitor } from '../identity/sign-in/session.ts';
 import { readPublicPages, readSite } from '../identity/sign-in/site.ts';
 import { answer } from './answers.ts';
@@ -50,7 +50,7 @@ export const sessionRoutes = [
         .where('id', '=', params.id)
         .where('userId', '=', user.accountId)
         .executeTakeFirstOrThrow();
-      if (numDeletedRows === 0n) throw new AuthRefusal('not_found', 'There is no such session.');
+      if (numDeletedRows === 0n) throw new Fault('not_found', 'There is no such session.');
       return {};
     },
   }),

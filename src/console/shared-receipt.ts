@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { requestById } from '../activity/request-log.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { RETRY_OF } from '../ledger/port.ts';
 import type { KeptReceiptLink, ReceiptLink, SharedReceipt } from './contract.ts';
 import { endReceiptLink, keepReceiptLink, receiptLinksOf, receiptLinkState } from './receipt-links.ts';
@@ -15,7 +15,7 @@ export const sharedReceiptRoutes = [
     body: z.strictObject({ days: z.union([z.literal(1), z.literal(7), z.literal(30)]) }),
     async handle({ store, receiptLinks, clock }, { user, params, body }): Promise<ReceiptLink> {
       const row = await requestById(store.db, params.id, user.accountId);
-      if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
+      if (!row) throw new Fault('not_found', 'There is no such request.');
       const { code, ...link } = receiptLinks.create(row.id, body.days);
       const { id, requestId, expiresAt } = link;
       await keepReceiptLink(store, {
@@ -42,7 +42,7 @@ export const sharedReceiptRoutes = [
         accountId: user.accountId,
         now: clock.now(),
       });
-      if (!ended) throw new AuthRefusal('not_found', 'There is no such link.');
+      if (!ended) throw new Fault('not_found', 'There is no such link.');
       return {};
     },
   }),
@@ -54,9 +54,8 @@ export const sharedReceiptRoutes = [
       const link = parts.receiptLinks.open(body.code);
       const state = link?.id === undefined ? 'open' : await receiptLinkState(parts.store, link.id);
       const row = link && state && (await sharedRow(parts, link.requestId));
-      if (!row) throw new AuthRefusal('not_found', 'This link is not valid, or it has expired.');
-      if (state === 'ended')
-        throw new AuthRefusal('link_ended', 'The owner of this receipt has ended the link.');
+      if (!row) throw new Fault('not_found', 'This link is not valid, or it has expired.');
+      if (state === 'ended') throw new Fault('link_ended', 'The owner of this receipt has ended the link.');
       const { client: _client, ...receipt } = receiptDetail(row, parts.catalog.current());
       const attempts = receipt.attempts.filter(({ reason }) => reason?.startsWith(RETRY_OF) !== true);
       return { ...receipt, attempts, expiresAt: link.expiresAt };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { issuedNumbers, issueStatement, type MonthlyStatement } from '../activity/monthly-statement.ts';
 import { monthText, statementCsv } from '../activity/statement-csv.ts';
 import { chargedDays, type ChargedDay } from '../activity/statement.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { readSite } from '../identity/sign-in/site.ts';
 import { monthOf } from '../std/calendar.ts';
 import { dayText, usd } from './amounts.ts';
@@ -86,8 +86,8 @@ async function fetchStatement(
   return { statement: await issueStatement(parts.store, order), account: `${email} (${id})` };
 }
 
-function noStatement(): AuthRefusal {
-  return new AuthRefusal('not_found', 'There is no statement of this month.');
+function noStatement(): Fault {
+  return new Fault('not_found', 'There is no statement of this month.');
 }
 
 /** Months that are over, from the newest to that of the account's creation. */

@@ -1,4 +1,4 @@
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import type { AccountRow } from '../store/schema.ts';
 import { requireConfirmed } from '../identity/sign-in/session.ts';
 import type { TokenInfo } from './contract.ts';
@@ -21,8 +21,7 @@ export const tokenRoutes = [
       const token = await parts.accounts.replaceToken(user.accountId);
       await parts.store.durable();
       const info = tokenInfo(await tokenRow(parts, user.accountId));
-      if (!info)
-        throw new AuthRefusal('conflict', 'The token was taken back at this very moment. Try again.');
+      if (!info) throw new Fault('conflict', 'The token was taken back at this very moment. Try again.');
       return { token, info };
     },
   }),

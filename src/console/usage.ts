@@ -3,7 +3,7 @@ import { textStream } from '../activity/csv.ts';
 import { DAY_MS, sumUsage } from '../activity/usage.ts';
 import { UsageByHour } from '../activity/usage-by-hour.ts';
 import { usageDays, usageDaysByEndpoint, usageModels, type UsageFilter } from '../activity/usage-sums.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import { dayOf } from '../std/calendar.ts';
 import { isTimeZone } from '../std/time-zone.ts';
 import { dayText } from './amounts.ts';
@@ -76,7 +76,7 @@ async function usageReport(parts: RouteParts, accountId: string, query: UsageQue
   const { endpoint, model, by = 'model', measure = 'spend', zone = UTC } = query;
   const isPart = (endpoint ?? model) !== undefined;
   if (isPart && (by === 'client' || by === 'hour'))
-    throw new AuthRefusal('invalid_field', `Usage by ${by} is only kept for all models together.`, {
+    throw new Fault('invalid_field', `Usage by ${by} is only kept for all models together.`, {
       param: 'by',
     });
   const at = { db: parts.store.db, reader: parts.reader };
@@ -143,7 +143,7 @@ function rangeOf(
   const to = query.to === undefined ? now : Date.parse(query.to);
   const from = query.from === undefined ? to - (DEFAULT_DAYS - 1) * DAY_MS : Date.parse(query.from);
   if (from > to || to - from >= MAX_DAYS * DAY_MS) {
-    throw new AuthRefusal('invalid_field', `Ask for 1 to ${MAX_DAYS} days.`, { param: 'from' });
+    throw new Fault('invalid_field', `Ask for 1 to ${MAX_DAYS} days.`, { param: 'from' });
   }
   return { from: dayOf(from), to: dayOf(to) };
 }

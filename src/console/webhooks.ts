@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ACCOUNT_EVENTS, OPERATOR, OPERATOR_EVENTS } from '../outbox/events.ts';
 import { MAX_WEBHOOKS, type WebhookView } from '../outbox/webhooks.ts';
 import { readAttempts } from '../outbox/sender.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { Fault } from '../std/fault.ts';
 import type { OutboxRow } from '../store/schema-services.ts';
 import type { MadeWebhook, MessageAttempt, WebhookItem, WebhookList, Millis } from './contract.ts';
 import type { RouteParts } from './parts.ts';
@@ -128,7 +128,7 @@ export async function sendAtOnce(
   messageId: string | undefined,
 ): Promise<MessageAttempt> {
   const attempt = messageId === undefined ? undefined : await sender.sendNow(messageId);
-  if (!attempt) throw new AuthRefusal('conflict', 'Too much is waiting for this address. Try again later.');
+  if (!attempt) throw new Fault('conflict', 'Too much is waiting for this address. Try again later.');
   return { ...attempt };
 }
 
@@ -181,7 +181,7 @@ async function findWebhook(
   { owner, id }: OwnWebhook,
 ): Promise<WebhookItem> {
   const found = (await messages.webhooks.list(owner)).find((one) => one.id === id);
-  if (!found) throw new AuthRefusal('not_found', 'There is no such webhook.');
+  if (!found) throw new Fault('not_found', 'There is no such webhook.');
   return webhookItem(found);
 }
 

@@ -21,11 +21,11 @@ export class Fault extends Error {
   }
 
   get status(): number {
-    return FAULTS[this.code].status;
+    return ALL_FAULTS[this.code].status;
   }
 
   get type(): FaultType {
-    return FAULTS[this.code].type;
+    return ALL_FAULTS[this.code].type;
   }
 }
 
@@ -58,7 +58,9 @@ export type FaultType =
   | 'rate_limit_error'
   | 'server_error';
 
-export type FaultCode = keyof typeof FAULTS;
+/** A code of the public API. */
+export type ApiFaultCode = keyof typeof FAULTS;
+export type FaultCode = keyof typeof ALL_FAULTS;
 
 const badRequest = { status: 400, type: 'invalid_request_error' } as const;
 const unauthorized = { status: 401, type: 'authentication_error' } as const;
@@ -89,6 +91,32 @@ export const FAULTS = {
   upstream_timeout: serverError,
   service_unavailable: serverError,
 } as const satisfies Record<string, { status: number; type: FaultType }>;
+
+const forbidden = { status: 403, type: 'invalid_request_error' } as const;
+const conflict = { status: 409, type: 'invalid_request_error' } as const;
+
+/** The codes that only the console's API has, so that the public API's short list stays as documented. */
+const CONSOLE_FAULTS = {
+  weak_password: badRequest,
+  code_invalid: badRequest,
+  unauthenticated: unauthorized,
+  invalid_credentials: unauthorized,
+  invalid_second_factor: unauthorized,
+  forbidden,
+  cross_site: forbidden,
+  sign_up_closed: forbidden,
+  setup_needed: forbidden,
+  invite_required: forbidden,
+  confirmation_required: forbidden,
+  conflict,
+  email_taken: conflict,
+  last_admin: conflict,
+  read_only: conflict,
+  link_ended: { status: 410, type: 'invalid_request_error' },
+  unsupported_media_type: { status: 415, type: 'invalid_request_error' },
+} as const satisfies Record<string, { status: number; type: FaultType }>;
+
+const ALL_FAULTS = { ...FAULTS, ...CONSOLE_FAULTS };
 
 /** Anything thrown becomes a fault: a fault stays as it is, anything else becomes internal_error; its message is only logged. */
 export function asFault(thrown: unknown): Fault {

@@ -4,7 +4,7 @@ import { referencesTo } from '../../catalog/draft/references.ts';
 import { REFERENCE, type CatalogFile, type WrittenUpstream } from '../../catalog/file-schema.ts';
 import { UPSTREAM_KINDS, type UpstreamKind } from '../../catalog/kinds.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import { usd } from '../amounts.ts';
 import type {
   AdminBackendDetail,
@@ -29,16 +29,12 @@ async function backendDetail(parts: RouteParts, owner: string, name: string): Pr
   const editor = requireEditor(parts);
   const { file, built } = editor.inspect(await draftText(editor, owner));
   if (!file || !built)
-    throw new AuthRefusal(
-      'invalid_field',
-      'The draft has mistakes. Fix them as YAML, or discard the draft.',
-      {
-        param: 'yaml',
-      },
-    );
+    throw new Fault('invalid_field', 'The draft has mistakes. Fix them as YAML, or discard the draft.', {
+      param: 'yaml',
+    });
   const config = built.catalog.upstreams.get(name);
   const written = Object.hasOwn(file.upstreams, name) ? file.upstreams[name] : undefined;
-  if (!config || !written) throw new AuthRefusal('not_found', 'There is no such backend.');
+  if (!config || !written) throw new Fault('not_found', 'There is no such backend.');
   const endpoints = [...built.catalog.endpoints.values()];
   const serves = (endpoint: Endpoint): boolean =>
     endpoint.places.flat().some(({ upstream }) => upstream === name);

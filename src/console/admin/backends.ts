@@ -1,5 +1,5 @@
 import { backendLatencies, type LatencySample } from '../../activity/backend-latency.ts';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import type { UpstreamStatus } from '../../upstream/pool.ts';
 import type { BackendState, Millis } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
@@ -20,7 +20,7 @@ export const backendRoutes = [
     body: emptyBody,
     async handle(parts, { params, request }) {
       if (!parts.catalog.current().upstreams.has(params.id)) {
-        throw new AuthRefusal('not_found', 'There is no such backend.');
+        throw new Fault('not_found', 'There is no such backend.');
       }
       const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TEST_TIMEOUT_MS)]);
       const { ok, detail, latencyMs } = await parts.backends.test(params.id, signal);

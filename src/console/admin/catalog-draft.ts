@@ -4,7 +4,7 @@ import { draftEdit, editDraft, type DraftEdit } from '../../catalog/draft/draft-
 import { ImportError } from '../../catalog/mistakes.ts';
 import { storedText } from '../../catalog/catalog-data.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import { MEGABYTE } from '../body.ts';
 import type { AdminCatalogDraft, AdminMergedDraft } from '../contract.ts';
 import type { CatalogEditor } from '../parts.ts';
@@ -75,18 +75,14 @@ async function edit(
   const before = await editor.draft(owner);
   const { file, data } = editor.inspect(before?.text ?? editor.newest().json);
   if (!file || !data)
-    throw new AuthRefusal(
-      'invalid_field',
-      'The draft has mistakes. Fix them as YAML, or discard the draft.',
-      {
-        param: 'yaml',
-      },
-    );
+    throw new Fault('invalid_field', 'The draft has mistakes. Fix them as YAML, or discard the draft.', {
+      param: 'yaml',
+    });
   try {
     return await keep(editor, owner, before, storedText(editDraft(data, file, edits)));
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
-    throw new AuthRefusal('invalid_field', error.message, { param: 'edits' });
+    throw new Fault('invalid_field', error.message, { param: 'edits' });
   }
 }
 
@@ -117,7 +113,7 @@ async function merge(
   if (!draft) return { draft: null, conflicts: [] };
   const merged = mergedDraft(draft, editor.newest(), prefer);
   if (!merged)
-    throw new AuthRefusal('invalid_field', 'The draft is not YAML. Fix it, or discard it.', {
+    throw new Fault('invalid_field', 'The draft is not YAML. Fix it, or discard it.', {
       param: 'yaml',
     });
   const { next, conflicts } = merged;
@@ -139,6 +135,6 @@ function shown(editor: CatalogEditor, draft: CatalogDraft | undefined): AdminCat
   return { draft: { yaml: shownYaml(text), tag, savedAt: tag, revision, isOutdated } };
 }
 
-function changedElsewhere(): AuthRefusal {
-  return new AuthRefusal('conflict', 'The draft was changed on another page. Load it again.');
+function changedElsewhere(): Fault {
+  return new Fault('conflict', 'The draft was changed on another page. Load it again.');
 }

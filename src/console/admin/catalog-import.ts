@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CatalogError, ImportError } from '../../catalog/mistakes.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
 import { markupFactor } from '../../catalog/price-schema.ts';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import { previewImport, type ImportRequest } from '../../upstream/offered/import-preview.ts';
 import { shownImport } from '../../upstream/offered/import-view.ts';
 import type { AdminCatalogImport } from '../contract.ts';
@@ -53,11 +53,10 @@ export async function importDraft(
 }
 
 function refused(error: unknown): never {
-  if (error instanceof ImportError)
-    throw new AuthRefusal('invalid_field', error.message, { param: 'provider' });
+  if (error instanceof ImportError) throw new Fault('invalid_field', error.message, { param: 'provider' });
   if (!(error instanceof CatalogError)) throw error;
   const [first] = error.mistakes;
-  throw new AuthRefusal('invalid_field', `${first?.path ?? ''}: ${first?.message ?? 'not a catalog'}`, {
+  throw new Fault('invalid_field', `${first?.path ?? ''}: ${first?.message ?? 'not a catalog'}`, {
     param: 'provider',
   });
 }

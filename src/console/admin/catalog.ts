@@ -5,7 +5,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { KNOWN_HOSTS } from '../../catalog/known-hosts.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import { MEGABYTE } from '../body.ts';
 import type {
   AdminCatalog,
@@ -86,7 +86,7 @@ export const catalogRoutes = [
     who: 'admin',
     async handle(parts, { params }): Promise<AdminCatalogVersionDetail> {
       const found = await requireEditor(parts).at(numberCursor(params.id) ?? 0);
-      if (!found) throw new AuthRefusal('not_found', 'There is no such version.');
+      if (!found) throw new Fault('not_found', 'There is no such version.');
       const emails = await emailsOf(parts.store.db, [found.actor]);
       return { ...version(found, emails), yaml: shownYaml(found.text) };
     },
@@ -121,7 +121,7 @@ export const catalogRoutes = [
     audit: 'provider-key.remove',
     async handle(parts, { params }) {
       if (!(await requireEditor(parts).removeProviderKey(params.id)))
-        throw new AuthRefusal('not_found', 'There is no such key.');
+        throw new Fault('not_found', 'There is no such key.');
       return {};
     },
   }),
@@ -130,7 +130,7 @@ export const catalogRoutes = [
 export function requireEditor({ catalog, catalogEditor }: RouteParts): CatalogEditor {
   if (catalogEditor) return catalogEditor;
   const path = catalog.status().path ?? 'a file';
-  throw new AuthRefusal(
+  throw new Fault(
     'read_only',
     `The catalog comes from ${path}. Edit it there; changes are picked up at once.`,
   );
@@ -147,14 +147,14 @@ export async function saveDraft(
       await followPublished(editor, actor);
       return { revision: result.version };
     case 'conflict':
-      throw new AuthRefusal(
+      throw new Fault(
         'conflict',
         `Somebody saved version ${result.version} meanwhile. Look at it, then save again.`,
       );
     case 'invalid': {
       const [first] = result.mistakes;
       const place = first && first.line > 0 ? `Line ${first.line}` : (first?.path ?? '');
-      throw new AuthRefusal('invalid_field', `${place}: ${first?.message ?? 'not a catalog'}`, {
+      throw new Fault('invalid_field', `${place}: ${first?.message ?? 'not a catalog'}`, {
         param: 'yaml',
       });
     }

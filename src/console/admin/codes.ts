@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { batchFilter, batchTable, type BatchRow } from '../../activity/code-batches.ts';
 import { emailsOf } from '../../activity/accounts.ts';
 import { INVITE_TABLE, inviteFilter } from '../../activity/invite-list.ts';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import { MAX_BATCH_NAME } from '../../ledger/codes.ts';
 import { removeInvite, makeInvite, type InviteRow } from '../../identity/sign-in/invites.ts';
 import { readUsd, usd } from '../amounts.ts';
@@ -63,8 +63,7 @@ export const codeRoutes = [
     body: emptyBody,
     handle: async ({ codes }, { params }): Promise<{ cancelled: number }> => {
       const cancelled = await codes.cancel(params.id);
-      if (cancelled === 0)
-        throw new AuthRefusal('not_found', 'This batch has no code that could be redeemed.');
+      if (cancelled === 0) throw new Fault('not_found', 'This batch has no code that could be redeemed.');
       return { cancelled };
     },
   }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { emailsOf } from '../../activity/accounts.ts';
 import { MESSAGE_TABLE, messageFilter, type ListedMessage } from '../../activity/message-list.ts';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import { OPERATOR } from '../../outbox/events.ts';
 import type { MailState, MessageAttempt, SearchedPage } from '../contract.ts';
 import { emptyBody, route } from '../route.ts';
@@ -51,7 +51,7 @@ export const messageRoutes = [
     audit: 'mail.test',
     body: emptyBody,
     async handle({ auth, messages, store, clock }, { user }): Promise<MessageAttempt> {
-      if (!messages.mail) throw new AuthRefusal('conflict', 'Mail is not configured: set TOLLGATE_SMTP_URL.');
+      if (!messages.mail) throw new Fault('conflict', 'Mail is not configured: set TOLLGATE_SMTP_URL.');
       auth.throttle.act('webhook', user.accountId);
       const mail = { accountId: user.accountId, template: 'mail.test', data: { at: clock.now() } } as const;
       return await sendAtOnce(messages, await messages.notices.mail(store.db, { ...mail, ...SENT_AT_ONCE }));

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { requestById, wasArchived } from '../../activity/request-log.ts';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
 import { occurring } from '../../activity/list-values.ts';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import type { NewEntry } from '../../ledger/port.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
@@ -140,7 +140,7 @@ async function post(
 function positive(amountUsd: string): number {
   const amount = readUsd(amountUsd, 'amountUsd');
   if (amount === 0)
-    throw new AuthRefusal('invalid_field', 'The amount must be above zero.', { param: 'amountUsd' });
+    throw new Fault('invalid_field', 'The amount must be above zero.', { param: 'amountUsd' });
   return amount;
 }
 
@@ -153,21 +153,17 @@ async function refundOf(parts: RouteParts, accountId: string, requestId: string,
   const request = await requestById(parts.store.db, requestId, accountId);
   if (!request) throw await noSuchRequest(parts, accountId, requestId);
   if (amount > request.charged) {
-    throw new AuthRefusal('invalid_field', `This request was charged ${usd(request.charged)}.`, {
+    throw new Fault('invalid_field', `This request was charged ${usd(request.charged)}.`, {
       param: 'amountUsd',
     });
   }
   return { requestId, once: `refund:${requestId}` };
 }
 
-async function noSuchRequest(
-  { store }: RouteParts,
-  accountId: string,
-  requestId: string,
-): Promise<AuthRefusal> {
+async function noSuchRequest({ store }: RouteParts, accountId: string, requestId: string): Promise<Fault> {
   if (!(await wasArchived(store.db, requestId, accountId)))
-    return new AuthRefusal('not_found', 'This account has no such request.');
-  return new AuthRefusal(
+    return new Fault('not_found', 'This account has no such request.');
+  return new Fault(
     'invalid_field',
     'The receipts of that day are no longer kept, so a refund cannot name this request. Refund without naming it.',
     { param: 'requestId' },

@@ -4,7 +4,7 @@ import { storedText, withValue } from '../../catalog/catalog-data.ts';
 import { catalogData } from '../../catalog/parse.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
 import { markupFactor, tokenPrice } from '../../catalog/price-schema.ts';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import { OWN_KINDS } from '../../upstream/offered/import-preview.ts';
 import { discoverLocalServers } from '../../upstream/local-servers.ts';
 import { MEGABYTE } from '../body.ts';
@@ -60,7 +60,7 @@ export const newBackendRoutes = [
     async handle(parts, { params: { id }, body: { paused }, user }) {
       const editor = requireEditor(parts);
       if (!parts.catalog.current().upstreams.has(id))
-        throw new AuthRefusal('not_found', 'There is no such backend.');
+        throw new Fault('not_found', 'There is no such backend.');
       const { json, version } = editor.newest();
       const changed = withValue(catalogData(json) ?? {}, ['upstreams', id, 'paused'], paused || undefined);
       const note = paused ? `${id} paused` : `${id} resumed`;
@@ -120,6 +120,6 @@ async function tryDraft(
 ): Promise<AdminBackendTrial> {
   const { parse } = await parts.importTarget();
   const catalog = parse(yaml);
-  if (!catalog.upstreams.has(backend)) throw new AuthRefusal('not_found', 'There is no such backend.');
+  if (!catalog.upstreams.has(backend)) throw new Fault('not_found', 'There is no such backend.');
   return await parts.tryBackend({ catalog, backend, model });
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
 import { requestById, type LoggedRequest, type RequestFilter } from '../../activity/request-log.ts';
 import { ALL_ACCOUNTS } from '../../activity/usage.ts';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import { attemptsOf } from '../../ledger/receipt.ts';
 import type { RequestRow } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';
@@ -64,7 +64,7 @@ export const adminRequestRoutes = [
     who: 'admin',
     async handle(parts, { params }): Promise<AdminReceipt> {
       const row = await requestById(parts.store.db, params.id);
-      if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
+      if (!row) throw new Fault('not_found', 'There is no such request.');
       return {
         ...receiptDetail(row, parts.catalog.current()),
         ...costsOf(row),

@@ -7,7 +7,7 @@ import { makeAccountMails, type AccountMails } from './account-mails.ts';
 import { useInvite } from './invites.ts';
 import type { AuthLibrary, SocialConfig } from './library.ts';
 import { checkNewPassword, makePasswords, type Passwords } from './password.ts';
-import { AuthRefusal, type RefusalCode } from './refusal.ts';
+import { Fault, type FaultCode } from '../../std/fault.ts';
 import { makeResetLinks, type ResetLinks } from './reset.ts';
 import { authRoute, signUpSchema, type AuthRoute } from './routes.ts';
 import {
@@ -35,7 +35,7 @@ export interface Auth {
   readonly mails: AccountMails;
   readonly throttle: Throttle;
   readonly socialProviders: readonly ('github' | 'google')[];
-  /** POST /api/auth/{name} with its parsed JSON body. Throws an `AuthRefusal`. */
+  /** POST /api/auth/{name} with its parsed JSON body. Throws an `Fault`. */
   post(name: string, body: unknown, call: AuthCall): Promise<Response>;
   /** GET /api/auth/callback/{provider}: where a social provider sends the browser back to. */
   callback(request: Request, meta: AuthMeta): Promise<Response>;
@@ -116,7 +116,7 @@ export function makeAuth(parts: AuthParts): Auth {
     async confirm(visitor, password, meta) {
       const guess = await guessOwnPassword(context, visitor.accountId, meta);
       if (!(await users.checkPassword(visitor.accountId, password))) {
-        throw new AuthRefusal('invalid_credentials', 'This is not your password.', { param: 'password' });
+        throw new Fault('invalid_credentials', 'This is not your password.', { param: 'password' });
       }
       await guess.right();
       return sessions.confirm(visitor.sessionId);
@@ -152,12 +152,12 @@ async function signUp(context: AuthContext, body: unknown, { headers, meta }: Au
   const { email, password, name, inviteCode } = signUpSchema.parse(body);
   const mode = await signUpMode(context.store);
   if (mode === 'setup')
-    throw new AuthRefusal(
+    throw new Fault(
       'setup_needed',
       'This installation is being set up. Accounts can be created once it has an administrator.',
     );
   if (mode === 'closed')
-    throw new AuthRefusal('sign_up_closed', 'Sign-up is closed. Ask the operator for an account.');
+    throw new Fault('sign_up_closed', 'Sign-up is closed. Ask the operator for an account.');
   // Checked before the attempt is counted, so that a typing error does not use up the allowance.
   context.throttle.act('new_password', meta.address);
   await checkNewPassword(password, normalEmail(email));
@@ -194,8 +194,8 @@ async function forwardToLibrary(
   call: AuthCall,
 ): Promise<Response> {
   const route = authRoute(name);
-  if (!route) throw new AuthRefusal('not_found', 'There is nothing here.');
-  if (route.who === 'user' && !call.visitor) throw new AuthRefusal('unauthenticated', 'Sign in first.');
+  if (!route) throw new Fault('not_found', 'There is nothing here.');
+  if (route.who === 'user' && !call.visitor) throw new Fault('unauthenticated', 'Sign in first.');
   if (route.confirmed && call.visitor) requireConfirmed(call.visitor, context.clock);
   const fields: Record<string, unknown> = { ...route.body.parse(body), ...route.always };
   if (typeof fields['email'] === 'string') fields['email'] = normalEmail(fields['email']);
@@ -331,18 +331,17 @@ async function clientResponse(route: AuthRoute, response: Response): Promise<Res
 }
 
 /** Translates the library's errors; a client never learns whether the e-mail or the password was wrong. */
-async function refusalOf(response: Response, route: AuthRoute): Promise<AuthRefusal> {
+async function refusalOf(response: Response, route: AuthRoute): Promise<Fault> {
   const { code = '', message } = (await response.json().catch(() => ({}))) as {
     code?: string;
     message?: string;
   };
   const known = KNOWN_ERRORS[code];
-  if (known) return new AuthRefusal(known.code, known.message ?? message ?? 'Refused.');
-  if (response.status === 401 && route.who === 'user')
-    return new AuthRefusal('unauthenticated', 'Sign in first.');
+  if (known) return new Fault(known.code, known.message ?? message ?? 'Refused.');
+  if (response.status === 401 && route.who === 'user') return new Fault('unauthenticated', 'Sign in first.');
   if (response.status >= 500)
-    return new AuthRefusal('internal_error', 'Something went wrong on our side. Try again.');
-  return new AuthRefusal('invalid_field', message ?? 'This did not work.');
+    return new Fault('internal_error', 'Something went wrong on our side. Try again.');
+  return new Fault('invalid_field', message ?? 'This did not work.');
 }
 
 const WRONG_CREDENTIALS = {
@@ -351,7 +350,7 @@ const WRONG_CREDENTIALS = {
 } as const;
 const WRONG_CODE = { code: 'invalid_second_factor', message: 'This code is not right, or too old.' } as const;
 const WRONG_PASSKEY = { code: 'invalid_credentials', message: 'This passkey opens nothing here.' } as const;
-const KNOWN_ERRORS: Record<string, { code: RefusalCode; message?: string }> = {
+const KNOWN_ERRORS: Record<string, { code: FaultCode; message?: string }> = {
   INVALID_EMAIL_OR_PASSWORD: WRONG_CREDENTIALS,
   INVALID_EMAIL: WRONG_CREDENTIALS,
   PASSWORD_TOO_LONG: WRONG_CREDENTIALS,

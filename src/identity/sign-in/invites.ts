@@ -3,7 +3,7 @@ import type { Selectable, Transaction } from 'kysely';
 import { randomPart } from '../../std/ids.ts';
 import type { InviteTable, Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
-import { AuthRefusal } from './refusal.ts';
+import { Fault } from '../../std/fault.ts';
 
 export type InviteRow = Selectable<InviteTable>;
 
@@ -51,13 +51,13 @@ export async function removeInvite(store: Store, id: string): Promise<void> {
     .where('code_hash', '=', id)
     .where('used_at', 'is', null)
     .executeTakeFirstOrThrow();
-  if (numDeletedRows === 0n) throw new AuthRefusal('not_found', 'There is no such unused invite.');
+  if (numDeletedRows === 0n) throw new Fault('not_found', 'There is no such unused invite.');
 }
 
 function hashOf(code: string): string {
   return createHash('sha256').update(code).digest('hex');
 }
 
-function refused(message: string): AuthRefusal {
-  return new AuthRefusal('invite_required', message, { param: 'inviteCode' });
+function refused(message: string): Fault {
+  return new Fault('invite_required', message, { param: 'inviteCode' });
 }

@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts';
 import { normalEmail, insertAccount } from './users.ts';
 import { MAX_PASSWORD, MIN_PASSWORD, type Passwords } from './password.ts';
 import { MAX_PASSKEYS, passkeysOf } from './passkey.ts';
-import { AuthRefusal } from './refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import {
   ADDRESS_HEADER,
   cookiePrefix,
@@ -145,7 +145,7 @@ async function admitSession({ store, secret, clock }: LibraryParts, userId: stri
     .where('id', '=', userId)
     .executeTakeFirst();
   if (account && maySignIn(account)) return;
-  if (account) throw new AuthRefusal('forbidden', 'This account is disabled.');
+  if (account) throw new Fault('forbidden', 'This account is disabled.');
   const user = await store.db
     .selectFrom('auth_user')
     .select(['email', 'emailVerified'])
@@ -161,7 +161,7 @@ async function admitSession({ store, secret, clock }: LibraryParts, userId: stri
 
 /** The library answers its own errors with their status and anything else with 500. */
 function asLibraryError(error: unknown): never {
-  if (!(error instanceof AuthRefusal)) throw error;
+  if (!(error instanceof Fault)) throw error;
   const status = error.code === 'service_unavailable' ? 'SERVICE_UNAVAILABLE' : 'FORBIDDEN';
   throw new APIError(status, { code: error.code, message: error.message });
 }

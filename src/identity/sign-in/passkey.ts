@@ -1,5 +1,5 @@
 import type { Store } from '../../store/store.ts';
-import { AuthRefusal } from './refusal.ts';
+import { Fault } from '../../std/fault.ts';
 import { millis } from './session.ts';
 
 /** More than anyone has devices; without a limit, the list of passkeys to exclude could grow indefinitely. */
@@ -60,6 +60,6 @@ interface PasskeyOf {
   readonly id: string;
 }
 
-function noSuchPasskey(): AuthRefusal {
-  return new AuthRefusal('not_found', 'There is no such passkey.');
+function noSuchPasskey(): Fault {
+  return new Fault('not_found', 'There is no such passkey.');
 }

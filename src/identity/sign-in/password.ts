@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { ZxcvbnFactory } from '@zxcvbn-ts/core';
 import { BoundedQueue } from '../../std/bounded-queue.ts';
-import { AuthRefusal } from './refusal.ts';
+import { Fault } from '../../std/fault.ts';
 
 /** Hashes and checks passwords, a few at a time. */
 export interface Passwords {
@@ -61,8 +61,8 @@ export async function checkNewPassword(password: string, email: string): Promise
   if (await isEasyToGuess(text, email)) throw weak('This password is too easy to guess. Choose another one.');
 }
 
-function weak(message: string): AuthRefusal {
-  return new AuthRefusal('weak_password', message, { param: 'password' });
+function weak(message: string): Fault {
+  return new Fault('weak_password', message, { param: 'password' });
 }
 
 /** The same password typed on another keyboard may arrive as other code points. */
@@ -77,7 +77,7 @@ function makeLimiter(parallel: number, waiting: number): Limiter {
   return async (work) => {
     const turn = queue.enter();
     if (!turn) {
-      throw new AuthRefusal('service_unavailable', 'Too many people are signing in right now. Try again.', {
+      throw new Fault('service_unavailable', 'Too many people are signing in right now. Try again.', {
         retryAfterMs: 2_000,
       });
     }

@@ -6,7 +6,7 @@ import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { checkNewPassword, type Passwords } from './password.ts';
 import { replacePassword } from './users.ts';
-import { AuthRefusal } from './refusal.ts';
+import { Fault } from '../../std/fault.ts';
 
 /**
  * Links for setting a new password when the old one is forgotten. An operator creates a link and passes it on, or it is
@@ -116,9 +116,9 @@ async function requireActive(db: Kysely<Schema>, accountId: string): Promise<voi
     .where('id', '=', accountId)
     .where('role', '!=', 'system')
     .executeTakeFirst();
-  if (!account) throw new AuthRefusal('not_found', 'There is no such account.');
+  if (!account) throw new Fault('not_found', 'There is no such account.');
   if (account.status !== 'active')
-    throw new AuthRefusal('conflict', 'This account is disabled. Enable it before you make a reset link.');
+    throw new Fault('conflict', 'This account is disabled. Enable it before you make a reset link.');
 }
 
 async function find(db: Kysely<Schema>, token: string, now: number): Promise<ResetLink | undefined> {
@@ -138,8 +138,8 @@ function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-function invalidLink(): AuthRefusal {
-  return new AuthRefusal(
+function invalidLink(): Fault {
+  return new Fault(
     'code_invalid',
     'This reset link is not valid any more: it was used, replaced by a newer one, or is too old.',
     { param: 'token' },

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../std/clock.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
 import type { Store } from '../../store/store.ts';
-import { AuthRefusal } from './refusal.ts';
+import { Fault } from '../../std/fault.ts';
 
 /** The user of a session cookie, read for every request, so that a changed role or a disabled account applies at once. */
 export interface Visitor {
@@ -218,7 +218,7 @@ function readCookie(headers: Headers, name: string): string | undefined {
 /** An unattended session must not be enough to replace a token, to add a sign-in method or to move money. */
 export function requireConfirmed(visitor: Visitor, clock: Clock): void {
   if (clock.now() - visitor.provedAt <= CONFIRMED_MS) return;
-  throw new AuthRefusal('confirmation_required', 'Enter your password again to do this.');
+  throw new Fault('confirmation_required', 'Enter your password again to do this.');
 }
 
 /**

@@ -7,7 +7,7 @@ import { nanoUsd } from '../../std/money.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import type { NewUser, Users } from './users.ts';
-import { AuthRefusal } from './refusal.ts';
+import { Fault } from '../../std/fault.ts';
 
 /** The first run: a one-time token creates the first admin. Once there is an admin, setup is no longer available. */
 export interface Setup {
@@ -130,12 +130,12 @@ function keyOf(token: string): string {
   return `setup_token:${createHash('sha256').update(token).digest('hex')}`;
 }
 
-function notFound(): AuthRefusal {
-  return new AuthRefusal('not_found', 'There is nothing here.');
+function notFound(): Fault {
+  return new Fault('not_found', 'There is nothing here.');
 }
 
-function wrongToken(): AuthRefusal {
-  return new AuthRefusal(
+function wrongToken(): Fault {
+  return new Fault(
     'code_invalid',
     'This setup link is not valid any more. Start Tollgate again for a new one.',
     {
@@ -153,5 +153,5 @@ export async function requireAnAdmin(tx: Transaction<Schema>): Promise<void> {
     .where('status', '=', 'active')
     .limit(1)
     .executeTakeFirst();
-  if (!left) throw new AuthRefusal('last_admin', 'This is the last admin; there must always be one.');
+  if (!left) throw new Fault('last_admin', 'This is the last admin; there must always be one.');
 }

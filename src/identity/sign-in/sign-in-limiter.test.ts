@@ -4,10 +4,10 @@ import { preparedDataFolder } from '../../../test/support/prepared-folder.ts';
 import { testPostgres } from '../../../test/support/postgres.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
 import { systemClock } from '../../std/clock.ts';
+import type { Fault } from '../../std/fault.ts';
 import { silentLog } from '../../std/log.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { networkOf } from './throttle.ts';
-import type { AuthRefusal } from './refusal.ts';
 import { makeSignInLimiter, type SignInAttempt, type SignInLimiter } from './sign-in-limiter.ts';
 
 const cleanUps: (() => unknown)[] = [];
@@ -50,8 +50,8 @@ class Limited {
     return await this.limiter.guess({ ...HERE, ...attempt }).then(
       () => true,
       (error: unknown) => {
-        expect((error as AuthRefusal).code).toBe('rate_limit_exceeded');
-        expect((error as AuthRefusal).retryAfterMs).toBeGreaterThan(0);
+        expect((error as Fault).code).toBe('rate_limit_exceeded');
+        expect((error as Fault).retryAfterMs).toBeGreaterThan(0);
         return false;
       },
     );

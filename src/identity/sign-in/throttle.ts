@@ -1,5 +1,5 @@
 import type { Clock } from '../../std/clock.ts';
-import { AuthRefusal } from './refusal.ts';
+import { Fault } from '../../std/fault.ts';
 
 /**
  * Bounds what strangers can make this process do. Counters are in its memory and bounded in number; each process counts
@@ -65,8 +65,8 @@ export function makeThrottle(clock: Clock): Throttle {
   };
 }
 
-export function tooManyTries(retryAfterMs: number): AuthRefusal {
-  return new AuthRefusal('rate_limit_exceeded', 'Too many tries. Wait a little and try again.', {
+export function tooManyTries(retryAfterMs: number): Fault {
+  return new Fault('rate_limit_exceeded', 'Too many tries. Wait a little and try again.', {
     retryAfterMs,
   });
 }

@@ -5,7 +5,7 @@ import { newAccountId, randomPart, type AccountId } from '../../std/ids.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { checkNewPassword, type Passwords } from './password.ts';
-import { AuthRefusal } from './refusal.ts';
+import { Fault } from '../../std/fault.ts';
 
 /**
  * Users who can sign in. A user and their account have the same id and are created in one transaction, so that neither
@@ -69,7 +69,7 @@ export function makeUsers({ store, passwords, clock }: UsersParts): Users {
         .where('id', '=', accountId)
         .where('role', '!=', 'system')
         .executeTakeFirst();
-      if (!account) throw new AuthRefusal('not_found', 'There is no such account.');
+      if (!account) throw new Fault('not_found', 'There is no such account.');
       await checkNewPassword(password, account.email);
       const hash = await passwords.hash(password);
       await store.db.transaction().execute(async (tx) => {
@@ -126,7 +126,7 @@ export async function insertAccount(
     .onConflict((conflict) => conflict.column('email').doNothing())
     .executeTakeFirstOrThrow();
   if (numInsertedOrUpdatedRows === 0n) {
-    throw new AuthRefusal('email_taken', 'There is an account with this e-mail address already.', {
+    throw new Fault('email_taken', 'There is an account with this e-mail address already.', {
       param: 'email',
     });
   }
@@ -187,7 +187,7 @@ const emailSchema = z.email().max(MAX_LENGTH);
 export function normalEmail(text: string): string {
   const email = text.normalize('NFKC').trim().toLowerCase();
   if (text.length > 2 * MAX_LENGTH || !emailSchema.safeParse(email).success) {
-    throw new AuthRefusal('invalid_field', 'This is not an e-mail address.', { param: 'email' });
+    throw new Fault('invalid_field', 'This is not an e-mail address.', { param: 'email' });
   }
   return email;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { FAULTS, Fault, type FaultCode } from '../../std/fault.ts';
+import { FAULTS, Fault, type ApiFaultCode } from '../../std/fault.ts';
 import { chatToMessages, messagesErrorBody } from './answer.ts';
 
 const call = (text: unknown) => ({
@@ -52,7 +52,7 @@ describe('errors', () => {
       429: ['rate_limit_error'],
       500: ['api_error', 'timeout_error', 'overloaded_error'],
     };
-    for (const code of Object.keys(FAULTS) as FaultCode[]) {
+    for (const code of Object.keys(FAULTS) as ApiFaultCode[]) {
       const fault = new Fault(code, 'words');
       expect(types[fault.status]).toContain(messagesErrorBody(fault, 'req_1').error.type);
     }
