@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Route } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/router.ts';
-import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
+import { parseBody, withoutNulls } from '../http/request-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import type { AccountSnapshot, Caller } from '../ledger/port.ts';
 import type { BodySize } from '../relay/call.ts';
@@ -13,7 +13,7 @@ import { countableMessages } from '../wire/anthropic/to-chat.ts';
 import { selectBetas, countTokensRequestSchema } from '../wire/anthropic/request.ts';
 import type { CountableInput } from '../wire/openai/countable-input.ts';
 import { ANTHROPIC_ERRORS, BODY_ERRORS } from './errors.ts';
-import { largeBodyOf, placed } from './inference.ts';
+import { work } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 export const countMessageTokens: ApiOperation = {
@@ -46,13 +46,13 @@ export const countMessageTokens: ApiOperation = {
   },
   errors: [...BODY_ERRORS, 'rate_limit_exceeded'],
   dialect: ANTHROPIC_ERRORS,
-  handle: placed(count),
+  handle: work(count),
 };
 
 /** Clients ask before they send, to know when a conversation grows too long. */
 async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { account, rate } = await parts.callerAuth.freeCaller(caller);
-  const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
+  const { value, size } = await incoming.body.json();
   const body = withoutNulls(value);
   const request = parseBody(countTokensRequestSchema, body);
   const route = knownRoute(request.model, parts);

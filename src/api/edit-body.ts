@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readBody, readJson, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
+import type { JsonBody } from '../http/request-body.ts';
+import type { IncomingRequest } from '../http/router.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { UploadedImage } from '../wire/openai/images.ts';
@@ -16,17 +17,18 @@ interface EditBody extends Pick<JsonBody, 'size' | 'value' | 'text'> {
 /** A picture as it was sent, or its address in the gallery. */
 type Picture = UploadedImage | { readonly address: string; readonly param: 'image' | 'mask' };
 
-export async function readEdit(request: Request, admitLarge: AdmitLargeBody): Promise<EditBody> {
-  const type = request.headers.get('content-type') ?? '';
-  const body = /^application\/json\b/i.test(type)
-    ? await readEditJson(request, admitLarge)
-    : await readEditForm(request, type, admitLarge);
-  if (body.pictures.length === 0) throw new Fault('missing_field', 'image is required.', { param: 'image' });
-  return body;
+export async function readEdit({
+  request,
+  body,
+}: Pick<IncomingRequest, 'request' | 'body'>): Promise<EditBody> {
+  const isJson = /^application\/json\b/i.test(request.headers.get('content-type') ?? '');
+  const read = isJson ? await readEditJson(body) : await readEditForm(body);
+  if (read.pictures.length === 0) throw new Fault('missing_field', 'image is required.', { param: 'image' });
+  return read;
 }
 
-async function readEditJson(request: Request, admitLarge: AdmitLargeBody): Promise<EditBody> {
-  const { value, text, size } = await readJson(request, admitLarge);
+async function readEditJson(body: IncomingRequest['body']): Promise<EditBody> {
+  const { value, text, size } = await body.json();
   return { ...takePictures(value), text, size };
 }
 
@@ -70,23 +72,16 @@ function tooMany(): Fault {
   return new Fault('invalid_field', `At most ${MAX_PICTURES} images.`, { param: 'image' });
 }
 
-async function readEditForm(request: Request, type: string, admitLarge: AdmitLargeBody): Promise<EditBody> {
-  const bytes = await readBody(request, admitLarge);
-  const form = await parseForm(bytes, type);
-  const pictures = await Promise.all([...form.getAll('image'), ...form.getAll('image[]')].flatMap(uploads));
+async function readEditForm(body: IncomingRequest['body']): Promise<EditBody> {
+  const { fields, bytes } = await body.form();
+  const pictures = await Promise.all(
+    [...fields.getAll('image'), ...fields.getAll('image[]')].flatMap(uploads),
+  );
   if (pictures.length > MAX_PICTURES) throw tooMany();
-  const [mask] = await Promise.all(form.getAll('mask').flatMap(uploads));
+  const [mask] = await Promise.all(fields.getAll('mask').flatMap(uploads));
   const size = { bytes: bytes.byteLength, characters: bytes.byteLength };
-  const value = textFields(form);
+  const value = textFields(fields);
   return { value, size, pictures, mask, text: formText(value, pictures, mask) };
-}
-
-async function parseForm(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<FormData> {
-  try {
-    return await new Response(bytes, { headers: { 'content-type': contentType } }).formData();
-  } catch (cause) {
-    throw new Fault('invalid_json', 'The body must be multipart/form-data or JSON.', { cause });
-  }
 }
 
 function uploads(value: FormDataEntryValue): Promise<UploadedImage>[] {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/router.ts';
-import { parseBody, readJson, selectFields } from '../http/json-body.ts';
+import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { Caller } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
@@ -11,7 +11,7 @@ import {
   type EmbeddingRequest,
 } from '../wire/openai/embeddings.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { callOf, MAX_COST_FIELD, routeSelector, largeBodyOf, placed } from './inference.ts';
+import { callOf, MAX_COST_FIELD, routeSelector, work } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const embeddingAnswer = z.looseObject({
@@ -57,13 +57,13 @@ export const embeddings: ApiOperation = {
   },
   errors: INFERENCE_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: placed(embed),
+  handle: work(embed),
 };
 
 async function embed(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { relay } = parts;
   const call = await preferTokenError({ caller, rate: 'chat' }, relay, async () => {
-    const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
+    const body = await incoming.body.json();
     const base = callOf(incoming, caller, body);
     const { body: fields, knobs } = selectFields(body.value, EMBEDDING_FIELDS);
     const request = parseBody(embeddingRequestSchema, fields) as EmbeddingRequest;

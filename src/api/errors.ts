@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FaultShape } from '../http/response.ts';
+import type { ErrorFormat } from '../http/response.ts';
 import { FAULTS, type ApiFaultCode, type FaultType } from '../std/fault.ts';
 import { messagesErrorBody } from '../wire/anthropic/answer.ts';
 import { faultBody } from '../wire/fault-body.ts';
@@ -11,7 +11,7 @@ export interface ErrorDialect {
   readonly prefix: string;
   readonly name: string;
   readonly schema: z.ZodType;
-  readonly body: FaultShape;
+  readonly body: ErrorFormat['body'];
 }
 
 // `Object.keys` loses the type of the table's keys.

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Catalog } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/router.ts';
-import { parseBody, readJson } from '../http/json-body.ts';
+import { parseBody } from '../http/request-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import type { Caller } from '../ledger/port.ts';
 import { rateOf } from '../relay/admission.ts';
@@ -14,7 +14,7 @@ import { countableInput, type CountableInput } from '../wire/openai/countable-in
 import { countForFree } from './count-tokens.ts';
 import { BODY_ERRORS, GOOGLE_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { GEMINI_MODEL } from './generate-content.ts';
-import { largeBodyOf, placed } from './inference.ts';
+import { work } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const modelBody = z.object({
@@ -107,7 +107,7 @@ export const countGeminiTokens: ApiOperation = {
     'unsupported_model',
   ],
   dialect: GOOGLE_ERRORS,
-  handle: placed(count),
+  handle: work(count),
 };
 
 /** Google's own limits. */
@@ -154,7 +154,7 @@ function modelEntries(catalog: Catalog): GeminiModelEntry[] {
 
 async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { account, rate } = await parts.callerAuth.freeCaller(caller);
-  const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
+  const { value, size } = await incoming.body.json();
   findRoute(parts.relay.catalog(), incoming.parameters[0] ?? '', 'chat_completion');
   const { signal } = incoming;
   const totalTokens = await countForFree(countableContents(value), { account, size, signal }, parts);

@@ -7,7 +7,7 @@ import { imageRequestSchema } from '../wire/openai/images.ts';
 import { loadPictures, MAX_PICTURES, readEdit } from './edit-body.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { answerOrStart, IMAGE_ANSWER, publicImageCall, readImageFields, v1ImageCall } from './images.ts';
-import { callOf, ENDPOINT_FIELDS, largeBodyOf, MAX_COST_FIELD, placed, type CallBase } from './inference.ts';
+import { callOf, ENDPOINT_FIELDS, MAX_COST_FIELD, work, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const upload = z.string().meta({ contentMediaType: 'application/octet-stream' });
@@ -61,7 +61,7 @@ export const imageEdits: ApiOperation = {
   answer: IMAGE_ANSWER,
   errors: KEYED_INFERENCE_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: placed((incoming, caller, parts) => edit({ incoming, caller }, parts, publicImageCall)),
+  handle: work((incoming, caller, parts) => edit({ incoming, caller }, parts, publicImageCall)),
 };
 
 export const v1ImageEdits: ApiOperation = {
@@ -88,7 +88,7 @@ export const v1ImageEdits: ApiOperation = {
   answer: IMAGE_ANSWER,
   errors: KEYED_INFERENCE_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: placed((incoming, caller, parts) =>
+  handle: work((incoming, caller, parts) =>
     edit({ incoming, caller }, parts, (base, value) => v1ImageCall(base, readImageFields(value), parts)),
   ),
 };
@@ -104,7 +104,7 @@ interface Sender {
 async function edit({ incoming, caller }: Sender, parts: ApiParts, read: ReadCall): Promise<Response> {
   const { callerAuth, idempotency, links, relay } = parts;
   const { call, text } = await preferTokenError({ caller, rate: 'images' }, relay, async () => {
-    const body = await readEdit(incoming.request, largeBodyOf(parts, incoming, caller));
+    const body = await readEdit(incoming);
     const plain = read(callOf(incoming, caller, body), body.value);
     const accountId = async () => (await callerAuth.account(caller)).accountId;
     const pictures = await loadPictures(body, { links, origin: incoming.origin, accountId });

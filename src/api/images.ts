@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseBody, selectFields } from '../http/json-body.ts';
+import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer, json, rateHeaders } from '../http/response.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { rateOf } from '../relay/admission.ts';

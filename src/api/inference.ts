@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { EndpointType } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/router.ts';
-import { readJson, SMALL_BODY_BYTES, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
+import { SMALL_BODY_BYTES, type JsonBody } from '../http/request-body.ts';
 import { admissionHeaders } from '../http/response.ts';
 import type { Caller, RateKind } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
@@ -37,12 +37,10 @@ async function serve<C extends CallBase>(
   incoming: IncomingRequest,
   parts: ApiParts,
 ): Promise<Response> {
-  const { callerAuth, idempotency, relay } = parts;
-  const caller = callerAuth.caller(incoming);
-  parts.requestSlots.enter(incoming.requestId, accountKey(caller));
-  try {
+  const { idempotency, relay } = parts;
+  return await placed(incoming, parts, async (caller) => {
     const { call, body } = await preferTokenError({ caller, rate: steps.rate }, relay, async () => {
-      const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
+      const body = await incoming.body.json();
       return { call: steps.read(callOf(incoming, caller, body), body.value, parts, incoming), body };
     });
     if (body.size.bytes > SMALL_BODY_BYTES) await nextTurn();
@@ -50,48 +48,31 @@ async function serve<C extends CallBase>(
       // A call with a key continues when its client leaves.
       steps.answer(keyed ? { ...call, ...keyed } : call, parts, incoming),
     );
-  } catch (thrown) {
-    noteRefusal(parts.refusedCalls, { incoming, caller, client: clientOf(incoming.request), thrown });
-    throw thrown;
-  } finally {
-    leaveSlot(incoming, parts);
-  }
+  });
 }
 
-/** For the other operations that do work for a caller: each takes a place too. */
-export function placed(
-  work: (incoming: IncomingRequest, caller: Caller, parts: ApiParts) => Promise<Response>,
+/** For the other operations that do work for a caller. */
+export function work(
+  does: (incoming: IncomingRequest, caller: Caller, parts: ApiParts) => Promise<Response>,
 ): ApiOperation['handle'] {
-  return (parts) => async (incoming) => {
-    const caller = parts.callerAuth.caller(incoming);
-    parts.requestSlots.enter(incoming.requestId, accountKey(caller));
-    try {
-      return await work(incoming, caller, parts);
-    } catch (thrown) {
-      noteRefusal(parts.refusedCalls, { incoming, caller, client: clientOf(incoming.request), thrown });
-      throw thrown;
-    } finally {
-      leaveSlot(incoming, parts);
-    }
-  };
+  return (parts) => (incoming) => placed(incoming, parts, (caller) => does(incoming, caller, parts));
 }
 
-function leaveSlot({ requestId }: IncomingRequest, { requestSlots, relay }: ApiParts): void {
-  requestSlots.answered(requestId, relay.activeRequests.has(requestId));
-}
-
-/** An account has one token, so the token's hash stands for the account without a lookup. */
-function accountKey(caller: Caller): string {
-  return caller.kind === 'token' ? caller.hash : caller.id;
-}
-
-/** Looks up who sends a large body before it is received. */
-export function largeBodyOf(
-  { largeBodies }: ApiParts,
+/** Each takes a place, and a refusal is noted for the account. */
+async function placed(
   incoming: IncomingRequest,
-  caller: Caller,
-): AdmitLargeBody {
-  return (bytes) => largeBodies.admit(incoming, caller, bytes);
+  { callerAuth, refusedCalls }: ApiParts,
+  answer: (caller: Caller) => Promise<Response>,
+): Promise<Response> {
+  const caller = callerAuth.caller(incoming);
+  incoming.identify(caller);
+  incoming.takePlace();
+  try {
+    return await answer(caller);
+  } catch (thrown) {
+    noteRefusal(refusedCalls, { incoming, caller, client: clientOf(incoming.request), thrown });
+    throw thrown;
+  }
 }
 
 const CLIENT_CHARACTERS = 200;

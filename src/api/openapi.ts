@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_BODY_BYTES } from '../http/json-body.ts';
+import { MAX_BODY_BYTES } from '../http/request-body.ts';
 import { json } from '../http/response.ts';
 import { FAULTS, Fault, type ApiFaultCode, type FaultOptions } from '../std/fault.ts';
 import { COMMON_ERRORS, OPENAI_ERRORS, type ErrorDialect } from './errors.ts';

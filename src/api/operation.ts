@@ -2,11 +2,9 @@ import type { z } from 'zod';
 import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { CallerAuth } from '../http/caller-auth.ts';
 import type { Idempotency } from '../http/idempotency/idempotency.ts';
-import type { LargeBodies } from '../http/json-body.ts';
 import type { HttpRoute, Method } from '../http/router.ts';
 import type { RelayParts } from '../relay/call.ts';
 import type { ApiFaultCode } from '../std/fault.ts';
-import type { RequestSlots } from '../std/request-slots.ts';
 import type { Store } from '../store/store.ts';
 import type { ErrorDialect } from './errors.ts';
 import type { ImageJobs } from './image-jobs.ts';
@@ -51,8 +49,6 @@ export type ApiTag =
 export interface ApiParts {
   readonly callerAuth: CallerAuth;
   readonly relay: RelayParts;
-  readonly largeBodies: LargeBodies;
-  readonly requestSlots: RequestSlots;
   readonly links: ImageLinks;
   readonly imageJobs: ImageJobs;
   readonly store: Store;

@@ -1,8 +1,11 @@
+import { API_JSON, MAX_BODY_BYTES, NO_BODY, type BodyRule } from '../http/request-body.ts';
+import { apiErrors } from '../http/response.ts';
 import type { HttpRoute } from '../http/router.ts';
 import { account } from './account.ts';
 import { chatCompletions, v1ChatCompletions } from './chat-completions.ts';
 import { countMessageTokens } from './count-tokens.ts';
 import { embeddings } from './embeddings.ts';
+import { ANTHROPIC_ERRORS, GOOGLE_ERRORS } from './errors.ts';
 import { endpointList, endpointModels } from './endpoints.ts';
 import { countGeminiTokens, geminiModels, oneGeminiModel } from './gemini-models.ts';
 import { generateContent, streamGenerateContent } from './generate-content.ts';
@@ -52,10 +55,27 @@ export function apiRoutes(parts: ApiParts): HttpRoute[] {
   return OPERATIONS.map((operation) => ({
     method: operation.method,
     path: routePath(operation),
+    door: 'api',
+    body: bodyRule(operation),
     handle: operation.handle(parts),
-    faults: operation.dialect.body,
+    errors: apiErrors(operation.dialect.body),
   }));
 }
+
+/** A form has its pictures, its mask, and some fields. */
+const FORM: BodyRule = { kind: 'form', maxBytes: MAX_BODY_BYTES, maxParts: 64 };
+
+function bodyRule({ request }: ApiOperation): BodyRule {
+  if (!request) return NO_BODY;
+  return request.mediaType === 'multipart/form-data' ? FORM : API_JSON;
+}
+
+/** The form of errors below paths that clients of a dialect ask for, also where there is nothing. */
+export const API_ERRORS_BY_PATH = [
+  ['/v1beta', apiErrors(GOOGLE_ERRORS.body)],
+  ['/v1alpha', apiErrors(GOOGLE_ERRORS.body)],
+  ['/v1/messages', apiErrors(ANTHROPIC_ERRORS.body)],
+] as const;
 
 /** The path with the router's wildcards in place of the parameters' names. */
 function routePath({ path, parameters = [] }: ApiOperation): string {

@@ -3,7 +3,6 @@ import type { PlaygroundCall, PlaygroundRelay, QuotedCall } from '../console/pla
 import { NO_USAGE } from '../ledger/price.ts';
 import type { Call, ImageCall, RelayParts } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
-import type { RequestSlots } from '../std/request-slots.ts';
 import { answerChat, publicChatCall } from './chat-completions.ts';
 import { loadPictures, takePictures } from './edit-body.ts';
 import type { ImageJobs } from './image-jobs.ts';
@@ -21,36 +20,31 @@ interface PlaygroundServices {
 
 /** The playground's access to the relay: the public API's calls, on the account of a session. */
 export function makePlayground(
-  parts: RelayParts & { readonly requestSlots: RequestSlots },
+  parts: RelayParts,
   { links: publicLinks, imageJobs, refusedCalls }: PlaygroundServices,
 ): PlaygroundRelay {
-  const { requestSlots } = parts;
   const links = publicLinks.onOwnAddress();
-  const placed = async <Result>(asked: PlaygroundCall, work: () => Promise<Result>): Promise<Result> => {
-    const { requestId, accountId } = asked;
+  const noted = async <Result>(asked: PlaygroundCall, work: () => Promise<Result>): Promise<Result> => {
     const { endpoint, model } = asked.body;
-    requestSlots.enter(requestId, accountId);
     try {
       return await work();
     } catch (thrown) {
       notePlaygroundRefusal(refusedCalls, { asked, endpoint, model, thrown });
       throw thrown;
-    } finally {
-      requestSlots.answered(requestId, parts.activeRequests.has(requestId));
     }
   };
   return {
     chat: (asked) =>
-      placed(asked, () =>
+      noted(asked, () =>
         answerChat({ ...publicChatCall(baseOf(asked), asked.body), onClosed: closedTo(asked) }, parts),
       ),
     images: (asked) =>
-      placed(asked, async () => {
+      noted(asked, async () => {
         const call = { ...(await imageCallOf(asked, links)), onClosed: closedTo(asked) };
         return await answerImages(call, asked.origin, { relay: parts, imageJobs, links });
       }),
     startImageJob: (asked) =>
-      placed(asked, async () => {
+      noted(asked, async () => {
         const call = await imageCallOf(asked, links);
         await imageJobs.start(call, call.requestRecord);
       }),

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/router.ts';
-import { readJson } from '../http/json-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import { holdFor } from '../ledger/decide.ts';
 import type { Caller, Ceiling } from '../ledger/port.ts';
@@ -18,7 +17,7 @@ import { publicChatCall } from './chat-completions.ts';
 import { takePictures } from './edit-body.ts';
 import { QUOTE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { publicImageCall } from './images.ts';
-import { callOf, ENDPOINT_FIELDS, largeBodyOf, placed, type CallBase } from './inference.ts';
+import { callOf, ENDPOINT_FIELDS, work, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const usd = z.string().describe('Dollars as a decimal');
@@ -85,14 +84,14 @@ export const quotes: ApiOperation = {
   },
   errors: QUOTE_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: placed(answerQuote),
+  handle: work(answerQuote),
 };
 
 async function answerQuote(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { callerAuth, relay } = parts;
   const { rate } = await callerAuth.freeCaller(caller);
   const quoted = await preferTokenError({ caller, rate: 'chat' }, relay, async () => {
-    const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
+    const body = await incoming.body.json();
     return await quoteBody(callOf(incoming, caller, body), body.value, relay);
   });
   return json(quoteView(quoted), incoming.requestId, rateHeaders(rate));

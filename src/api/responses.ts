@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseBody, selectFields } from '../http/json-body.ts';
+import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { ChatCall } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';

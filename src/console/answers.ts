@@ -1,10 +1,6 @@
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { ZodError } from 'zod';
-import { Fault } from '../std/fault.ts';
-import type { Log } from '../std/log.ts';
-import { requestLogFields } from '../std/request-record.ts';
-import type { ConsoleMeta } from './route.ts';
+import type { ErrorFormat } from '../http/response.ts';
 import { API_HEADERS } from './security.ts';
 
 /** A JSON response with the headers of the console's API. */
@@ -62,78 +58,15 @@ export function withApiHeaders(response: Response, requestId: string): Response 
   return response;
 }
 
-export function errorResponse(
-  thrown: unknown,
-  { requestId, requestRecord }: ConsoleMeta,
-  log: Log,
-): Response {
-  const { status, code, message, param, retryAfterMs, extra } = describeError(thrown);
-  if (status >= 500) {
-    const fields = requestRecord ? requestLogFields(requestRecord) : { request: requestId };
-    log.error('console_request_failed', { ...fields, code, error: thrown });
-  }
-  const wait = retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
-  const headers = new Headers({ ...API_HEADERS, 'x-request-id': requestId });
-  if (retryAfterMs !== undefined)
-    headers.set('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
-  return Response.json(
-    { error: { code, message, param: param ?? null, ...wait, ...extra } },
-    { status, headers },
-  );
-}
-
-interface ErrorDescription {
-  readonly status: number;
-  readonly code: string;
-  readonly message: string;
-  readonly param?: string | undefined;
-  readonly retryAfterMs?: number | undefined;
-  readonly extra?: Readonly<Record<string, string | number>>;
-}
-
-function describeError(thrown: unknown): ErrorDescription {
-  if (thrown instanceof ZodError) return invalidField(thrown);
-  if (thrown instanceof Fault) return fromFault(thrown);
-  if (isStoreUnavailable(thrown)) {
-    return {
-      status: 503,
-      code: 'service_unavailable',
-      message: 'The store does not answer. Try again.',
-      retryAfterMs: 1_000,
-    };
-  }
-  return { status: 500, code: 'internal_error', message: 'Something went wrong on our side. Try again.' };
-}
-
-/** Connection refused, lost or too slow, or a database that is starting or stopping. */
-function isStoreUnavailable(thrown: unknown): boolean {
-  if (!(thrown instanceof Error)) return false;
-  const code = 'code' in thrown ? String(thrown.code) : '';
-  if (/^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|57P0|53300|08)/.test(code)) return true;
-  return /timeout exceeded when trying to connect|Connection terminated|Query read timeout/i.test(
-    thrown.message,
-  );
-}
-
 /** The console may say 503 where the public API's documented list has only 500. */
-function fromFault(fault: Fault): ErrorDescription {
-  const { code, message, param, retryAfterMs, extra } = fault;
-  return {
-    status: code === 'service_unavailable' ? 503 : fault.status,
-    code,
-    message,
-    param,
-    retryAfterMs,
-    extra,
-  };
-}
-
-function invalidField(error: ZodError): ErrorDescription {
-  const [issue] = error.issues;
-  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
-  const param = [...(issue?.path ?? []).map(String), ...(unknown === undefined ? [] : [unknown])].join('.');
-  return { status: 400, code: 'invalid_field', message: issue?.message ?? 'This is not valid.', param };
-}
+export const CONSOLE_ERRORS: ErrorFormat = {
+  status: ({ code, status }) => (code === 'service_unavailable' && status === 500 ? 503 : status),
+  headers: (requestId) => ({ ...API_HEADERS, 'x-request-id': requestId }),
+  body: ({ code, message, param, retryAfterMs, extra }) => {
+    const wait = retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
+    return { error: { code, message, param: param ?? null, ...wait, ...extra } };
+  },
+};
 
 /** Smaller answers fit into a packet or two as they are. */
 const LEAST_CHARACTERS = 1_400;

@@ -1,78 +1,95 @@
+import type { z } from 'zod';
 import { writeAudit } from '../activity/audit.ts';
 import { makeReader } from '../activity/reader.ts';
+import { NO_BODY, type BodyRule } from '../http/request-body.ts';
+import type { HttpRoute, IncomingRequest, Method } from '../http/router.ts';
 import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
 import { Fault } from '../std/fault.ts';
-import { authRoute } from '../identity/sign-in/routes.ts';
-import { answer, errorResponse, listAnswer, withApiHeaders } from './answers.ts';
-import { readConsoleBody } from './body.ts';
+import { answer, CONSOLE_ERRORS, listAnswer, withApiHeaders } from './answers.ts';
 import type { ConsoleParts, RouteParts } from './parts.ts';
-import { authMeta, type ConsoleMeta, type RouteDeclaration } from './route.ts';
-import { matchRoute, type MatchedRoute } from './routes.ts';
+import { authMeta, type RouteDeclaration } from './route.ts';
+import { ROUTES } from './routes.ts';
 import { requireOwnPage } from './security.ts';
 
 /** The console's API: everything under /api/console and /api/auth. */
 export interface Console {
-  fetch(request: Request, meta: ConsoleMeta): Promise<Response>;
+  readonly routes: readonly HttpRoute[];
   close(): Promise<void>;
 }
 
 export function makeConsole(parts: ConsoleParts): Console {
   const reader = makeReader(parts.store);
-  const routeParts = { ...parts, reader };
-  return {
-    async fetch(request, meta) {
-      const response = await respond(routeParts, request, meta).catch((error: unknown) =>
-        errorResponse(error, meta, parts.log),
-      );
-      return request.method === 'HEAD' ? new Response(null, response) : response;
-    },
-    close: () => reader.close(),
-  };
+  return { routes: consoleRoutes({ ...parts, reader }), close: () => reader.close() };
 }
 
-interface ConsoleRequest {
-  readonly request: Request;
-  readonly meta: ConsoleMeta;
-  readonly url: URL;
+export function consoleRoutes(parts: RouteParts): HttpRoute[] {
+  return (ROUTES as readonly RouteDeclaration[]).map((route) => {
+    const [method, path = ''] = route.name.split(' ');
+    const names = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);
+    return {
+      method: method as Method,
+      path: path.replaceAll(/\{\w+\}/g, '*'),
+      door: 'console',
+      body: bodyRule(route),
+      errors: CONSOLE_ERRORS,
+      handle: (incoming) => serve(parts, { route, names }, incoming),
+    };
+  });
 }
 
-async function respond(parts: RouteParts, request: Request, meta: ConsoleMeta): Promise<Response> {
-  // Without a usable Host header the request's URL is the path alone.
-  const url = new URL(request.url, meta.origin);
-  const { pathname } = url;
-  const incoming = { request, meta, url };
-  const method = request.method === 'HEAD' ? 'GET' : request.method;
-  const matched = matchRoute(method, pathname);
-  if (matched) return await serve(parts, matched, incoming);
-  const [, authName] = /^\/api\/auth\/(.*)$/.exec(pathname) ?? [];
-  if (authName !== undefined && method === 'POST') return await serveAuth(parts, incoming, authName);
-  const [, provider] = /^callback\/([^/]+)$/.exec(authName ?? '') ?? [];
-  if (provider !== undefined && method === 'GET') return await serveCallback(parts, incoming, provider);
-  throw notFound();
+const MAX_BYTES = 65_536;
+
+function bodyRule({ body, maxBytes = MAX_BYTES }: RouteDeclaration): BodyRule {
+  return body ? { kind: 'json', maxBytes, mustSayJson: true, mayBeEmpty: true } : NO_BODY;
+}
+
+interface NamedRoute {
+  readonly route: RouteDeclaration;
+  /** Of the path's parameters. */
+  readonly names: readonly string[];
 }
 
 /** In this order: own page, access, query and body, fresh confirmation for sensitive actions, then the work. */
 async function serve(
   parts: RouteParts,
-  { route, params }: MatchedRoute,
-  incoming: ConsoleRequest,
+  { route, names }: NamedRoute,
+  incoming: IncomingRequest,
 ): Promise<Response> {
-  const { request, meta, url } = incoming;
-  requireOwnPage(request, meta.origin);
+  const { request, requestId, requestRecord, origin, address } = incoming;
+  requireOwnPage(request, origin);
   const user = await requireAccess(parts, route, incoming);
-  if (user && meta.requestRecord) meta.requestRecord.account = user.accountId;
-  const query = route.query?.parse(queryOf(url));
-  const body = route.body?.parse((await readConsoleBody(request, route.maxBytes)).value);
+  if (user) {
+    requestRecord.account = user.accountId;
+    incoming.identify({ kind: 'account', id: user.accountId });
+  }
+  if (route.takesPlace) incoming.takePlace();
+  const query = route.query && checked(route.query, queryOf(new URL(request.url)));
+  const { value, size } = route.body ? await incoming.body.json() : NOTHING;
+  const body = route.body && checked(route.body, value);
   if (route.confirmed && user) requireConfirmed(user, parts.clock);
-  const work = () => route.handle(parts, { request, meta, user, params, query, body });
+  const params = Object.fromEntries(names.map((name, index) => [name, incoming.parameters[index] ?? '']));
+  const meta = { requestId, requestRecord, origin, address };
+  const work = () => route.handle(parts, { request, meta, user, params, query, body, size });
   const result =
     route.audit !== undefined && user
       ? await runAudited(parts, { action: route.audit, user, params, body }, work)
       : await work();
-  if (result instanceof Response) return withApiHeaders(result, meta.requestId);
+  if (result instanceof Response) return withApiHeaders(result, requestId);
   return route.compressed && typeof result === 'object' && result !== null
-    ? await listAnswer(result, meta.requestId, request)
-    : answer(result, meta.requestId);
+    ? await listAnswer(result, requestId, request)
+    : answer(result, requestId);
+}
+
+const NOTHING = { value: {}, size: { bytes: 0, characters: 0 } };
+
+/** The first thing that is wrong is told with its field. */
+function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const { success, data, error } = schema.safeParse(value);
+  if (success) return data;
+  const [issue] = error.issues;
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
+  const param = [...(issue?.path ?? []).map(String), ...(unknown === undefined ? [] : [unknown])].join('.');
+  throw new Fault('invalid_field', issue?.message ?? 'This is not valid.', { param });
 }
 
 /** If a name occurs twice, its first value counts. */
@@ -91,14 +108,14 @@ function queryOf({ searchParams }: URL): Record<string, string> {
 async function requireAccess(
   { auth, setup }: RouteParts,
   { who }: RouteDeclaration,
-  { request, meta }: ConsoleRequest,
+  incoming: IncomingRequest,
 ): Promise<Visitor | undefined> {
-  const user = await auth.sessions.read(request.headers, authMeta(meta));
+  const user = await auth.sessions.read(incoming.request.headers, authMeta(incoming));
   switch (who) {
     case 'public':
       return user;
     case 'setup':
-      if (!(await setup.needed())) throw notFound();
+      if (!(await setup.needed())) throw incoming.nothingHere();
       return user;
     case 'user':
     case 'admin':
@@ -113,7 +130,7 @@ async function requireAccess(
 interface AuditedAction {
   readonly action: string;
   readonly user: Visitor;
-  readonly params: MatchedRoute['params'];
+  readonly params: Readonly<Record<string, string>>;
   readonly body: unknown;
 }
 
@@ -141,39 +158,4 @@ const UNRECORDED_FIELDS = new Set(['password', 'value', 'yaml', 'once', 'email',
 function recordable(body: unknown): Record<string, unknown> {
   if (typeof body !== 'object' || body === null) return {};
   return Object.fromEntries(Object.entries(body).filter(([name]) => !UNRECORDED_FIELDS.has(name)));
-}
-
-async function serveAuth(
-  parts: RouteParts,
-  { request, meta }: ConsoleRequest,
-  name: string,
-): Promise<Response> {
-  requireOwnPage(request, meta.origin);
-  const { value } = await readConsoleBody(request);
-  const user = await parts.auth.sessions.read(request.headers, authMeta(meta));
-  const result = await parts.auth.post(name, value, {
-    headers: request.headers,
-    meta: authMeta(meta),
-    visitor: user,
-  });
-  const audit = authRoute(name)?.audit;
-  if (audit !== undefined && user?.role === 'admin') {
-    const entry = { actor: user.accountId, action: audit, target: user.accountId, detail: {} };
-    await writeAudit(parts.store, entry, parts.clock.now());
-  }
-  return withApiHeaders(result, meta.requestId);
-}
-
-/** Where a social provider sends the browser back to; the library checks that the sign-in began here. */
-async function serveCallback(
-  { auth }: RouteParts,
-  { request, meta }: ConsoleRequest,
-  provider: string,
-): Promise<Response> {
-  if (!auth.socialProviders.some((name) => name === provider)) throw notFound();
-  return withApiHeaders(await auth.callback(request, authMeta(meta)), meta.requestId);
-}
-
-function notFound(): Fault {
-  return new Fault('not_found', 'There is nothing here.');
 }

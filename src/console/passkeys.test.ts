@@ -84,12 +84,20 @@ test('adding and removing need a fresh confirmation, and only the owner can', as
   expect((await other.call('PATCH', path, { name: 'mine now' })).status).toBe(404);
   expect((await other.call('DELETE', path)).status).toBe(404);
   site.advance(16 * 60_000);
-  for (const [method, route] of [
-    ['POST', '/api/auth/passkey/generate-register-options'],
-    ['POST', '/api/auth/passkey/verify-registration'],
-    ['DELETE', path],
+  const made = { clientDataJSON: 'e30', attestationObject: 'oA' };
+  const response = {
+    id: 'aWQ',
+    rawId: 'aWQ',
+    type: 'public-key',
+    clientExtensionResults: {},
+    response: made,
+  };
+  for (const [method, route, body] of [
+    ['POST', '/api/auth/passkey/generate-register-options', {}],
+    ['POST', '/api/auth/passkey/verify-registration', { name: 'Key', response }],
+    ['DELETE', path, undefined],
   ] as const)
-    expect(codeOf(await owner.call(method, route))).toEqual([403, 'confirmation_required']);
+    expect(codeOf(await owner.call(method, route, body))).toEqual([403, 'confirmation_required']);
   await owner.must('POST', '/api/console/confirm', { password: PASSWORD });
   await owner.must('DELETE', path);
 });

@@ -8,7 +8,7 @@ import {
 import { NO_USAGE } from '../ledger/price.ts';
 import type { RequestId } from '../std/ids.ts';
 import { usd } from './amounts.ts';
-import { MEGABYTE } from './body.ts';
+import { MEGABYTE } from './route.ts';
 import type {
   ImageJobItem,
   ImageJobList,

@@ -1,11 +1,13 @@
 import { z } from 'zod';
+import type { JsonBody } from '../http/request-body.ts';
+import type { Method } from '../http/router.ts';
 import type { AuthMeta, Visitor } from '../identity/sign-in/session.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { RequestRecord } from '../std/request-record.ts';
 import type { RouteParts } from './parts.ts';
 
 /** Method and path; `{name}` in the path is a parameter. */
-export type RouteName = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /api/console/${string}`;
+export type RouteName = `${Exclude<Method, 'HEAD'>} /api/${'console' | 'auth'}/${string}`;
 
 /** Who may call a route. `setup`: anyone, but only until the first admin exists. */
 export type RouteAccess = 'public' | 'setup' | 'user' | 'admin';
@@ -26,8 +28,10 @@ export interface RouteDeclaration<
   readonly audit?: string;
   /** Its answer is compressed: a list, never anything with a token or another secret in it. */
   readonly compressed?: true;
-  /** How large the body may be, where the usual limit is too small. */
+  /** How large the body may be, where the usual limit is too small. Only for routes that need a session. */
   readonly maxBytes?: number;
+  /** It does as much as a request of the public API, and takes one of the same places. */
+  readonly takesPlace?: true;
   /** Both schemas refuse fields that they do not have. */
   readonly query?: Query;
   readonly body?: Body;
@@ -49,6 +53,8 @@ export interface RouteCall<
   readonly params: Readonly<Record<ParamName<Name>, string>>;
   readonly query: z.output<Query>;
   readonly body: z.output<Body>;
+  /** How large the body was. */
+  readonly size: JsonBody['size'];
 }
 
 export type ParamName<Name extends RouteName> = Name extends `${string}{${infer Param}}${string}`
@@ -78,6 +84,8 @@ export function route<
 ): RouteDeclaration<Name, Who, Query, Body, Answer> {
   return { name, ...declaration };
 }
+
+export const MEGABYTE = 1_048_576;
 
 /** The body of a route that takes no input. */
 export const emptyBody = z.strictObject({});

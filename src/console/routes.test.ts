@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { matchRoute } from './routes.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 let site: TestConsole;
@@ -29,12 +28,4 @@ test('of a filter that is sent twice the first value counts', async () => {
   const { items } = await user.must<{ items: unknown[] }>('GET', `${path}?limit=1&limit=none`);
   expect(items).toHaveLength(1);
   expect((await user.call('GET', `${path}?limit=none&limit=1`)).status).toBe(400);
-});
-
-test('a parameter is decoded, and is one segment that is not empty', () => {
-  const id = (segment: string) => matchRoute('GET', `/api/console/requests/${segment}`)?.params['id'];
-  expect(id('a%2Fb%20c')).toBe('a/b c');
-  expect(id('100%')).toBe('100%');
-  expect(id('')).toBeUndefined();
-  expect(id('a/b')).toBeUndefined();
 });

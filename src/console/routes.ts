@@ -28,7 +28,7 @@ import { passwordResetRoutes } from './password-reset.ts';
 import { playgroundRoutes } from './playground.ts';
 import { refusedCallRoutes } from './refused-calls.ts';
 import { requestRoutes } from './requests.ts';
-import type { RouteDeclaration } from './route.ts';
+import { signInRoutes } from './sign-in.ts';
 import { sessionRoutes } from './session.ts';
 import { sharedReceiptRoutes } from './shared-receipt.ts';
 import { statementRoutes } from './statements.ts';
@@ -38,6 +38,7 @@ import { webhookRoutes } from './webhooks.ts';
 
 /** Every route of the console's API: what the server finds, the authorisation test calls and the pages may name. */
 export const ROUTES = [
+  ...signInRoutes,
   ...sessionRoutes,
   ...passwordResetRoutes,
   ...addressRoutes,
@@ -78,43 +79,3 @@ export const ROUTES = [
   ...siteRoutes,
   ...messageRoutes,
 ];
-
-export interface MatchedRoute {
-  readonly route: RouteDeclaration;
-  readonly params: Readonly<Record<string, string>>;
-}
-
-const PATTERNS = ROUTES.map((route) => ({ route, segments: route.name.split('/') }));
-
-/** `path` as it was sent. No two routes match the same path, so their order does not matter. */
-export function matchRoute(method: string, path: string): MatchedRoute | undefined {
-  const asked = `${method} ${path}`.split('/').map(decodeSegment);
-  for (const { route, segments } of PATTERNS) {
-    const params = matchSegments(segments, asked);
-    if (params) return { route, params };
-  }
-  return undefined;
-}
-
-function matchSegments(
-  segments: readonly string[],
-  asked: readonly string[],
-): Record<string, string> | undefined {
-  if (segments.length !== asked.length) return undefined;
-  const params: Record<string, string> = {};
-  for (const [index, segment] of segments.entries()) {
-    const value = asked[index] ?? '';
-    if (segment.startsWith('{') && value !== '') params[segment.slice(1, -1)] = value;
-    else if (segment !== value) return undefined;
-  }
-  return params;
-}
-
-function decodeSegment(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    // A stray % is taken as it stands; nothing of ours has one.
-    return segment;
-  }
-}

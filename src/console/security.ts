@@ -57,12 +57,6 @@ export function requireOwnPage(request: Request, origin: string): void {
   if (!own) throw new Fault('cross_site', 'This request did not come from a page of this site.');
 }
 
-/** A form of another site can send text or form fields without a CORS preflight, but not this type. */
-export function requireJson(request: Request): void {
-  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/json') throw new Fault('unsupported_media_type', 'Send application/json.');
-}
-
 /** Hosts are compared, not schemes: a proxy that terminates TLS may not tell which scheme the browser used. */
 function sameHost(from: string, origin: string): boolean {
   return URL.canParse(from) && new URL(from).host === new URL(origin).host;

@@ -111,7 +111,7 @@ describe('signing in', () => {
     expect(plain).toMatch(/SameSite=Lax/);
     const secure = await site
       .browser()
-      .raw('POST', '/api/auth/sign-in/email', { body, headers: { 'x-test-proto': 'https' } });
+      .raw('POST', '/api/auth/sign-in/email', { body, headers: { 'x-forwarded-proto': 'https' } });
     const [line] = secure.headers.getSetCookie();
     expect(line).toMatch(/^__Host-tollgate\.session_token=/);
     for (const part of ['Path=/', 'HttpOnly', 'Secure', 'SameSite=Lax']) expect(line).toContain(part);

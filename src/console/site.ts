@@ -1,7 +1,8 @@
-import type { PublicPages } from './public/public-pages.ts';
+import { NO_BODY } from '../http/request-body.ts';
+import { PLAIN_ERRORS } from '../http/response.ts';
+import type { HttpRoute } from '../http/router.ts';
+import { PUBLIC_PATHS, type PublicPages } from './public/public-pages.ts';
 import { PAGE_HEADERS, STRICT_TRANSPORT } from './security.ts';
-import type { ConsoleMeta } from './route.ts';
-import type { IncomingRequest } from '../http/router.ts';
 
 export interface WebFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -15,29 +16,49 @@ export interface WebFile {
 interface SiteParts {
   /** The bundled pages, as a promise: the API need not wait for the bundler. */
   readonly files: Promise<ReadonlyMap<string, WebFile>>;
-  /** The console's own API and sign-in, under /api/console and /api/auth. */
-  readonly console: (request: Request, meta: ConsoleMeta) => Promise<Response>;
   /** What the server renders itself. */
   readonly publicPages: PublicPages;
 }
 
-/** Paths that are pages: the browser's router shows the right one. Anything else that is no file is a 404. */
-const PAGE_PATHS =
-  /^\/(?:$|(?:sign-in|sign-up|forgot-password|reset-password|verify-email|receipt|setup|app|admin|docs)(?:$|\/))/;
+/** Paths that are pages: the browser's router shows the right one. */
+const PAGES = [
+  'sign-in',
+  'sign-up',
+  'forgot-password',
+  'reset-password',
+  'verify-email',
+  'receipt',
+  'setup',
+  'app',
+  'admin',
+  'docs',
+];
 
-/** Everything a browser sees: pages, their files, and the API behind them. `undefined`: no such path. */
-export function makeSite(parts: SiteParts): (incoming: IncomingRequest) => Promise<Response | undefined> {
-  return async (incoming) => {
-    const { path, request, requestId, requestRecord, origin, address } = incoming;
-    if (/^\/api\/(?:console|auth)\//.test(path))
-      return await parts.console(request, { requestId, requestRecord, origin, address });
-    if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
-    const rendered = await parts.publicPages(incoming, async () => (await parts.files).keys());
-    if (rendered) return rendered;
-    const files = await parts.files;
-    const file = files.get(path) ?? (PAGE_PATHS.test(path) ? files.get('/index.html') : undefined);
-    return file && page(file, request, origin.startsWith('https:'));
-  };
+/** Everything a browser loads: pages and their files. */
+export function pageRoutes({ files, publicPages }: SiteParts): HttpRoute[] {
+  const served = (path: string, name?: string) =>
+    siteRoute(path, async (incoming) => {
+      const file = (await files).get(name ?? incoming.path);
+      if (!file) throw incoming.nothingHere();
+      return page(file, incoming.request, incoming.origin.startsWith('https:'));
+    });
+  const rendered = (path: string) =>
+    siteRoute(path, async (incoming) => {
+      const response = await publicPages(incoming, async () => (await files).keys());
+      if (!response) throw incoming.nothingHere();
+      return response;
+    });
+  return [
+    served('/', '/index.html'),
+    served('/index.html'),
+    served('/assets/**'),
+    ...PAGES.flatMap((name) => [served(`/${name}`, '/index.html'), served(`/${name}/**`, '/index.html')]),
+    ...PUBLIC_PATHS.map(rendered),
+  ];
+}
+
+function siteRoute(path: string, handle: HttpRoute['handle']): HttpRoute {
+  return { method: 'GET', path, door: 'console', body: NO_BODY, errors: PLAIN_ERRORS, handle };
 }
 
 function page(file: WebFile, request: Request, secure: boolean): Response {

@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isLoopback } from '../std/addresses.ts';
 import { Fault } from '../std/fault.ts';
+import { NO_BODY } from './request-body.ts';
+import { PLAIN_ERRORS } from './response.ts';
 import type { HttpRoute, IncomingRequest } from './router.ts';
 
 interface Health {
@@ -15,17 +17,17 @@ interface Health {
 /** For process supervisors, load balancers and monitoring. */
 export function healthRoutes(health: Health): HttpRoute[] {
   return [
-    { method: 'GET', path: '/healthz', handle: async () => plain('ok') },
-    { method: 'GET', path: '/readyz', handle: async () => await ready(health) },
-    {
-      method: 'GET',
-      path: '/metrics',
-      handle: async (incoming) => {
-        health.guard.check(incoming);
-        return metricsResponse(await health.metrics());
-      },
-    },
+    probe('/healthz', async () => plain('ok')),
+    probe('/readyz', async () => await ready(health)),
+    probe('/metrics', async (incoming) => {
+      health.guard.check(incoming);
+      return metricsResponse(await health.metrics());
+    }),
   ];
+}
+
+function probe(path: string, handle: HttpRoute['handle']): HttpRoute {
+  return { method: 'GET', path, door: 'probe', body: NO_BODY, errors: PLAIN_ERRORS, handle };
 }
 
 export function metricsResponse(text: string): Response {

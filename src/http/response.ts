@@ -1,7 +1,7 @@
 import type { RateState } from '../ledger/port.ts';
 import { RefusedRequest } from '../relay/admission.ts';
 import type { AdmissionSummary } from '../relay/call.ts';
-import { asFault, type Fault } from '../std/fault.ts';
+import { asFault, Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
@@ -11,8 +11,20 @@ import { faultBody } from '../wire/fault-body.ts';
 
 type HeaderMap = Record<string, string>;
 
-/** The shape of an error in a dialect. The public API's is the spec's. */
-export type FaultShape = (fault: Fault, requestId: string) => unknown;
+/** How the errors of some routes look. */
+export interface ErrorFormat {
+  body(fault: Fault, requestId: string): unknown;
+  headers(requestId: string): HeaderMap;
+  status(fault: Fault): number;
+}
+
+/** Errors of the public API, in the shape of a dialect. */
+export function apiErrors(body: ErrorFormat['body']): ErrorFormat {
+  return { body, headers: baseHeaders, status: ({ status }) => status };
+}
+
+/** The spec's, which are also OpenAI's. */
+export const PLAIN_ERRORS = apiErrors(faultBody);
 
 /** The headers of every answer of the public routes. */
 export function baseHeaders(requestId: string): HeaderMap {
@@ -32,12 +44,23 @@ export function json(value: unknown, requestId: string, more: HeaderMap = {}, st
   return new Response(typeof value === 'string' ? value : JSON.stringify(value), { status, headers });
 }
 
+/** The path is there and does not take the method. */
+export class MethodFault extends Fault {
+  readonly allowed: readonly string[];
+
+  constructor(allowed: readonly string[]) {
+    const listed = allowed.filter((method) => method !== 'HEAD' && method !== 'OPTIONS');
+    super('method_not_allowed', `This path takes ${listed.join(', ')}.`);
+    this.allowed = allowed;
+  }
+}
+
 /** The only place where a fault becomes a response. Our own errors are logged, a client's are not. */
 export function faultResponse(
   thrown: unknown,
   requestRecord: RequestRecord | RequestId,
   log: Log,
-  shape: FaultShape = faultBody,
+  format: ErrorFormat = PLAIN_ERRORS,
 ): Response {
   const fault = asFault(thrown);
   const requestId = typeof requestRecord === 'string' ? requestRecord : requestRecord.requestId;
@@ -51,13 +74,18 @@ export function faultResponse(
       cause: fault.cause,
     });
   }
-  const rate = fault instanceof RefusedRequest && fault.rate ? rateHeaders(fault.rate) : {};
   const headers = {
-    ...rate,
+    ...format.headers(requestId),
+    'content-type': 'application/json',
+    ...(fault instanceof RefusedRequest && fault.rate ? rateHeaders(fault.rate) : {}),
+    ...(fault instanceof MethodFault ? { allow: fault.allowed.join(', ') } : {}),
     ...retryHeaders(fault),
     ...(fault.code === 'request_too_large' || isShed ? CLOSE_CONNECTION : {}),
   };
-  return json(shape(fault, requestId), requestId, headers, fault.status);
+  return new Response(JSON.stringify(format.body(fault, requestId)), {
+    status: format.status(fault),
+    headers,
+  });
 }
 
 /** Otherwise the connection would receive the rest of a body that is too large, or keep a file of a full server. */

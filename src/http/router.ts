@@ -1,17 +1,30 @@
+import type { Caller } from '../ledger/port.ts';
+import type { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { RequestRecord } from '../std/request-record.ts';
-import type { FaultShape } from './response.ts';
+import type { BodyReader, BodyRule } from './request-body.ts';
+import type { ErrorFormat } from './response.ts';
 
 export type Method = 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH' | 'HEAD';
 
+/** One thing that the server answers. All of them are in one list, and what they declare is kept by the gate. */
 export interface HttpRoute {
   readonly method: Method;
   /** Literal segments; `*` matches one segment, a final `**` the rest, slashes included, up to a suffix such as `:count`. */
   readonly path: string;
+  readonly door: Door;
+  /** What its body may be. The gate reads it, within these bounds. */
+  readonly body: BodyRule;
   handle(incoming: IncomingRequest): Promise<Response>;
-  /** The shape of errors here; by default the public API's. */
-  readonly faults?: FaultShape;
+  readonly errors: ErrorFormat;
 }
+
+/**
+ * Which kind of route it is. `api`: the public API; it may be called from any origin, and has the deadlines of its
+ * backends. `console`: the console's pages and their API. `signed`: events of other services. `probe`: for supervisors,
+ * answered whatever else is under way.
+ */
+export type Door = 'api' | 'console' | 'signed' | 'probe';
 
 /** One HTTP request, with what a handler needs to know about its connection. */
 export interface IncomingRequest {
@@ -29,25 +42,45 @@ export interface IncomingRequest {
   readonly peer: string;
   /** The client's own address, as reported by trusted proxies. */
   readonly address: string;
-  /** Called once when the request has its answer, or a stream has begun; a second callback replaces the first. */
-  onAnswered(callback: () => void): void;
   /** Path parameters, in order. */
   readonly parameters: readonly string[];
+  /** The body, within the bounds of the route. */
+  readonly body: Pick<BodyReader, 'json' | 'form' | 'signed'>;
+  /** Large bodies and loaded pictures count here until the request has its answer, or a stream has begun. */
+  readonly memory: RequestMemory;
+  /** Says who sent it. What it takes from now on counts for this account. */
+  identify(caller: Caller): void;
+  /** Takes one of the places for requests under way, until this one has ended; or throws the fault that says why not. */
+  takePlace(): void;
+  /** The fault of a path that leads nowhere, with a hint where the client may have wanted to go. */
+  nothingHere(): Fault;
+}
+
+export interface RequestMemory {
+  /** Throws `service_unavailable` if there is no room for so many more bytes. */
+  hold(bytes: number): Promise<void>;
+  /** What it holds outlives its answer, until the returned function is called. */
+  keep(): () => void;
 }
 
 type RouteMatch =
   | { readonly kind: 'route'; readonly route: HttpRoute; readonly parameters: readonly string[] }
-  | { readonly kind: 'wrong_method'; readonly allowed: readonly string[] }
+  | { readonly kind: 'wrong_method'; readonly routes: readonly HttpRoute[] }
   | { readonly kind: 'not_found' };
 
-/** Finds routes by path. Paths without parameters are one map lookup; the few others are tried in order. */
+/** The errors of everything whose path begins so, also where there is no route. */
+type ErrorsByPath = readonly (readonly [beginning: string, errors: ErrorFormat])[];
+
+/** Finds routes by path. Paths without parameters are one map lookup; the others are tried in order. */
 export class Router {
   readonly routes: readonly HttpRoute[];
+  readonly #errors: ErrorsByPath;
   readonly #exact = new Map<string, HttpRoute[]>();
   readonly #patterns: { readonly pattern: RegExp; readonly route: HttpRoute }[] = [];
 
-  constructor(routes: readonly HttpRoute[]) {
+  constructor(routes: readonly HttpRoute[], errors: ErrorsByPath = []) {
     this.routes = routes;
+    this.#errors = errors;
     for (const route of routes) {
       if (route.path.includes('*')) this.#patterns.push({ pattern: patternOf(route.path), route });
       else this.#exact.set(route.path, [...(this.#exact.get(route.path) ?? []), route]);
@@ -55,27 +88,22 @@ export class Router {
   }
 
   find(method: string, path: string): RouteMatch {
-    const wanted = method === 'HEAD' ? 'GET' : method;
     const candidates = this.#candidates(path);
     if (candidates.length === 0) return { kind: 'not_found' };
-    const hit = candidates.find(({ route }) => route.method === wanted || route.method === method);
+    const hit = candidates.find(({ route }) => takes(route, method));
     if (hit) return { kind: 'route', ...hit };
-    return { kind: 'wrong_method', allowed: [...new Set(candidates.map(({ route }) => route.method))] };
+    return { kind: 'wrong_method', routes: candidates.map(({ route }) => route) };
   }
 
   /** Where a request for a path that does not exist should probably have gone: its base URL has a `/v1` too many, or none. */
-  likelyPath(path: string): string | undefined {
+  likelyPath(method: string, path: string): string | undefined {
     const likely = path.includes('/v1/v1/') ? path.replace('/v1/v1/', '/v1/') : `/v1${path}`;
-    return this.#candidates(likely).length > 0 ? likely : undefined;
+    return this.#candidates(likely).some(({ route }) => takes(route, method)) ? likely : undefined;
   }
 
-  /** The shape of errors at a path, also below a route: clients read no other. */
-  faultsAt(path: string): FaultShape | undefined {
-    for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
-      const [route] = this.#exact.get(at) ?? [];
-      if (route) return route.faults;
-    }
-    return undefined;
+  /** The form of errors at a path without a route: clients read no other. */
+  errorsAt(path: string): ErrorFormat | undefined {
+    return this.#errors.find(([beginning]) => path.startsWith(beginning))?.[1];
   }
 
   #candidates(path: string): { route: HttpRoute; parameters: readonly string[] }[] {
@@ -86,6 +114,18 @@ export class Router {
       return match ? [{ route, parameters: match.slice(1).map(decodeSegment) }] : [];
     });
   }
+}
+
+function takes(route: HttpRoute, method: string): boolean {
+  return route.method === method || (method === 'HEAD' && route.method === 'GET');
+}
+
+/** The methods of some routes, as `Allow` lists them. */
+export function methodsOf(routes: readonly HttpRoute[]): string[] {
+  const methods = new Set<string>(routes.map(({ method }) => method));
+  if (methods.has('GET')) methods.add('HEAD');
+  if (routes.some(({ door }) => door === 'api')) methods.add('OPTIONS');
+  return [...methods];
 }
 
 /**

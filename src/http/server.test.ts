@@ -7,7 +7,9 @@ import { systemRandom, type TokenHash } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { CallerAuth } from './caller-auth.ts';
 import { healthRoutes, MetricsGuard } from './health.ts';
-import { json } from './response.ts';
+import { RequestSlots } from '../std/request-slots.ts';
+import { NO_BODY } from './request-body.ts';
+import { json, PLAIN_ERRORS } from './response.ts';
 import { Router } from './router.ts';
 import { startServer, type RunningServer } from './server.ts';
 import { readTls } from './tls.ts';
@@ -33,6 +35,9 @@ beforeAll(async () => {
   const echo = {
     method: 'GET',
     path: '/echo',
+    door: 'api',
+    body: NO_BODY,
+    errors: PLAIN_ERRORS,
     handle: async (incoming) =>
       json({ origin: incoming.origin, address: incoming.address }, incoming.requestId),
   } as const satisfies Parameters<typeof routed>[0][number];
@@ -42,8 +47,9 @@ beforeAll(async () => {
     shared: false,
     tls: undefined,
     router: routed([echo, ...healthRoutes(HEALTH)]),
-    site: async () => undefined,
     callerAuth,
+    requestSlots: new RequestSlots({ max: 100, eventLoop: { isOverloaded: false }, onShed: () => undefined }),
+    activeRequests: new Set(),
     clock: systemClock,
     random: systemRandom,
     log: silentLog,
@@ -129,8 +135,9 @@ test('over our own TLS every answer, a refusal too, tells browsers to come by ht
     shared: false,
     tls,
     router: routed(healthRoutes(HEALTH)),
-    site: async () => undefined,
     callerAuth,
+    requestSlots: new RequestSlots({ max: 100, eventLoop: { isOverloaded: false }, onShed: () => undefined }),
+    activeRequests: new Set(),
     clock: systemClock,
     random: systemRandom,
     log: silentLog,

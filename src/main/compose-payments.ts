@@ -1,8 +1,6 @@
 import type { HttpRoute } from '../http/router.ts';
-import { json } from '../http/response.ts';
+import { json, PLAIN_ERRORS } from '../http/response.ts';
 import { Payments } from '../payments/payments.ts';
-import { readBounded } from '../std/bounded-body.ts';
-import { Fault } from '../std/fault.ts';
 import type { PeriodicTask } from './periodic-tasks.ts';
 import type { Services } from './services.ts';
 
@@ -17,8 +15,6 @@ export async function openPayments(services: Services): Promise<Payments | undef
 
 /** Stripe's events have a few kilobytes. */
 const MAX_BYTES = 262_144;
-/** Anybody can post to this address. */
-const MOST_AT_ONCE = 100;
 
 /**
  * The address that Stripe sends its events to. They come without a session or a token: the signature is what
@@ -26,32 +22,21 @@ const MOST_AT_ONCE = 100;
  */
 export function paymentRoutes(payments: Payments | undefined): HttpRoute[] {
   if (!payments) return [];
-  let running = 0;
   return [
     {
       method: 'POST',
       path: '/webhooks/stripe',
-      async handle({ request, requestId }) {
-        if (running >= MOST_AT_ONCE)
-          throw new Fault('service_unavailable', 'Too many events at once. Send it again.', {
-            retryAfterMs: 1_000,
-          });
-        running++;
-        try {
-          const body = await readBounded(request, MAX_BYTES, tooLarge);
-          const signature = request.headers.get('stripe-signature') ?? '';
-          await payments.receive(new TextDecoder().decode(body), signature);
-          return json({ received: true }, requestId);
-        } finally {
-          running--;
-        }
+      door: 'signed',
+      body: { kind: 'signed', maxBytes: MAX_BYTES },
+      errors: PLAIN_ERRORS,
+      async handle({ request, requestId, body }) {
+        const bytes = await body.signed();
+        const signature = request.headers.get('stripe-signature') ?? '';
+        await payments.receive(new TextDecoder().decode(bytes), signature);
+        return json({ received: true }, requestId);
       },
     },
   ];
-}
-
-function tooLarge(size: string): Fault {
-  return new Fault('request_too_large', `The event has ${size}; at most ${MAX_BYTES} are allowed.`);
 }
 
 export function paymentTasks(payments: Payments | undefined): PeriodicTask[] {

@@ -6,23 +6,23 @@ import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeMetrics, serveMetrics } from './compose-metrics.ts';
 import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
 import { composeOutbox, type MessageServices } from './compose-outbox.ts';
-import { openPayments, paymentRoutes } from './compose-payments.ts';
+import { allRoutes } from './all-routes.ts';
+import { openPayments } from './compose-payments.ts';
 import { openCertificate, type Certificate } from './certificate.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
-import { healthRoutes, MetricsGuard } from '../http/health.ts';
-import { LargeBodies } from '../http/json-body.ts';
+import { MetricsGuard } from '../http/health.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
 import type { ImageLinks } from '../api/image-links.ts';
 import { openApiDocument } from '../api/openapi.ts';
-import { apiRoutes, OPERATIONS } from '../api/operations.ts';
+import { OPERATIONS } from '../api/operations.ts';
 import { makePlayground } from '../api/playground.ts';
 import type { OperationHealth } from '../console/parts.ts';
 import { makePublicPages } from '../console/public/public-pages.ts';
-import { makeSite, type WebFile } from '../console/site.ts';
+import type { WebFile } from '../console/site.ts';
 import { houseBackend } from '../house/backend.ts';
 import { Idempotency } from '../http/idempotency/idempotency.ts';
-import { Router } from '../http/router.ts';
+import type { Router } from '../http/router.ts';
 import { startServer, type RunningServer } from '../http/server.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
@@ -286,8 +286,38 @@ interface ServerParts {
 }
 
 async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<RunningServer> {
-  const { catalog, settings, relay, links, consoleServices, state, eventLoop, accessLog } = parts;
-  const { config, store, secret, accounts, clock, random, log } = parts.services;
+  const { relay, eventLoop, accessLog } = parts;
+  const { config, clock, random, log } = parts.services;
+  const callerAuth = openCallerAuth(parts);
+  const files = Promise.withResolvers<ReadonlyMap<string, WebFile>>();
+  const { host, port, publicUrl } = config;
+  const shared = config.worker !== undefined;
+  const tls = parts.certificate?.pair;
+  const { requestSlots, activeRequests, metrics } = relay;
+  const server = await startServer({
+    host,
+    port,
+    publicUrl,
+    shared,
+    tls,
+    router: routerOf(parts, callerAuth, files.promise),
+    callerAuth,
+    requestSlots,
+    activeRequests,
+    clock,
+    random,
+    log,
+    eventLoop,
+    accessLog,
+    metrics,
+  });
+  // Only now: a server that cannot listen should fail without waiting for the bundler.
+  files.resolve(webFiles(log));
+  return server;
+}
+
+function openCallerAuth({ services, relay, settings, catalog }: Omit<ServerParts, 'messages'>): CallerAuth {
+  const { secret, accounts, log } = services;
   const pepper = secret.key('token pepper');
   const callerAuth = new CallerAuth(relay, {
     hashToken: tokenHasher(pepper),
@@ -298,52 +328,51 @@ async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<Running
         .catch((error: unknown) => log.error('exposed_token_not_marked', { error })),
   });
   catalog.onChange(() => callerAuth.trustProxies(settings.trustedProxies()));
-  const largeBodies = new LargeBodies(callerAuth);
+  return callerAuth;
+}
+
+/** Everything that this server answers. */
+function routerOf(
+  parts: Omit<ServerParts, 'messages'>,
+  callerAuth: CallerAuth,
+  files: Promise<ReadonlyMap<string, WebFile>>,
+): Router {
+  const { catalog, relay, links, consoleServices, state } = parts;
+  const { config, store, clock, log } = parts.services;
   const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth, log);
   const heartbeat = new Heartbeat(() => parts.services.ledger.probe());
-  const router = new Router([
-    ...apiRoutes({
+  return allRoutes({
+    api: {
       callerAuth,
       relay,
-      largeBodies,
-      requestSlots: relay.requestSlots,
       links,
       imageJobs: parts.imageJobs,
       store,
       idempotency,
       refusedCalls: parts.refusedCalls,
       openApi: () => openApiDocument(OPERATIONS, config.publicUrl),
-    }),
-    ...healthRoutes({
+    },
+    health: {
       draining: () => state.draining,
       storeAnswers: () => heartbeat.acceptsWrites(),
       metrics: parts.metrics,
       guard: new MetricsGuard(config.metricsToken),
-    }),
-    ...paymentRoutes(parts.payments),
-  ]);
-  const files = Promise.withResolvers<ReadonlyMap<string, WebFile>>();
-  const site = makeSite({
-    files: files.promise,
-    console: (request, meta) => consoleServices.console.fetch(request, meta),
-    publicPages: makePublicPages({
-      catalog,
-      backends: relay.upstreams,
-      store,
-      clock,
-      publicUrl: config.publicUrl,
-      version,
-      apiIsUp: async () => !state.draining && (await heartbeat.acceptsWrites()),
-    }),
+    },
+    payments: parts.payments,
+    console: consoleServices.console,
+    site: {
+      files,
+      publicPages: makePublicPages({
+        catalog,
+        backends: relay.upstreams,
+        store,
+        clock,
+        publicUrl: config.publicUrl,
+        version,
+        apiIsUp: async () => !state.draining && (await heartbeat.acceptsWrites()),
+      }),
+    },
   });
-  const { host, port, publicUrl } = config;
-  const shared = config.worker !== undefined;
-  const tls = parts.certificate?.pair;
-  const options = { host, port, publicUrl, shared, tls, router, callerAuth, clock, random, log, site };
-  const server = await startServer({ ...options, eventLoop, accessLog, metrics: relay.metrics });
-  // Only now: a server that cannot listen should fail without waiting for the bundler.
-  files.resolve(webFiles(log));
-  return server;
 }
 
 /**

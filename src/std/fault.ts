@@ -121,6 +121,7 @@ const ALL_FAULTS = { ...FAULTS, ...CONSOLE_FAULTS };
 /** Anything thrown becomes a fault: a fault stays as it is, anything else becomes internal_error; its message is only logged. */
 export function asFault(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
+  if (isStoreUnavailable(thrown)) return storeUnavailable(thrown);
   return new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
     cause: thrown,
     detail: thrown instanceof Error ? thrown.message : String(thrown),
@@ -136,4 +137,14 @@ export function storeUnavailable(cause: unknown, detail = String(cause)): Fault 
     detail,
     retryAfterMs: STORE_RETRY_MS,
   });
+}
+
+/** Connection refused, lost or too slow, or a database that is starting or stopping. */
+function isStoreUnavailable(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false;
+  const code = 'code' in thrown ? String(thrown.code) : '';
+  if (/^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|57P0|53300|08)/.test(code)) return true;
+  return /timeout exceeded when trying to connect|Connection terminated|Query read timeout/i.test(
+    thrown.message,
+  );
 }

@@ -366,18 +366,17 @@ describe('an error', () => {
   });
 
   test('at a path with a wrong base URL says which one is right', async () => {
-    const paths = [
-      '/chat/completions',
-      '/v1/v1/chat/completions',
-      '/responses',
-      '/messages',
-      '/v1/v1/models',
-    ];
+    const paths = ['/chat/completions', '/v1/v1/chat/completions', '/responses', '/messages'];
     for (const path of paths) {
       const response = await send(path, { model: 'm', messages });
       expect(response.status).toBe(404);
       expect((await json(response)).error?.message).toContain(`${gateway.url}/v1 for OpenAI`);
     }
+    const models = await gateway.fetch('/v1/v1/models');
+    expect((await json(models)).error?.message).toContain(`${gateway.url}/v1 for OpenAI`);
+    // A path that does not take the method would be no help.
+    const wrongMethod = await json(await send('/v1/v1/models', {}));
+    expect(wrongMethod.error?.message).toBe('There is nothing at this path.');
     const elsewhere = await json(await send('/v2/chat/completions', {}));
     expect(elsewhere.error?.message).toBe('There is nothing at this path.');
   });

@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query';
-import type { AuthRoutes, ErrorBody, ErrorCode } from '../../src/console/contract.ts';
+import type { ErrorBody, ErrorCode } from '../../src/console/contract.ts';
 import type {
   Answer,
   BodyOf,
@@ -54,15 +54,6 @@ export async function fetchRoute<Route extends ConsoleRoute>(
   ...[options]: OptionsFor<Route>
 ): Promise<Response> {
   return await send(methodOf(route), urlOf(route, options), options?.body, options?.signal);
-}
-
-/** A call of a sign-in route, whose bodies and answers are typed separately. */
-export async function callAuth<Route extends keyof AuthRoutes>(
-  route: Route,
-  body: AuthRoutes[Route]['body'],
-): Promise<AuthRoutes[Route]['response']> {
-  const response = await send(methodOf(route), pathOf(route), body, undefined);
-  return (await response.json()) as AuthRoutes[Route]['response'];
 }
 
 /** Pass `enabled: false` to wait until there is something to ask. */

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'react';
 import type { SessionState, SignedInUser } from '../../src/console/contract.ts';
-import { callAuth, useApi } from './api.ts';
+import { call, useApi } from './api.ts';
 import { leaveAll } from './query.ts';
 import { CHATS_KEY, writeStored } from './storage.ts';
 
@@ -23,7 +23,7 @@ export function useSite(): SessionState['site'] | undefined {
 
 /** Signs out and clears everything that was shown. */
 export async function signOut(): Promise<void> {
-  await callAuth('POST /api/auth/sign-out', {});
+  await call('POST /api/auth/sign-out');
   writeStored(CHATS_KEY, undefined);
   leaveAll();
 }

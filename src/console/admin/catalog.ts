@@ -6,7 +6,7 @@ import { KNOWN_HOSTS } from '../../catalog/known-hosts.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
 import { Fault } from '../../std/fault.ts';
-import { MEGABYTE } from '../body.ts';
+import { MEGABYTE } from '../route.ts';
 import type {
   AdminCatalog,
   AdminCatalogEndpoint,

@@ -7,7 +7,7 @@ import { markupFactor, tokenPrice } from '../../catalog/price-schema.ts';
 import { Fault } from '../../std/fault.ts';
 import { OWN_KINDS } from '../../upstream/offered/import-preview.ts';
 import { discoverLocalServers } from '../../upstream/local-servers.ts';
-import { MEGABYTE } from '../body.ts';
+import { MEGABYTE } from '../route.ts';
 import type { AdminBackendTrial, AdminProvider, AdminProviders } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { route } from '../route.ts';

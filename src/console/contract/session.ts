@@ -1,10 +1,3 @@
-// What browsers and servers tell each other about passkeys has its shape from the WebAuthn standard.
-import type {
-  AuthenticationResponseJSON,
-  PublicKeyCredentialCreationOptionsJSON,
-  PublicKeyCredentialRequestOptionsJSON,
-  RegistrationResponseJSON,
-} from '@simplewebauthn/browser';
 import type { Millis, Role, SignUpMode, Theme, Usd } from './shared.ts';
 
 /** The first call of every page; needs no session and never answers 401. */
@@ -97,68 +90,4 @@ export interface Settings {
   theme: Theme;
   /** Warn below this balance; null: no warning. */
   lowBalanceUsd: Usd | null;
-}
-
-/**
- * The sign-in library's own routes. All are POST with a JSON body except the callback; sign-in and sign-up set the
- * cookie. Anything under /api/auth that is not listed here is 404.
- */
-export interface AuthRoutes {
-  'POST /api/auth/sign-up/email': {
-    body: { email: string; password: string; name?: string; inviteCode?: string };
-    response: { accountId: string };
-  };
-  'POST /api/auth/sign-in/email': {
-    body: { email: string; password: string; rememberMe?: boolean };
-    /** With `twoFactorRedirect` there is no session yet: ask for a code and POST it to one of the two verify routes. */
-    response: { twoFactorRedirect: boolean };
-  };
-  'POST /api/auth/sign-in/social': {
-    /** `callbackURL` and `errorCallbackURL` are paths on this origin. Go to `url`. */
-    body: { provider: SocialProvider; callbackURL: string; errorCallbackURL?: string };
-    response: { url: string };
-  };
-  'POST /api/auth/sign-out': { body: Record<string, never>; response: { success: boolean } };
-  /** Ends every session of this account, this one included. */
-  'POST /api/auth/revoke-sessions': { body: Record<string, never>; response: { status: boolean } };
-  'POST /api/auth/revoke-other-sessions': { body: Record<string, never>; response: { status: boolean } };
-  /** Ends every other session. */
-  'POST /api/auth/change-password': {
-    body: { currentPassword: string; newPassword: string };
-    response: { status: boolean };
-  };
-  /** Shows the secret (`otpauth://…` for a QR code) and the backup codes once; off until a code was verified. */
-  'POST /api/auth/two-factor/enable': {
-    body: { password: string };
-    response: { totpURI: string; backupCodes: string[] };
-  };
-  /** Finishes enabling (with a session) or signing in (without one). */
-  'POST /api/auth/two-factor/verify-totp': {
-    body: { code: string; trustDevice?: boolean };
-    response: { status: boolean };
-  };
-  'POST /api/auth/two-factor/verify-backup-code': { body: { code: string }; response: { status: boolean } };
-  'POST /api/auth/two-factor/generate-backup-codes': {
-    body: { password: string };
-    response: { backupCodes: string[] };
-  };
-  'POST /api/auth/two-factor/disable': { body: { password: string }; response: { status: boolean } };
-  /** Adding a passkey: ask what to create, create it, send it back within five minutes. Both need a recent confirmation. */
-  'POST /api/auth/passkey/generate-register-options': {
-    body: Record<string, never>;
-    response: PublicKeyCredentialCreationOptionsJSON;
-  };
-  'POST /api/auth/passkey/verify-registration': {
-    body: { name: string; response: RegistrationResponseJSON };
-    response: { id: string };
-  };
-  /** Signing in with one; it stands for password and second factor together. */
-  'POST /api/auth/passkey/generate-authenticate-options': {
-    body: Record<string, never>;
-    response: PublicKeyCredentialRequestOptionsJSON;
-  };
-  'POST /api/auth/passkey/verify-authentication': {
-    body: { response: AuthenticationResponseJSON };
-    response: { status: boolean };
-  };
 }

@@ -35,13 +35,21 @@ interface PublicDocument {
 }
 
 type FileNames = Iterable<string>;
-/** `undefined`: no such path. */
+/** `undefined`: there is no such page for this visitor. */
 export type PublicPages = (
   incoming: IncomingRequest,
   fileNames: () => Promise<FileNames>,
 ) => Promise<Response | undefined>;
 
-const PATHS = /^\/(?:models(?:\/.*)?|status(?:\.json)?|sitemap\.xml|robots\.txt|llms\.txt)$/;
+export const PUBLIC_PATHS = [
+  '/models',
+  '/models/**',
+  '/status',
+  '/status.json',
+  '/sitemap.xml',
+  '/robots.txt',
+  '/llms.txt',
+];
 const MOST_OFFERS = 20;
 const MOST_ENDPOINTS = 100;
 
@@ -52,7 +60,6 @@ export function makePublicPages(parts: PublicPageParts): PublicPages {
   const areOpen = rememberedOpen(parts);
   return async (incoming, fileNames) => {
     const { request, path } = incoming;
-    if (!PATHS.test(path)) return undefined;
     // A client whose base URL lacks /v1 asks for /models with its token: it is told so, and gets no page.
     if (path.startsWith('/models') && request.headers.has('authorization')) return undefined;
     // Closed pages do not exist for anybody; only crawlers are still told what not to read.

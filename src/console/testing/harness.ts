@@ -5,6 +5,9 @@ import { builtinCatalog } from '../../catalog/builtin.ts';
 import { deriveSealingKey } from '../../catalog/seal.ts';
 import { storedText } from '../../catalog/catalog-data.ts';
 import { openStoredCatalog, type StoredCatalog } from '../../catalog/stored.ts';
+import { CallerAuth } from '../../http/caller-auth.ts';
+import { Router } from '../../http/router.ts';
+import { startServer, type RunningServer } from '../../http/server.ts';
 import { Accounts } from '../../identity/accounts/accounts.ts';
 import { makeAuth, type Auth } from '../../identity/sign-in/auth.ts';
 import { makePasswords } from '../../identity/sign-in/password.ts';
@@ -14,9 +17,11 @@ import { openLedger } from '../../ledger/open-ledger.ts';
 import type { Attempt, Ledger } from '../../ledger/port.ts';
 import { NO_USAGE, type Price, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
-import { newRequestId, type AccountId, type RequestId } from '../../std/ids.ts';
+import { newRequestId, systemRandom, type AccountId, type RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
+import { RequestSlots } from '../../std/request-slots.ts';
 import { openStore, type Store } from '../../store/store.ts';
+import { CONSOLE_ERRORS } from '../answers.ts';
 import { makeConsole, type Console } from '../app.ts';
 import type { BackendHealth, ConsoleParts, OperationHealth } from '../parts.ts';
 import { ReceiptLinks } from '../receipt-links.ts';
@@ -91,7 +96,7 @@ export async function testConsole(options: TestConsoleOptions = {}): Promise<Tes
   const messages = testMessages(store, clock, options);
   const parts = partsOf({ store, ledger: books.ledger, catalog, clock, messages }, options);
   const app = makeConsole(parts);
-  const server = serve(app, clock);
+  const server = await serve(app, parts);
   const url = `http://localhost:${server.port}`;
   let addresses = 0;
   const browser = (address = `10.9.${Math.floor(++addresses / 250)}.${addresses % 250}`) =>
@@ -110,7 +115,7 @@ export async function testConsole(options: TestConsoleOptions = {}): Promise<Tes
     ...actors(parts, browser),
     charge: (accountId, more) => charge(books.ledger, clock, accountId as AccountId, more),
     async close() {
-      await server.stop(true);
+      await server.stop();
       await messages.sender.stop();
       await app.close();
       catalog.close();
@@ -206,18 +211,27 @@ function actors(parts: ConsoleParts, browser: () => Browser): Pick<TestConsole, 
   };
 }
 
-function serve(app: Console, clock: Clock) {
-  return Bun.serve({
+/** Behind a trusted proxy, which says where a request comes from. */
+async function serve({ routes }: Console, { ledger, catalog, clock }: ConsoleParts): Promise<RunningServer> {
+  const callerAuth = new CallerAuth(
+    { ledger, catalog: catalog.current },
+    { hashToken: () => undefined, trustedProxies: ['127.0.0.1', '::1'], onExposed: () => undefined },
+  );
+  return await startServer({
+    host: '127.0.0.1',
     port: 0,
-    fetch: (request) => {
-      const secure = request.headers.get('x-test-proto') === 'https';
-      const host = request.headers.get('host') ?? '';
-      return app.fetch(request, {
-        requestId: newRequestId(clock.now()),
-        origin: `${secure ? 'https' : 'http'}://${host}`,
-        address: request.headers.get('x-test-address') ?? '127.0.0.1',
-      });
-    },
+    shared: false,
+    tls: undefined,
+    router: new Router(routes, [['/api', CONSOLE_ERRORS]]),
+    callerAuth,
+    requestSlots: new RequestSlots({ max: 100, eventLoop: { isOverloaded: false }, onShed: () => undefined }),
+    activeRequests: new Set(),
+    clock,
+    random: systemRandom,
+    log: silentLog,
+    eventLoop: { began: () => undefined },
+    accessLog: { isOn: false, answered: () => undefined },
+    metrics: { answered: () => undefined },
   });
 }
 
@@ -248,7 +262,7 @@ export class Browser {
       redirect: 'manual',
       headers: {
         'sec-fetch-site': 'same-origin',
-        'x-test-address': this.address,
+        'x-forwarded-for': this.address,
         cookie: [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
         ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
         ...init.headers,

@@ -1,3 +1,8 @@
+// What browsers and servers tell each other about passkeys has its shape from the WebAuthn standard.
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/browser';
 import { z } from 'zod';
 
 /**
@@ -19,7 +24,7 @@ export interface AuthRoute {
   /** Fields that are always added. */
   readonly always?: Readonly<Record<string, unknown>>;
   /** Fields of the library's response that are passed on, each with its default. */
-  readonly gives: Readonly<Record<string, unknown>>;
+  readonly gives: object;
 }
 
 const text = (max: number) => z.string().min(1).max(max);
@@ -44,7 +49,9 @@ const credential = {
   type: z.literal('public-key'),
   authenticatorAttachment: z.enum(['platform', 'cross-platform']).optional(),
   // No extension is asked for; what a browser says about one all the same is dropped.
-  clientExtensionResults: z.object({}),
+  clientExtensionResults: z
+    .custom<object>((value) => typeof value === 'object' && value !== null)
+    .transform(() => ({})),
 };
 const clientDataJSON = bytes(4_096);
 const registration = z.strictObject({
@@ -78,12 +85,21 @@ const assertion = z.strictObject({
 });
 export const passkeyName = z.string().trim().min(1).max(100);
 
+/** The fields of an answer, each with what is sent where the library has none. */
+function fields<Answer extends object>(defaults: Defaults<Answer>): Defaults<Answer> {
+  return defaults;
+}
+
+type Defaults<Answer> = { readonly [Field in keyof Answer]: Answer[Field] | undefined };
+
+const STATUS = fields<{ status: boolean }>({ status: true });
+
 export const AUTH_ROUTES = {
   'sign-in/email': {
     who: 'public',
     guesses: 'password',
     body: z.strictObject({ email: text(512), password, rememberMe: z.boolean().optional() }),
-    gives: { twoFactorRedirect: false },
+    gives: fields<{ twoFactorRedirect: boolean }>({ twoFactorRedirect: false }),
   },
   'sign-in/social': {
     who: 'public',
@@ -93,54 +109,54 @@ export const AUTH_ROUTES = {
       errorCallbackURL: localPath.optional(),
     }),
     always: { disableRedirect: true },
-    gives: { url: undefined },
+    gives: fields<{ url: string }>({ url: undefined }),
   },
-  'sign-out': { who: 'either', body: nothing, gives: { success: true } },
-  'revoke-sessions': { who: 'user', body: nothing, gives: { status: true } },
-  'revoke-other-sessions': { who: 'user', body: nothing, gives: { status: true } },
+  'sign-out': { who: 'either', body: nothing, gives: fields<{ success: boolean }>({ success: true }) },
+  'revoke-sessions': { who: 'user', body: nothing, gives: STATUS },
+  'revoke-other-sessions': { who: 'user', body: nothing, gives: STATUS },
   'change-password': {
     who: 'user',
     guesses: 'own-password',
     body: z.strictObject({ currentPassword: password, newPassword: password }),
     always: { revokeOtherSessions: true },
-    gives: { status: true },
+    gives: STATUS,
   },
   'two-factor/enable': {
     who: 'user',
     guesses: 'own-password',
     body: z.strictObject({ password }),
-    gives: { totpURI: undefined, backupCodes: undefined },
+    gives: fields<{ totpURI: string; backupCodes: string[] }>({ totpURI: undefined, backupCodes: undefined }),
   },
   'two-factor/verify-totp': {
     who: 'either',
     guesses: 'code',
     body: z.strictObject({ code: text(16), trustDevice: z.boolean().optional() }),
-    gives: { status: true },
+    gives: STATUS,
   },
   'two-factor/verify-backup-code': {
     who: 'either',
     guesses: 'code',
     body: z.strictObject({ code: text(64) }),
-    gives: { status: true },
+    gives: STATUS,
   },
   'two-factor/generate-backup-codes': {
     who: 'user',
     guesses: 'own-password',
     body: z.strictObject({ password }),
-    gives: { backupCodes: undefined },
+    gives: fields<{ backupCodes: string[] }>({ backupCodes: undefined }),
   },
   'two-factor/disable': {
     who: 'user',
     guesses: 'own-password',
     body: z.strictObject({ password }),
-    gives: { status: true },
+    gives: STATUS,
   },
   'passkey/generate-register-options': {
     who: 'user',
     confirmed: true,
     makesChallenge: true,
     body: nothing,
-    gives: {
+    gives: fields<PublicKeyCredentialCreationOptionsJSON>({
       challenge: undefined,
       rp: undefined,
       user: undefined,
@@ -148,30 +164,35 @@ export const AUTH_ROUTES = {
       timeout: undefined,
       excludeCredentials: [],
       authenticatorSelection: undefined,
-    },
+    }),
   },
   'passkey/verify-registration': {
     who: 'user',
     confirmed: true,
     audit: 'passkey.add',
     body: z.strictObject({ name: passkeyName, response: registration }),
-    gives: { id: undefined },
+    gives: fields<{ id: string }>({ id: undefined }),
   },
   'passkey/generate-authenticate-options': {
     who: 'public',
     makesChallenge: true,
     body: nothing,
-    gives: { challenge: undefined, rpId: undefined, timeout: undefined, allowCredentials: [] },
+    gives: fields<PublicKeyCredentialRequestOptionsJSON>({
+      challenge: undefined,
+      rpId: undefined,
+      timeout: undefined,
+      allowCredentials: [],
+    }),
   },
   'passkey/verify-authentication': {
     who: 'public',
     guesses: 'passkey',
     body: z.strictObject({ response: assertion }),
-    gives: { status: true },
+    gives: STATUS,
   },
 } as const satisfies Record<string, AuthRoute>;
 
-type AuthRouteName = keyof typeof AUTH_ROUTES;
+export type AuthRouteName = keyof typeof AUTH_ROUTES;
 
 export function authRoute(name: string): AuthRoute | undefined {
   return Object.hasOwn(AUTH_ROUTES, name) ? AUTH_ROUTES[name as AuthRouteName] : undefined;

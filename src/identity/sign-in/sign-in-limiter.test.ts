@@ -4,10 +4,10 @@ import { preparedDataFolder } from '../../../test/support/prepared-folder.ts';
 import { testPostgres } from '../../../test/support/postgres.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
 import { systemClock } from '../../std/clock.ts';
+import { networkOf } from '../../std/addresses.ts';
 import type { Fault } from '../../std/fault.ts';
 import { silentLog } from '../../std/log.ts';
 import { openStore, type Store } from '../../store/store.ts';
-import { networkOf } from './throttle.ts';
 import { makeSignInLimiter, type SignInAttempt, type SignInLimiter } from './sign-in-limiter.ts';
 
 const cleanUps: (() => unknown)[] = [];

@@ -1,8 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { sql } from 'kysely';
+import { networkOf } from '../../std/addresses.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
-import { networkOf, tooManyTries } from './throttle.ts';
+import { tooManyTries } from './throttle.ts';
 
 /**
  * Slows down guessing of passwords and codes. Attempts are counted in the store, by all nodes and workers together.

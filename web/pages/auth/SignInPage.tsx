@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import KeyRound from 'lucide-react/icons/key-round';
 import { useState } from 'react';
 import { useAction } from '../../lib/action.ts';
-import { callAuth } from '../../lib/api.ts';
+import { call } from '../../lib/api.ts';
 import { passkeysMissing } from '../../lib/passkey.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { useSession, useSite } from '../../lib/session.ts';
@@ -61,10 +61,12 @@ function SecondFactor({ onDone, onStartOver }: { onDone: () => void; onStartOver
   const verify = useAction(
     async () =>
       backup
-        ? await callAuth('POST /api/auth/two-factor/verify-backup-code', { code: code.trim() })
-        : await callAuth('POST /api/auth/two-factor/verify-totp', {
-            code: code.replace(/\s/g, ''),
-            trustDevice,
+        ? await call('POST /api/auth/two-factor/verify-backup-code', { body: { code: code.trim() } })
+        : await call('POST /api/auth/two-factor/verify-totp', {
+            body: {
+              code: code.replace(/\s/g, ''),
+              trustDevice,
+            },
           }),
     { onDone },
   );
@@ -121,7 +123,8 @@ function PasswordForm({ onDone }: { onDone: (needsCode: boolean) => void }) {
   const [password, setPassword] = useState('');
   const [rememberMe, setRememberMe] = useState(true);
   const signIn = useAction(
-    async () => await callAuth('POST /api/auth/sign-in/email', { email: email.trim(), password, rememberMe }),
+    async () =>
+      await call('POST /api/auth/sign-in/email', { body: { email: email.trim(), password, rememberMe } }),
     { onDone: (answer) => onDone(answer.twoFactorRedirect) },
   );
   return (

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import type { SignUpMode } from '../../../src/console/contract.ts';
-import { callAuth } from '../../lib/api.ts';
+import { call } from '../../lib/api.ts';
 import { useAction } from '../../lib/action.ts';
 import { useForm } from '../../lib/form.ts';
 import { refreshSession } from '../../lib/query.ts';
@@ -60,11 +60,13 @@ function SignUpForm({ mode, invite }: { mode: SignUpMode; invite: string }) {
   const { values, field } = useForm({ email: '', password: '', name: '', inviteCode: invite });
   const signUp = useAction(
     async () =>
-      await callAuth('POST /api/auth/sign-up/email', {
-        email: values.email.trim(),
-        password: values.password,
-        name: values.name.trim(),
-        ...(values.inviteCode.trim() ? { inviteCode: values.inviteCode.trim() } : {}),
+      await call('POST /api/auth/sign-up/email', {
+        body: {
+          email: values.email.trim(),
+          password: values.password,
+          name: values.name.trim(),
+          ...(values.inviteCode.trim() ? { inviteCode: values.inviteCode.trim() } : {}),
+        },
       }),
     { onDone: () => void refreshSession(client) },
   );

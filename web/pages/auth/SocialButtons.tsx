@@ -1,5 +1,5 @@
 import type { SocialProvider } from '../../../src/console/contract.ts';
-import { callAuth } from '../../lib/api.ts';
+import { call } from '../../lib/api.ts';
 import { useAction } from '../../lib/action.ts';
 import { nextPath } from '../../lib/nextPath.ts';
 import { useTranslation } from '../../lib/translation.tsx';
@@ -18,10 +18,12 @@ export function SocialButtons({
   const { t } = useTranslation();
   const go = useAction(
     async (provider: SocialProvider) =>
-      await callAuth('POST /api/auth/sign-in/social', {
-        provider,
-        callbackURL: nextPath(),
-        errorCallbackURL: '/sign-in?error=social',
+      await call('POST /api/auth/sign-in/social', {
+        body: {
+          provider,
+          callbackURL: nextPath(),
+          errorCallbackURL: '/sign-in?error=social',
+        },
       }),
     { onDone: ({ url }) => location.assign(url) },
   );

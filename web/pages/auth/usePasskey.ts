@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser';
 import { useAction } from '../../lib/action.ts';
-import { ApiError, callAuth } from '../../lib/api.ts';
+import { call, ApiError } from '../../lib/api.ts';
 import { askForPasskey, canOfferInField, PasskeyCancelled, type AskOptions } from '../../lib/passkey.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { useTranslation } from '../../lib/translation.tsx';
@@ -78,10 +78,10 @@ class Turn {
 }
 
 async function challenge(): Promise<PublicKeyCredentialRequestOptionsJSON> {
-  return await callAuth('POST /api/auth/passkey/generate-authenticate-options', {});
+  return await call('POST /api/auth/passkey/generate-authenticate-options');
 }
 
 async function proveWith(options: PublicKeyCredentialRequestOptionsJSON, how: AskOptions): Promise<void> {
   const response = await askForPasskey(options, how);
-  await callAuth('POST /api/auth/passkey/verify-authentication', { response });
+  await call('POST /api/auth/passkey/verify-authentication', { body: { response } });
 }

@@ -2,7 +2,7 @@ import Pencil from 'lucide-react/icons/pencil';
 import { useState } from 'react';
 import type { PasskeyItem } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
-import { call, callAuth, useApi } from '../../lib/api.ts';
+import { call, useApi } from '../../lib/api.ts';
 import { useNow } from '../../lib/now.ts';
 import { createPasskey, PasskeyCancelled, PasskeyExists, passkeysMissing } from '../../lib/passkey.ts';
 import { formatRelative } from '../../lib/time.ts';
@@ -52,13 +52,13 @@ function AddPasskey() {
   const [open, setOpen] = useState(false);
   const add = useAction(
     async (name: string) => {
-      const options = await callAuth('POST /api/auth/passkey/generate-register-options', {});
+      const options = await call('POST /api/auth/passkey/generate-register-options');
       const response = await createPasskey(options).catch((error: unknown) => {
         if (error instanceof PasskeyExists) throw new Error(t('settings.passkeyExists'));
         if (error instanceof PasskeyCancelled) throw new Error(t('auth.passkeyCancelled'));
         throw error;
       });
-      await callAuth('POST /api/auth/passkey/verify-registration', { name, response });
+      await call('POST /api/auth/passkey/verify-registration', { body: { name, response } });
     },
     {
       refresh: ['GET /api/console/passkeys'],

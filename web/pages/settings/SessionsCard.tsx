@@ -1,6 +1,6 @@
 import type { SessionItem } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
-import { call, callAuth, useApi } from '../../lib/api.ts';
+import { call, useApi } from '../../lib/api.ts';
 import { useNow } from '../../lib/now.ts';
 import { leaveAll } from '../../lib/query.ts';
 import { formatRelative } from '../../lib/time.ts';
@@ -15,11 +15,11 @@ import { shortClient } from '../requests/client.ts';
 export function SessionsCard() {
   const { t } = useTranslation();
   const sessions = useApi('GET /api/console/sessions');
-  const others = useAction(async () => await callAuth('POST /api/auth/revoke-other-sessions', {}), {
+  const others = useAction(async () => await call('POST /api/auth/revoke-other-sessions'), {
     refresh: ['GET /api/console/sessions'],
     onDone: () => toast(t('settings.othersEnded')),
   });
-  const all = useAction(async () => await callAuth('POST /api/auth/revoke-sessions', {}), {
+  const all = useAction(async () => await call('POST /api/auth/revoke-sessions'), {
     onDone: leaveAll,
   });
   return (

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { Settings } from '../../../src/console/contract.ts';
 import type { BodyOf } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
-import { useApi, call, callAuth, urlOf } from '../../lib/api.ts';
+import { useApi, call, urlOf } from '../../lib/api.ts';
 import { chooseLanguage, LANGUAGES, type Language } from '../../lib/i18n.ts';
 import { parseUsd } from '../../lib/money.ts';
 import { useUser, useSession } from '../../lib/session.ts';
@@ -126,7 +126,7 @@ function PasswordCard() {
   const [currentPassword, setCurrent] = useState('');
   const [newPassword, setNew] = useState('');
   const change = useAction(
-    async () => await callAuth('POST /api/auth/change-password', { currentPassword, newPassword }),
+    async () => await call('POST /api/auth/change-password', { body: { currentPassword, newPassword } }),
     {
       refresh: ['GET /api/console/sessions', 'GET /api/console/session'],
       onDone: () => {

@@ -1,8 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { AuthRoutes } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
-import { callAuth } from '../../lib/api.ts';
+import { call } from '../../lib/api.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { useUser } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
@@ -17,7 +17,7 @@ import { FormError } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { QrCode } from './QrCode.tsx';
 
-type Enrolment = AuthRoutes['POST /api/auth/two-factor/enable']['response'];
+type Enrolment = Answer<'POST /api/auth/two-factor/enable'>;
 
 /** Turning the second factor on shows a secret and backup codes once; it takes effect after a code was verified. */
 export function TwoFactorCard() {
@@ -29,13 +29,14 @@ export function TwoFactorCard() {
   const [codes, setCodes] = useState<string[]>();
   const act = useAction(
     async (password: string) => {
-      if (asking === 'enable') setEnrolment(await callAuth('POST /api/auth/two-factor/enable', { password }));
+      if (asking === 'enable')
+        setEnrolment(await call('POST /api/auth/two-factor/enable', { body: { password } }));
       else if (asking === 'codes')
         setCodes(
-          (await callAuth('POST /api/auth/two-factor/generate-backup-codes', { password })).backupCodes,
+          (await call('POST /api/auth/two-factor/generate-backup-codes', { body: { password } })).backupCodes,
         );
       else {
-        await callAuth('POST /api/auth/two-factor/disable', { password });
+        await call('POST /api/auth/two-factor/disable', { body: { password } });
         toast(t('settings.turnedOff'));
       }
       await refreshSession(client);
@@ -126,7 +127,7 @@ function EnrolDialog({ totpURI, backupCodes, onClose }: EnrolDialogProps) {
   const [code, setCode] = useState('');
   const verify = useAction(
     async () => {
-      await callAuth('POST /api/auth/two-factor/verify-totp', { code: code.replace(/\s/g, '') });
+      await call('POST /api/auth/two-factor/verify-totp', { body: { code: code.replace(/\s/g, '') } });
       await refreshSession(client);
     },
     {

@@ -3,15 +3,24 @@ import { connect } from 'node:net';
 import type { RequestId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { JSON_LIMITS } from '../std/json-scan.ts';
-import { readBody, readJson } from './json-body.ts';
+import { API_JSON, BodyReader, type BodySender } from './request-body.ts';
 import { faultResponse } from './response.ts';
 
+function senderOf(request: Request): BodySender {
+  return { request, address: '127.0.0.1', holdMemory: () => Promise.resolve() };
+}
+
+const QUICK = { small: 200, pause: 200, whole: 400 };
+
+/** Reads every body as signed bytes, and answers how many there are. */
 const server = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',
   fetch: async (request) => {
     try {
-      return new Response(String((await readBody(request, () => Promise.resolve(), 200)).byteLength));
+      const rule = { kind: 'signed', maxBytes: 100_000 } as const;
+      const bytes = await new BodyReader(senderOf(request), rule, QUICK).signed();
+      return new Response(String(bytes.byteLength));
     } catch (thrown) {
       return faultResponse(thrown, 'req_1' as RequestId, silentLog);
     }
@@ -48,11 +57,37 @@ test('a body that never arrives is refused, so that no client can keep a request
   }
 });
 
+test('a body that comes byte by byte is refused when it takes too long as a whole', async () => {
+  const socket = connect(server.port ?? 0, '127.0.0.1');
+  const answered = new Promise<string>((resolve) =>
+    socket.once('data', (bytes) => resolve(bytes.toString('latin1'))),
+  );
+  socket.write('POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n');
+  const drip = setInterval(() => socket.write('1\r\na\r\n'), 50);
+  expect(await answered).toContain('did not arrive in time');
+  clearInterval(drip);
+  socket.destroy();
+});
+
+test('a form with more parts than a route takes is refused before its parts are made', async () => {
+  const parts = '--b\r\ncontent-disposition: form-data; name="a"\r\n\r\n\r\n';
+  const read = (count: number) => {
+    const request = new Request('http://x', {
+      method: 'POST',
+      headers: { 'content-type': 'multipart/form-data; boundary=b' },
+      body: `${parts.repeat(count)}--b--\r\n`,
+    });
+    return new BodyReader(senderOf(request), { kind: 'form', maxBytes: 20_000_000, maxParts: 8 }).form();
+  };
+  expect((await read(8)).fields.getAll('a')).toHaveLength(8);
+  await expect(read(9)).rejects.toThrow('The form has more than 8 fields.');
+});
+
 test('arrays and objects nested too deep are refused in a short body and in a long one', async () => {
   const bodyOf = (levels: number, padding: string): string =>
     `{"padding":"${padding}","a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
   const read = (text: string) =>
-    readJson(new Request('http://x', { method: 'POST', body: text }), () => Promise.resolve());
+    new BodyReader(senderOf(new Request('http://x', { method: 'POST', body: text })), API_JSON).json();
   for (const padding of ['', 'x'.repeat(JSON_LIMITS.keysOfObject)]) {
     const { value } = await read(bodyOf(JSON_LIMITS.depth, padding));
     expect(value['padding']).toBe(padding);

@@ -1,0 +1,461 @@
+import type { Server } from 'bun';
+import type { Caller } from '../ledger/port.ts';
+import { isLoopback, networkOf } from '../std/addresses.ts';
+import { loggedPath, type AccessLog } from '../std/access-log.ts';
+import type { Clock } from '../std/clock.ts';
+import type { EventLoop } from '../std/event-loop.ts';
+import { Fault } from '../std/fault.ts';
+import { HeldMemory, type MemoryLease } from '../std/held-memory.ts';
+import { newRequestId, type Random } from '../std/ids.ts';
+import type { Log } from '../std/log.ts';
+import type { RequestEnd, RequestRecord } from '../std/request-record.ts';
+import type { RequestSlots } from '../std/request-slots.ts';
+import { clientIdOf, traceOf, type TraceContext } from '../std/trace.ts';
+import { TransientMap } from '../std/transient-map.ts';
+import type { CallerAuth } from './caller-auth.ts';
+import { Deadlines, rejectEntry, type Deadline } from '../std/deadlines.ts';
+import { BodyReader, NO_BODY, SMALL_BODY_BYTES, type BodySender } from './request-body.ts';
+import { baseHeaders, faultResponse, MethodFault, PLAIN_ERRORS } from './response.ts';
+import {
+  methodsOf,
+  pathOf,
+  type Door,
+  type HttpRoute,
+  type IncomingRequest,
+  type RequestMemory,
+  type Router,
+} from './router.ts';
+import type { TlsFront } from './tls-front.ts';
+
+export interface GateOptions {
+  readonly host: string;
+  /** Where clients reach this server; absent, the address that each has used. */
+  readonly publicUrl?: string | undefined;
+  /** TLS ends in this process. */
+  readonly isSecure: boolean;
+  /** Everything that is answered. */
+  readonly router: Router;
+  readonly callerAuth: CallerAuth;
+  readonly requestSlots: RequestSlots;
+  /** Those that go on after their answer has begun. */
+  readonly activeRequests: { has(requestId: IncomingRequest['requestId']): boolean };
+  readonly clock: Clock;
+  /** For request ids. */
+  readonly random: Random;
+  readonly log: Log;
+  readonly eventLoop: Pick<EventLoop, 'began'>;
+  readonly accessLog: Pick<AccessLog, 'isOn' | 'answered'>;
+  readonly metrics: { answered(path: string, status: number): void };
+}
+
+const MEGABYTE = 1_048_576;
+/** A body is in memory several times: as bytes, as text, parsed, and as what is sent to the backend. An account may have three of the largest. */
+const MEMORY = { total: 200 * MEGABYTE, ofAccount: 60 * MEGABYTE };
+/**
+ * Once a request is answered or being answered, its connection is dropped after this many seconds without a byte: longer
+ * than any stream is silent and than a reader may stall. Without it, it would stay open as long as its client likes.
+ */
+const ANSWER_IDLE_SECONDS = 90;
+/** Sent only with our own TLS; a proxy that terminates TLS sends its own. */
+const ONE_YEAR = 'max-age=31536000';
+/** When an answer must have begun. The public API has the deadlines of its backends instead. */
+const ANSWER_MS: Readonly<Record<Door, number | undefined>> = {
+  api: undefined,
+  console: 60_000,
+  signed: 30_000,
+  probe: 30_000,
+};
+
+interface LateAnswer extends Deadline {
+  readonly requestId: string;
+}
+
+const answers = new Deadlines<LateAnswer>((entries, now) => {
+  for (const entry of entries) if (entry.endsAt <= now) rejectEntry(entry, tookTooLong());
+});
+
+/**
+ * What every request passes, whatever it asks for: it finds the route, refuses what may not come in, bounds what the
+ * request takes (its place, its memory, its time), and makes every error an answer in the form that its clients read.
+ *
+ * Bun's own router serves paths without parameters; all others, including those with extra slashes, are found by ours.
+ */
+export class Gate {
+  readonly #options: GateOptions;
+  readonly #isPublic: boolean;
+  readonly #surroundings: RequestSurroundings;
+  /** Terminates TLS, if this server has it. */
+  front: TlsFront | undefined;
+  #closing = false;
+  /** The last one that was checked: nearly all clients name the same. */
+  #validHost: string | undefined;
+  /** Requests whose answer has not begun. */
+  readonly #open = new TransientMap<string, Request>();
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#isPublic = !isLoopback(options.host);
+    this.#surroundings = {
+      callerAuth: options.callerAuth,
+      memory: new HeldMemory(MEMORY),
+      requestSlots: options.requestSlots,
+      activeRequests: options.activeRequests,
+      nothingAt: (incoming) => this.#nothingAt(incoming),
+    };
+  }
+
+  closeAfterAnswers(): void {
+    this.#closing = true;
+  }
+
+  /** The ports from which requests came whose answer has not begun. */
+  portsInUse(server: Server<unknown>): Set<number> {
+    const ports = [...this.#open.values()].map((request) => server.requestIP(request)?.port);
+    return new Set(ports.filter((port) => port !== undefined));
+  }
+
+  exactRoutes(): Record<
+    string,
+    Record<string, (request: Request, server: Server<unknown>) => Promise<Response>>
+  > {
+    const table: ReturnType<Gate['exactRoutes']> = {};
+    for (const route of this.#options.router.routes) {
+      if (route.path.includes('*')) continue;
+      (table[route.path] ??= {})[route.method] = (request, server) => this.#pass(route, [], request, server);
+    }
+    return table;
+  }
+
+  async serve(request: Request, server: Server<unknown>): Promise<Response> {
+    const path = pathOf(request.url);
+    const found = this.#options.router.find(request.method, path);
+    if (found.kind === 'route') return await this.#pass(found.route, found.parameters, request, server);
+    if (found.kind === 'wrong_method') {
+      const allowed = methodsOf(found.routes);
+      if (request.method === 'OPTIONS' && allowed.includes('OPTIONS')) return this.#preflight(allowed);
+      return await this.#pass(this.#wrongMethod(found.routes, allowed), [], request, server);
+    }
+    return await this.#pass(this.#nowhere(request.method, path), [], request, server);
+  }
+
+  #wrongMethod(routes: readonly HttpRoute[], allowed: readonly string[]): HttpRoute {
+    const [route] = routes;
+    return {
+      ...NOWHERE,
+      ...(route && { door: route.door, errors: route.errors }),
+      handle: () => Promise.reject(new MethodFault(allowed)),
+    };
+  }
+
+  #nowhere(method: string, path: string): HttpRoute {
+    const { router } = this.#options;
+    const errors = router.errorsAt(router.likelyPath(method, path) ?? path);
+    return errors ? { ...NOWHERE, errors } : NOWHERE;
+  }
+
+  #nothingAt({ request, path, origin }: IncomingRequest): Fault {
+    const likely = this.#options.router.likelyPath(request.method, path);
+    return new Fault('not_found', nothingThere(likely, this.#options.publicUrl ?? origin));
+  }
+
+  async #pass(
+    route: HttpRoute,
+    parameters: readonly string[],
+    request: Request,
+    server: Server<unknown>,
+  ): Promise<Response> {
+    const requestId = newRequestId(this.#options.clock.now(), this.#options.random);
+    this.#options.eventLoop.began(route.path, requestId);
+    const { front } = this;
+    const incoming = new BunRequest(
+      { request, requestId, route, parameters, server, front },
+      this.#surroundings,
+    );
+    try {
+      this.#guard(route, incoming);
+      // A long answer is not an idle connection; it has its own deadlines.
+      server.timeout(request, 0);
+      this.#open.set(requestId, request);
+      const withinMs = ANSWER_MS[route.door];
+      const work = route.handle(incoming);
+      const response = await (withinMs === undefined ? work : inTime(work, requestId, withinMs));
+      return this.#finished(response, route, incoming);
+    } catch (thrown) {
+      const response = faultResponse(thrown, incoming, this.#options.log, route.errors);
+      if (incoming.hasUnreadBody) response.headers.set('connection', 'close');
+      return this.#finished(response, route, incoming);
+    } finally {
+      this.#open.delete(requestId);
+      incoming.answered();
+      server.timeout(request, ANSWER_IDLE_SECONDS);
+    }
+  }
+
+  #finished(response: Response, route: HttpRoute, incoming: BunRequest): Response {
+    if (this.#options.isSecure || this.#closing) this.#mark(response);
+    const { clientRequestId } = incoming;
+    if (clientRequestId !== undefined) response.headers.set('x-client-request-id', clientRequestId);
+    this.#options.metrics.answered(route.path, response.status);
+    if (this.#options.accessLog.isOn && route.door !== 'probe') this.#logAccess(response, route, incoming);
+    return response;
+  }
+
+  #logAccess({ status }: Response, { path }: HttpRoute, incoming: BunRequest): void {
+    this.#options.accessLog.answered(incoming, {
+      method: incoming.request.method,
+      path: path.includes('**') ? loggedPath(incoming.path) : path,
+      status,
+      address: incoming.address,
+    });
+  }
+
+  #preflight(allowed: readonly string[]): Response {
+    const response = preflight(allowed);
+    if (this.#options.isSecure || this.#closing) this.#mark(response);
+    return response;
+  }
+
+  #mark({ headers }: Response): void {
+    if (this.#options.isSecure) headers.set('strict-transport-security', ONE_YEAR);
+    if (this.#closing) headers.set('connection', 'close');
+  }
+
+  /** Links and sign-in use the host that the client names. Two are joined to an invalid one: a proxy may have looked at either. */
+  #checkHost({ headers, url }: Request): void {
+    const host = headers.get('host') ?? '';
+    if (host === this.#validHost) return;
+    if (host.includes(',') || !URL.canParse(url)) throw invalidHost();
+    this.#validHost = host;
+  }
+
+  #guard({ door }: HttpRoute, incoming: BunRequest): void {
+    const { request } = incoming;
+    // Probes carry no token and are always answered.
+    if (door === 'probe') return;
+    this.#checkHost(request);
+    const { callerAuth, isSecure } = this.#options;
+    // Only this machine can reach a loopback address, unless a proxy forwards requests.
+    if (isSecure || !(this.#isPublic || callerAuth.trustsProxies)) return;
+    callerAuth.requireSecure(incoming.peer, request);
+  }
+}
+
+/** What all requests of a server share. */
+interface RequestSurroundings {
+  readonly callerAuth: CallerAuth;
+  readonly memory: HeldMemory;
+  readonly requestSlots: RequestSlots;
+  readonly activeRequests: GateOptions['activeRequests'];
+  nothingAt(incoming: IncomingRequest): Fault;
+}
+
+interface Connection {
+  readonly request: Request;
+  readonly requestId: IncomingRequest['requestId'];
+  readonly route: HttpRoute;
+  readonly parameters: readonly string[];
+  readonly server: Server<unknown>;
+  readonly front: TlsFront | undefined;
+}
+
+/** A request with its connection. What few handlers need is computed on demand. */
+class BunRequest implements IncomingRequest, RequestRecord, BodySender {
+  readonly request: Request;
+  readonly requestId: IncomingRequest['requestId'];
+  readonly parameters: readonly string[];
+  account: string | undefined;
+  endpoint: string | undefined;
+  model: string | undefined;
+  askedEndpoint: unknown;
+  askedModel: unknown;
+  upstream: string | undefined;
+  isHeld = false;
+  end: RequestEnd | undefined;
+  onEnd: (() => void) | undefined;
+  readonly #connection: Connection;
+  readonly #surroundings: RequestSurroundings;
+  #caller: Caller | undefined;
+  #hasPlace = false;
+  #body: BodyReader | undefined;
+  #memory: LeasedMemory | undefined;
+
+  constructor(connection: Connection, surroundings: RequestSurroundings) {
+    this.#connection = connection;
+    this.#surroundings = surroundings;
+    this.request = connection.request;
+    this.requestId = connection.requestId;
+    this.parameters = connection.parameters;
+  }
+
+  identify(caller: Caller): void {
+    this.#caller = caller;
+  }
+
+  takePlace(): void {
+    if (!this.#caller) throw new Error('places are for known callers');
+    this.#surroundings.requestSlots.enter(this.requestId, keyOf(this.#caller));
+    this.#hasPlace = true;
+  }
+
+  /** It has its answer, or a stream has begun. */
+  answered(): void {
+    const { requestSlots, activeRequests } = this.#surroundings;
+    if (this.#hasPlace) requestSlots.answered(this.requestId, activeRequests.has(this.requestId));
+    this.#memory?.answered();
+  }
+
+  nothingHere(): Fault {
+    return this.#surroundings.nothingAt(this);
+  }
+
+  get body(): BodyReader {
+    return (this.#body ??= new BodyReader(this, this.#connection.route.body));
+  }
+
+  /** On an open connection the rest of a large body would be received, and kept, although nobody reads it. */
+  get hasUnreadBody(): boolean {
+    if (this.#body?.isCutOff) return true;
+    const { bodyUsed, headers } = this.request;
+    if (bodyUsed) return false;
+    const declared = headers.get('content-length');
+    return declared === null ? headers.has('transfer-encoding') : Number(declared) > SMALL_BODY_BYTES;
+  }
+
+  get memory(): LeasedMemory {
+    return (this.#memory ??= new LeasedMemory(async () =>
+      this.#surroundings.memory.open(await this.#owner()),
+    ));
+  }
+
+  /** Whose memory is taken: the account's, or the network's of somebody who has none. An unknown token has none to take. */
+  async #owner(): Promise<string> {
+    const caller = this.#caller;
+    if (!caller) return networkOf(this.address);
+    return caller.kind === 'account'
+      ? caller.id
+      : (await this.#surroundings.callerAuth.account(caller)).accountId;
+  }
+
+  holdMemory(bytes: number): Promise<void> {
+    return this.memory.hold(bytes);
+  }
+
+  get requestRecord(): RequestRecord {
+    return this;
+  }
+
+  get clientRequestId(): string | undefined {
+    return clientIdOf(this.request.headers);
+  }
+
+  get trace(): TraceContext | undefined {
+    return traceOf(this.request.headers);
+  }
+
+  get path(): string {
+    return pathOf(this.request.url);
+  }
+
+  get signal(): AbortSignal {
+    return this.request.signal;
+  }
+
+  get peer(): string {
+    const { server, front } = this.#connection;
+    const peer = server.requestIP(this.request);
+    if (!peer) return '';
+    return front ? (front.peerOf(peer.port)?.address ?? '') : peer.address;
+  }
+
+  get origin(): string {
+    const isSecure =
+      this.#connection.front !== undefined || this.#surroundings.callerAuth.isSecure(this.peer, this.request);
+    return `${isSecure ? 'https' : 'http'}://${this.request.headers.get('host') ?? 'localhost'}`;
+  }
+
+  get address(): string {
+    return this.#surroundings.callerAuth.clientAddress(this.peer, this.request);
+  }
+}
+
+/** An account has one token, so the token's hash stands for the account without a lookup. */
+function keyOf(caller: Caller): string {
+  return caller.kind === 'token' ? caller.hash : caller.id;
+}
+
+/** Held by the request until its answer, and by everything that keeps it. */
+class LeasedMemory implements RequestMemory {
+  readonly #open: () => Promise<MemoryLease>;
+  #lease: MemoryLease | undefined;
+  #holders = 1;
+
+  constructor(open: () => Promise<MemoryLease>) {
+    this.#open = open;
+  }
+
+  async hold(bytes: number): Promise<void> {
+    this.#lease ??= await this.#open();
+    // The answer may have been given meanwhile, because the body was too slow.
+    if (this.#holders > 0) this.#lease.take(bytes);
+  }
+
+  keep(): () => void {
+    this.#holders++;
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.answered();
+    };
+  }
+
+  answered(): void {
+    if (--this.#holders === 0) this.#lease?.release();
+  }
+}
+
+const NOWHERE: HttpRoute = {
+  method: 'GET',
+  path: '**',
+  door: 'console',
+  body: NO_BODY,
+  errors: PLAIN_ERRORS,
+  handle: (incoming) => Promise.reject(incoming.nothingHere()),
+};
+
+function inTime<T>(work: Promise<T>, requestId: string, withinMs: number): Promise<T> {
+  const startedAt = performance.now();
+  return answers.within(work, { startedAt, endsAt: startedAt + withinMs, reject: undefined, requestId });
+}
+
+function tookTooLong(): Fault {
+  return new Fault('service_unavailable', 'This took too long. Try again.', {
+    retryAfterMs: 1_000,
+    detail: 'the route did not answer before its deadline',
+  });
+}
+
+function nothingThere(likely: string | undefined, origin: string): string {
+  if (likely === undefined) return 'There is nothing at this path.';
+  return (
+    `There is nothing at this path; ${likely} exists. The base URL is ${origin}/v1 for OpenAI's clients, ` +
+    `and ${origin} for Anthropic's.`
+  );
+}
+
+function invalidHost(): Fault {
+  return new Fault('invalid_field', 'The Host header is not valid.', { param: 'Host' });
+}
+
+/** CORS preflight. The public routes accept any origin, because they authenticate by token, never by cookie. */
+function preflight(allowed: readonly string[]): Response {
+  return new Response(null, {
+    status: 204,
+    headers: {
+      ...baseHeaders('preflight'),
+      'access-control-allow-methods': allowed.filter((method) => method !== 'HEAD').join(', '),
+      'access-control-allow-headers': '*, authorization, content-type, x-api-key, idempotency-key',
+      'access-control-max-age': '86400',
+    },
+  });
+}

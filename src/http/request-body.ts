@@ -1,0 +1,439 @@
+import type { z } from 'zod';
+import { ClientLeftFault, Fault } from '../std/fault.ts';
+import { JSON_LIMITS, JsonScan, nestsDeeper, type JsonExcess } from '../std/json-scan.ts';
+import { decodeInSteps, LONG_TEXT, nextTurn } from '../std/long-text.ts';
+import { networkOf } from '../std/addresses.ts';
+import { openFileLimit } from '../std/open-files.ts';
+import {
+  HARMLESS,
+  knobsOf,
+  type CostlyField,
+  type FieldRules,
+  type SelectedFields,
+} from '../wire/field-table.ts';
+import { Deadlines, rejectEntry, type Deadline } from '../std/deadlines.ts';
+
+const MEGABYTE = 1_048_576;
+/** The most that any route takes. */
+export const MAX_BODY_BYTES = 20 * MEGABYTE;
+/** Larger bodies count in the memory that is held for their account. */
+export const SMALL_BODY_BYTES = 65_536;
+
+/** What the body of a route may be. */
+export type BodyRule =
+  | { readonly kind: 'none' }
+  | JsonRule
+  /** A form, or the same fields as JSON. */
+  | { readonly kind: 'form'; readonly maxBytes: number; readonly maxParts: number }
+  /** Bytes that are checked by their signature. */
+  | { readonly kind: 'signed'; readonly maxBytes: number };
+
+interface JsonRule {
+  readonly kind: 'json';
+  readonly maxBytes: number;
+  /** For routes that are authenticated by cookies: no other type than JSON's, which another site's form cannot send. */
+  readonly mustSayJson?: true;
+  /** No body at all is an empty object. */
+  readonly mayBeEmpty?: true;
+}
+
+export const NO_BODY: BodyRule = { kind: 'none' };
+/** The body of a public operation. */
+export const API_JSON: BodyRule = { kind: 'json', maxBytes: MAX_BODY_BYTES };
+
+export interface JsonBody {
+  readonly value: Record<string, unknown>;
+  readonly size: BodySize;
+  readonly text: string;
+}
+
+/** How large it was as text, which bounds what it can cost. */
+interface BodySize {
+  readonly bytes: number;
+  readonly characters: number;
+}
+
+/** A request whose body is read. */
+export interface BodySender {
+  readonly request: Request;
+  readonly address: string;
+  /** Counts bytes of a large body in the memory of its account until the request no longer holds them. */
+  holdMemory(bytes: number): Promise<void> | undefined;
+}
+
+/** Reads bodies within the rules of their routes. Nothing else in the server reads one. */
+export class BodyReader {
+  readonly #sender: BodySender;
+  readonly #rule: BodyRule;
+  readonly #times: typeof ARRIVAL_MS;
+  /** Some of the body was not received: the connection cannot be used for another request. */
+  isCutOff = false;
+
+  constructor(sender: BodySender, rule: BodyRule, times = ARRIVAL_MS) {
+    this.#sender = sender;
+    this.#rule = rule;
+    this.#times = times;
+  }
+
+  /** A JSON object: limited in size and structure, valid UTF-8. Anything else is a fault that says why. */
+  async json(): Promise<JsonBody> {
+    const { headers } = this.#sender.request;
+    const rule = this.#rule;
+    if (rule.kind === 'json') requireJsonType(headers, rule);
+    refuseEncoding(headers);
+    const bytes = await this.#bytes();
+    const text = await textOf(bytes);
+    if (rule.kind === 'json' && rule.mayBeEmpty && text.trim() === '') return emptyObject(bytes);
+    const value = parse(text, rule);
+    // The only excess that fits into a short text is too many levels: it has fewer values than bytes.
+    if (isShort(bytes) && nestsDeeper(value, JSON_LIMITS.depth))
+      throw new Fault('invalid_json', EXCESS.depth);
+    // Checking and converting what was parsed takes as long again, so others get a turn first.
+    if (bytes.byteLength > SMALL_BODY_BYTES) await nextTurn();
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw new Fault('invalid_json', 'The body must be a JSON object.');
+    return {
+      value: value as Record<string, unknown>,
+      text,
+      size: { bytes: bytes.byteLength, characters: text.length },
+    };
+  }
+
+  /** A form, with the bytes that it was made of. */
+  async form(): Promise<{ readonly fields: FormData; readonly bytes: Uint8Array<ArrayBuffer> }> {
+    const rule = this.#rule;
+    if (rule.kind !== 'form') throw new Error('this route takes no form');
+    const { headers } = this.#sender.request;
+    refuseEncoding(headers);
+    const type = headers.get('content-type') ?? '';
+    const boundary = boundaryOf(type);
+    if (boundary === undefined) throw notAForm();
+    const bytes = await this.#bytes();
+    if (countParts(bytes, boundary, rule.maxParts) > rule.maxParts)
+      throw new Fault('invalid_field', `The form has more than ${rule.maxParts} fields.`);
+    if (bytes.byteLength > SMALL_BODY_BYTES) await nextTurn();
+    try {
+      const fields = await new Response(bytes, { headers: { 'content-type': type } }).formData();
+      return { fields, bytes };
+    } catch (cause) {
+      throw notAForm(cause);
+    }
+  }
+
+  /** The bytes as they were signed. */
+  async signed(): Promise<Uint8Array<ArrayBuffer>> {
+    if (this.#rule.kind !== 'signed') throw new Error('this route takes no signed bytes');
+    return await this.#bytes();
+  }
+
+  /** The whole body. Refused as soon as it is known to be too large, or when it does not arrive in time. */
+  async #bytes(): Promise<Uint8Array<ArrayBuffer>> {
+    const rule = this.#rule;
+    if (rule.kind === 'none') throw new Error('this route takes no body');
+    const { request } = this.#sender;
+    const declared = Number(request.headers.get('content-length') ?? Number.NaN);
+    try {
+      if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
+      const now = performance.now();
+      const sender = this.#sender;
+      // A declared length is enforced by the protocol, and reading at once is a good deal cheaper than in pieces.
+      if (declared <= SMALL_BODY_BYTES) {
+        const body: ArrivingBody = {
+          startedAt: now,
+          endsAt: now + this.#times.small,
+          reject: undefined,
+          sender,
+        };
+        return new Uint8Array(await arriving.within(request.arrayBuffer(), body));
+      }
+      const body: ArrivingBody = {
+        startedAt: now,
+        endsAt: now + this.#times.pause,
+        reject: undefined,
+        sender,
+      };
+      return await arriving.within(this.#pieces(rule.maxBytes, body), body);
+    } catch (thrown) {
+      this.isCutOff = true;
+      throw thrown instanceof Fault ? thrown : unreadable(thrown);
+    }
+  }
+
+  async #pieces(maxBytes: number, body: ArrivingBody): Promise<Uint8Array<ArrayBuffer>> {
+    const pieces: Uint8Array[] = [];
+    const latest = body.startedAt + this.#times.whole;
+    let total = 0;
+    let held = 0;
+    for await (const piece of this.#sender.request.body ?? []) {
+      total += piece.byteLength;
+      if (total > maxBytes) throw tooLarge(maxBytes);
+      if (total > SMALL_BODY_BYTES) {
+        await this.#sender.holdMemory(total - held);
+        held = total;
+      }
+      // Late: nobody waits for it any more.
+      if (body.reject === undefined) break;
+      body.endsAt = Math.min(latest, performance.now() + this.#times.pause);
+      pieces.push(piece);
+    }
+    const [only] = pieces;
+    return pieces.length === 1 && only ? new Uint8Array(only) : new Uint8Array(Buffer.concat(pieces));
+  }
+}
+
+/**
+ * How long bodies may take. `small`: enough on the slowest connection. `pause`: of a large one between two pieces.
+ * `whole`: enough for the largest on a slow connection.
+ */
+const ARRIVAL_MS = { small: 20_000, pause: 15_000, whole: 120_000 };
+
+interface ArrivingBody extends Deadline {
+  readonly sender: BodySender;
+}
+
+const arriving = new Deadlines<ArrivingBody>(rejectLate);
+
+/** Bodies that have arrived within this time are not counted as slow. */
+const SLOW_MS = 250;
+/** Each slow body keeps a connection, and with it a file. */
+const MOST_SLOW = Math.min(512, Math.max(16, Math.floor((openFileLimit() ?? 4_096) / 8)));
+const MOST_SLOW_OF_NETWORK = Math.ceil(MOST_SLOW / 2);
+
+/**
+ * Refuses bodies that are too late, and the oldest of the slow ones where they are too many, of one network or in all:
+ * a body that arrives at once is never refused because others do not.
+ */
+function rejectLate(bodies: ReadonlySet<ArrivingBody>, now: number): void {
+  const slow: ArrivingBody[] = [];
+  for (const body of bodies) {
+    if (body.endsAt <= now) rejectEntry(body, tooSlow());
+    else if (now - body.startedAt > SLOW_MS) slow.push(body);
+  }
+  if (slow.length <= MOST_SLOW_OF_NETWORK) return;
+  const ofNetworks = Map.groupBy(slow, ({ sender }) => networkOf(sender.address));
+  const kept = [...ofNetworks.values()].flatMap((own) => rejectOldest(own, MOST_SLOW_OF_NETWORK));
+  rejectOldest(
+    kept.toSorted((one, other) => one.startedAt - other.startedAt),
+    MOST_SLOW,
+  );
+}
+
+/** Returns those that stay. */
+function rejectOldest(bodies: readonly ArrivingBody[], most: number): readonly ArrivingBody[] {
+  const excess = Math.max(0, bodies.length - most);
+  for (const body of bodies.slice(0, excess)) rejectEntry(body, tooSlow());
+  return bodies.slice(excess);
+}
+
+function tooSlow(): Fault {
+  return new Fault('invalid_json', 'The body did not arrive in time.');
+}
+
+function tooLarge(maxBytes: number): Fault {
+  const size = maxBytes >= MEGABYTE ? `${maxBytes / MEGABYTE} MB` : `${maxBytes / 1024} KB`;
+  return new Fault('request_too_large', `The body may be at most ${size}.`);
+}
+
+/** The runtime's error when the client closes its connection in the middle of its body. */
+function unreadable(cause: unknown): Fault {
+  if (cause instanceof Error && cause.name === 'AbortError') return new ClientLeftFault();
+  return new Fault('invalid_json', 'The body could not be read.', { cause });
+}
+
+/** What clients send that do not say what they send: `curl -d` and `fetch` with a text. */
+const UNSAID_TYPES = new Set(['application/x-www-form-urlencoded', 'text/plain']);
+
+function requireJsonType(headers: Headers, { mustSayJson }: JsonRule): void {
+  const given = headers.get('content-type');
+  if (given === JSON_TYPE) return;
+  const type = given?.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (type === JSON_TYPE) return;
+  if (mustSayJson) throw new Fault('unsupported_media_type', 'Send application/json.');
+  if (type === '' || type.endsWith('+json') || UNSAID_TYPES.has(type)) return;
+  throw new Fault('invalid_json', 'Send the body as application/json.', { param: 'Content-Type' });
+}
+
+const JSON_TYPE = 'application/json';
+
+function refuseEncoding(headers: Headers): void {
+  const encoding = headers.get('content-encoding');
+  if (encoding !== null && encoding !== '' && encoding.toLowerCase() !== 'identity')
+    throw new Fault('invalid_json', 'Send the body without content-encoding.');
+}
+
+/** Checked for what would keep the parser busy too long, before the parser sees it. */
+async function textOf(bytes: Uint8Array): Promise<string> {
+  if (!isShort(bytes)) await refuseExcess(bytes);
+  return bytes.byteLength > LONG_TEXT ? await decodeLong(bytes) : decode(bytes);
+}
+
+function isShort(bytes: Uint8Array): boolean {
+  return bytes.byteLength <= JSON_LIMITS.keysOfObject;
+}
+
+async function refuseExcess(bytes: Uint8Array): Promise<void> {
+  const scan = new JsonScan(bytes);
+  for (;;) {
+    const result = scan.run(LONG_TEXT);
+    if (result === 'done') return;
+    if (result === 'more') await nextTurn();
+    else throw new Fault('invalid_json', EXCESS[result]);
+  }
+}
+
+const EXCESS: Record<JsonExcess, string> = {
+  depth: `The body is nested deeper than ${JSON_LIMITS.depth} levels.`,
+  values: `The body has more than ${JSON_LIMITS.values} values.`,
+  structure: `The body has more than ${JSON_LIMITS.structure} objects, arrays and keys.`,
+  keysOfObject: `The body has an object with more than ${JSON_LIMITS.keysOfObject} keys.`,
+};
+
+const STRICT = { fatal: true, ignoreBOM: false };
+const utf8 = new TextDecoder('utf-8', STRICT);
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw notUtf8(cause);
+  }
+}
+
+async function decodeLong(bytes: Uint8Array): Promise<string> {
+  try {
+    return await decodeInSteps(new TextDecoder('utf-8', STRICT), bytes);
+  } catch (cause) {
+    throw notUtf8(cause);
+  }
+}
+
+function notUtf8(cause: unknown): Fault {
+  return new Fault('invalid_json', 'The body is not valid UTF-8.', { cause });
+}
+
+function parse(text: string, rule: BodyRule): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    // The parser's message repeats a part of the text, which may be a password where cookies are used.
+    const isSecret = rule.kind === 'json' && rule.mustSayJson;
+    const why =
+      cause instanceof Error && !isSecret
+        ? cause.message.replace(/^JSON Parse error: /, '').slice(0, 200)
+        : '';
+    throw new Fault('invalid_json', `The body is not valid JSON. ${why}`.trim(), { cause });
+  }
+}
+
+function emptyObject({ byteLength }: Uint8Array): JsonBody {
+  return { value: {}, text: '{}', size: { bytes: byteLength, characters: 0 } };
+}
+
+const BOUNDARY = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i;
+
+function boundaryOf(contentType: string): string | undefined {
+  const [, quoted, plain] = BOUNDARY.exec(contentType) ?? [];
+  return quoted ?? plain;
+}
+
+/** How many parts a form has, counted no further than one above the limit: making each of them takes time. */
+function countParts(bytes: Uint8Array, boundary: string, most: number): number {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const delimiter = `--${boundary}`;
+  let parts = -1;
+  for (let at = buffer.indexOf(delimiter); at !== -1; at = buffer.indexOf(delimiter, at + delimiter.length))
+    if (++parts > most) break;
+  return parts;
+}
+
+function notAForm(cause?: unknown): Fault {
+  return new Fault('invalid_json', 'The body must be a form (multipart/form-data) or JSON.', { cause });
+}
+
+/** Checks a body against its schema; the first error is reported with the path of its field. */
+export function parseBody<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [first] = result.error.issues;
+  const issue = first && innermost(first);
+  const param = issue?.path.map(String).join('.') ?? '';
+  const isOfType = issue?.code !== 'invalid_type' && issue?.code !== 'invalid_union';
+  if (issue && !isOfType && at(value, issue.path) === undefined) {
+    throw new Fault('missing_field', `${param} is required.`, { param });
+  }
+  throw new Fault('invalid_field', `${param}: ${issue?.message ?? 'is not valid'}`, { param });
+}
+
+type Issue = z.core.$ZodIssue;
+
+/**
+ * The issue of the alternative that matched furthest: for content made of parts, the error names the wrong part and
+ * does not say that the content is no text.
+ */
+function innermost(issue: Issue): Issue {
+  if (issue.code !== 'invalid_union') return issue;
+  const [first, ...others] = issue.errors.flatMap((branch) => branch.slice(0, 1));
+  if (!first) return issue;
+  const best = others.reduce((one, other) => (progress(other) > progress(one) ? other : one), first);
+  if (progress(best) > 0) return innermost({ ...best, path: [...issue.path, ...best.path] });
+  const expected = new Set(
+    [first, ...others].map((one) => (one.code === 'invalid_type' ? one.expected : '')),
+  );
+  return { ...issue, message: `expected ${[...expected].join(' or ')}` };
+}
+
+/** 0: the value is of another type than the alternative takes. */
+function progress({ code, path }: Issue): number {
+  return path.length + (code === 'invalid_type' ? 0 : 0.5);
+}
+
+function at(value: unknown, path: readonly PropertyKey[]): unknown {
+  let current: unknown = value;
+  for (const key of path)
+    current =
+      typeof current === 'object' && current !== null
+        ? (current as Record<PropertyKey, unknown>)[key]
+        : undefined;
+  return current;
+}
+
+/** `null` at the top level of a request means absent, and absent fields are not sent on. */
+export function withoutNulls(value: Record<string, unknown>): Record<string, unknown> {
+  let copy: Record<string, unknown> | undefined;
+  for (const key of Object.keys(value)) {
+    if (value[key] !== null) continue;
+    copy ??= { ...value };
+    delete copy[key];
+  }
+  return copy ?? value;
+}
+
+/** One pass over the fields of a body; a body of harmless fields is not copied. `null` means absent. */
+export function selectFields(value: Record<string, unknown>, rules: FieldRules): SelectedFields {
+  let removed: Set<string> | undefined;
+  let unknown: Map<string, unknown> | undefined;
+  let costly: CostlyField[] | undefined;
+  for (const field of Object.keys(value)) {
+    const given = value[field];
+    const rule = rules.get(field);
+    if (given === undefined || (given !== null && rule === HARMLESS)) continue;
+    if (given === null || !rule) {
+      (removed ??= new Set()).add(field);
+      if (given !== null) (unknown ??= new Map()).set(field, given);
+    } else if (rule.kind === 'synonym') throw synonymFault(field, rule.of);
+    else if (rule.kind === 'costly') {
+      const cost = rule.costOf(given);
+      if (cost) (costly ??= []).push({ field, cost });
+    }
+  }
+  const body = removed ? without(value, removed) : value;
+  return { body, knobs: unknown || costly ? knobsOf({ unknown, costly }) : undefined };
+}
+
+function without(value: Record<string, unknown>, removed: ReadonlySet<string>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([field]) => !removed.has(field)));
+}
+
+function synonymFault(field: string, of: string): Fault {
+  return new Fault('invalid_field', `${field} is not supported. Use ${of} instead.`, { param: field });
+}

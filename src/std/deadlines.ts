@@ -1,0 +1,51 @@
+/** One promise with a time limit. */
+export interface Deadline {
+  readonly startedAt: number;
+  /** Later, if it still goes on. */
+  endsAt: number;
+  /** Undefined once it is over: the tables that a set leaves behind would keep it (see `TransientMap`). */
+  reject: ((reason: unknown) => void) | undefined;
+}
+
+const CHECK_MS = 250;
+
+/** Time limits of many promises. One shared timer checks all of them: a timer for each would cost more than the work. */
+export class Deadlines<Entry extends Deadline> {
+  readonly #entries = new Set<Entry>();
+  readonly #onCheck: (entries: ReadonlySet<Entry>, now: number) => void;
+  #timer: Timer | undefined;
+
+  /** `onCheck` rejects those that are late. */
+  constructor(onCheck: (entries: ReadonlySet<Entry>, now: number) => void) {
+    this.#onCheck = onCheck;
+  }
+
+  /** The result of the work, unless its entry is rejected before. */
+  within<T>(work: Promise<T>, entry: Entry): Promise<T> {
+    return new Promise((resolve, reject) => {
+      entry.reject = reject;
+      this.#entries.add(entry);
+      this.#timer ??= setInterval(() => this.#check(), CHECK_MS);
+      work.then(resolve, reject).finally(() => this.#remove(entry));
+    });
+  }
+
+  #remove(entry: Entry): void {
+    this.#entries.delete(entry);
+    entry.reject = undefined;
+  }
+
+  #check(): void {
+    this.#onCheck(this.#entries, performance.now());
+    for (const entry of this.#entries) if (entry.reject === undefined) this.#entries.delete(entry);
+    if (this.#entries.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+/** Ends an entry with an error; its work may go on, and nobody waits for it. */
+export function rejectEntry(entry: Deadline, reason: unknown): void {
+  entry.reject?.(reason);
+  entry.reject = undefined;
+}
