@@ -31,6 +31,7 @@ export function consoleRoutes(parts: RouteParts): HttpRoute[] {
       path: path.replaceAll(/\{\w+\}/g, '*'),
       door: 'console',
       body: bodyRule(route),
+      withinMs: route.withinMs,
       errors: CONSOLE_ERRORS,
       handle: (incoming) => serve(parts, { route, names }, incoming),
     };
@@ -69,7 +70,14 @@ async function serve(
   if (route.confirmed && user) requireConfirmed(user, parts.clock);
   const params = Object.fromEntries(names.map((name, index) => [name, incoming.parameters[index] ?? '']));
   const meta = { requestId, requestRecord, origin, address };
-  const work = () => route.handle(parts, { request, meta, user, params, query, body, size });
+  const call = { request, meta, user, params, query, body, size };
+  const work = () =>
+    route.handle(parts, {
+      ...call,
+      get deadline() {
+        return incoming.deadline;
+      },
+    });
   const result =
     route.audit !== undefined && user
       ? await runAudited(parts, { action: route.audit, user, params, body }, work)

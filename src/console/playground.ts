@@ -8,7 +8,6 @@ import {
 import { NO_USAGE } from '../ledger/price.ts';
 import type { RequestId } from '../std/ids.ts';
 import { usd } from './amounts.ts';
-import { MEGABYTE } from './route.ts';
 import type {
   ImageJobItem,
   ImageJobList,
@@ -19,7 +18,7 @@ import type {
 } from './contract.ts';
 import { imagePaths } from './images.ts';
 import type { ClosedCall, PlaygroundCall } from './playground-relay.ts';
-import { route, type RouteCall, type RouteName } from './route.ts';
+import { MEGABYTE, route, type RouteCall, type RouteName } from './route.ts';
 
 const text = (max: number) => z.string().min(1).max(max);
 /** Only what selects the route is looked at here; the rest is the relay's to check, as for the public API. */
@@ -36,6 +35,7 @@ const imageSchema = z.looseObject({ endpoint: text(100), model: text(256), promp
 export const playgroundRoutes = [
   route('POST /api/console/playground/chat', {
     who: 'user',
+    takesPlace: true,
     maxBytes: 20 * MEGABYTE,
     body: chatSchema,
     async handle(parts, call) {
@@ -49,6 +49,7 @@ export const playgroundRoutes = [
   }),
   route('POST /api/console/playground/quote', {
     who: 'user',
+    takesPlace: true,
     maxBytes: 20 * MEGABYTE,
     body: quoteSchema,
     async handle(parts, call): Promise<PlaygroundQuote> {
@@ -60,6 +61,7 @@ export const playgroundRoutes = [
   /** With `stream: true` events, then what it cost; otherwise all images at once. */
   route('POST /api/console/playground/images', {
     who: 'user',
+    takesPlace: true,
     maxBytes: 20 * MEGABYTE,
     body: imageSchema,
     async handle(parts, call): Promise<PlaygroundImages | Response> {
@@ -75,6 +77,7 @@ export const playgroundRoutes = [
   }),
   route('POST /api/console/playground/image-jobs', {
     who: 'user',
+    takesPlace: true,
     maxBytes: 20 * MEGABYTE,
     body: imageSchema,
     async handle(parts, call): Promise<{ id: string }> {
@@ -134,18 +137,13 @@ function callOf(
     requestId,
     requestRecord,
     body,
-    size: measured(body),
+    size: call.size,
     signal: call.request.signal,
     client: 'Tollgate playground',
     origin,
     onClosed: (how) => (closed = how),
   };
   return { asked, receipt: () => receiptOf(requestId, closed) };
-}
-
-function measured(body: Record<string, unknown>): { bytes: number; characters: number } {
-  const json = JSON.stringify(body);
-  return { bytes: Buffer.byteLength(json), characters: json.length };
 }
 
 /** The stream as it comes, and after its end one event more: what it cost. */

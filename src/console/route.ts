@@ -30,6 +30,8 @@ export interface RouteDeclaration<
   readonly compressed?: true;
   /** How large the body may be, where the usual limit is too small. Only for routes that need a session. */
   readonly maxBytes?: number;
+  /** When its answer must have begun, if it asks somebody else; its handler's `deadline` ends then. */
+  readonly withinMs?: number;
   /** It does as much as a request of the public API, and takes one of the same places. */
   readonly takesPlace?: true;
   /** Both schemas refuse fields that they do not have. */
@@ -55,6 +57,8 @@ export interface RouteCall<
   readonly body: z.output<Body>;
   /** How large the body was. */
   readonly size: JsonBody['size'];
+  /** Aborted when the client leaves or the route's time is over. */
+  readonly deadline: AbortSignal;
 }
 
 export type ParamName<Name extends RouteName> = Name extends `${string}{${infer Param}}${string}`

@@ -66,11 +66,14 @@ const ANSWER_MS: Readonly<Record<Door, number | undefined>> = {
   probe: 30_000,
 };
 
-interface LateAnswer extends Deadline {
-  readonly requestId: string;
+/** For a handler that is told that its time is over to say so. */
+const LAST_WORDS_MS = 2_000;
+
+function answerMs({ door, withinMs }: HttpRoute): number | undefined {
+  return withinMs ?? ANSWER_MS[door];
 }
 
-const answers = new Deadlines<LateAnswer>((entries, now) => {
+const answers = new Deadlines<Deadline>((entries, now) => {
   for (const entry of entries) if (entry.endsAt <= now) rejectEntry(entry, tookTooLong());
 });
 
@@ -176,9 +179,9 @@ export class Gate {
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
       this.#open.set(requestId, request);
-      const withinMs = ANSWER_MS[route.door];
+      const withinMs = answerMs(route);
       const work = route.handle(incoming);
-      const response = await (withinMs === undefined ? work : inTime(work, requestId, withinMs));
+      const response = await (withinMs === undefined ? work : inTime(work, withinMs + LAST_WORDS_MS));
       return this.#finished(response, route, incoming);
     } catch (thrown) {
       const response = faultResponse(thrown, incoming, this.#options.log, route.errors);
@@ -360,6 +363,13 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
     return this.request.signal;
   }
 
+  get deadline(): AbortSignal {
+    const withinMs = answerMs(this.#connection.route);
+    return withinMs === undefined
+      ? this.signal
+      : AbortSignal.any([this.signal, AbortSignal.timeout(withinMs)]);
+  }
+
   get peer(): string {
     const { server, front } = this.#connection;
     const peer = server.requestIP(this.request);
@@ -423,9 +433,9 @@ const NOWHERE: HttpRoute = {
   handle: (incoming) => Promise.reject(incoming.nothingHere()),
 };
 
-function inTime<T>(work: Promise<T>, requestId: string, withinMs: number): Promise<T> {
+function inTime<T>(work: Promise<T>, withinMs: number): Promise<T> {
   const startedAt = performance.now();
-  return answers.within(work, { startedAt, endsAt: startedAt + withinMs, reject: undefined, requestId });
+  return answers.within(work, { startedAt, endsAt: startedAt + withinMs, reject: undefined });
 }
 
 function tookTooLong(): Fault {

@@ -146,6 +146,8 @@ export class BodyReader {
         };
         return new Uint8Array(await arriving.within(request.arrayBuffer(), body));
       }
+      // Whoever has no account is refused before any of it is received.
+      if (!Number.isNaN(declared)) await sender.holdMemory(0);
       const body: ArrivingBody = {
         startedAt: now,
         endsAt: now + this.#times.pause,

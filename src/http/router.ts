@@ -15,6 +15,8 @@ export interface HttpRoute {
   readonly door: Door;
   /** What its body may be. The gate reads it, within these bounds. */
   readonly body: BodyRule;
+  /** When its answer must have begun, where its door's deadline is too late. */
+  readonly withinMs?: number | undefined;
   handle(incoming: IncomingRequest): Promise<Response>;
   readonly errors: ErrorFormat;
 }
@@ -36,6 +38,8 @@ export interface IncomingRequest {
   readonly path: string;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
+  /** Aborted when the client leaves or the route's time is over. */
+  readonly deadline: AbortSignal;
   /** Scheme and host as the client used them, for links. */
   readonly origin: string;
   /** The other end of the connection, which may be a proxy. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
 import { newToken } from '../../src/identity/accounts/token.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
@@ -57,21 +58,22 @@ describe('a large body with a token that nobody has', () => {
   });
 });
 
-/** A client that has announced a body and sends nothing of it. */
-async function announced(token: string): Promise<{ leave(): void; answered: Promise<string> }> {
+/** A client that has announced a body of 20 MB, has sent so much of it, and is silent since. */
+async function unfinished(token: string, bytes: number): Promise<{ leave(): void }> {
   const { hostname, port } = new URL(gateway.url);
-  const answer = Promise.withResolvers<string>();
-  const socket = await Bun.connect({
-    hostname,
-    port: Number(port),
-    socket: { data: (_, bytes) => answer.resolve(bytes.toString()) },
-  });
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined);
   socket.write(head(token, declared(20 * MEGABYTE)));
-  return { leave: () => socket.terminate(), answered: answer.promise };
+  if (bytes > 0) await new Promise((sent) => socket.write(Buffer.alloc(bytes, ' '), sent));
+  return { leave: () => socket.destroy() };
 }
 
+/** All but a little of what one may have. */
+const NEARLY_ALL = 20 * MEGABYTE - 65_536;
+
 const refusedToo = async (token: string): Promise<boolean> => {
-  const { text } = await rawExchange(gateway.url, [head(token, declared(20 * MEGABYTE))], { firstMs: 300 });
+  const begun = [head(token, declared(20 * MEGABYTE)), ' '.repeat(MEGABYTE)];
+  const { text } = await rawExchange(gateway.url, begun, { firstMs: 300 });
   if (text === '') return false;
   expect(text).toStartWith('HTTP/1.1 500');
   expect(text).toContain('service_unavailable');
@@ -88,7 +90,7 @@ async function chat({ token }: TestAccount): Promise<number> {
 describe('large bodies in flight', () => {
   test('of one account are bounded; small ones and those of others are still taken, and the room comes back', async () => {
     const other = await gateway.account('1');
-    const clients = await Promise.all([1, 2, 3].map(() => announced(account.token)));
+    const clients = await Promise.all([1, 2, 3].map(() => unfinished(account.token, NEARLY_ALL)));
     await eventually('the account has no room left', () => refusedToo(account.token));
     expect(await refusedToo(other.token)).toBe(false);
     expect(await chat(account)).toBe(200);
@@ -100,7 +102,7 @@ describe('large bodies in flight', () => {
     const accounts = await Promise.all([1, 2, 3, 4].map(() => gateway.account('1')));
     const clients = await Promise.all(
       accounts.flatMap(({ token }, index) =>
-        Array.from({ length: index < 3 ? 3 : 1 }, () => announced(token)),
+        Array.from({ length: index < 3 ? 3 : 1 }, () => unfinished(token, NEARLY_ALL)),
       ),
     );
     await eventually('there is no room left', () => refusedToo(accounts[3]!.token));
@@ -135,5 +137,15 @@ describe('a body', () => {
   test('of many megabytes in few values is served', async () => {
     expect(await send(body(`"${'x'.repeat(3 * MEGABYTE)}"`))).toStartWith('200 ');
     expect(backend.calls).toHaveLength(1);
+  });
+
+  test('that are only announced take no room, however many they are', async () => {
+    const accounts = await Promise.all(Array.from({ length: 12 }, () => gateway.account('0')));
+    const clients = await Promise.all(accounts.map(({ token }) => unfinished(token, 0)));
+    expect(await refusedToo(account.token)).toBe(false);
+    const text = 'word '.repeat(MEGABYTE);
+    const body = { model: 'm', messages: [{ role: 'user', content: text }] };
+    expect((await gateway.chat(account.token, body)).status).toBe(200);
+    for (const client of clients) client.leave();
   });
 });

@@ -14,8 +14,8 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => node.stop());
 
-async function get(path: string): Promise<Response> {
-  return await fetch(`${node.url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+async function get(path: string, init: RequestInit = {}): Promise<Response> {
+  return await fetch(`${node.url}${path}`, { ...init, headers: { authorization: `Bearer ${token}` } });
 }
 
 test('links to images', async () => {
@@ -41,7 +41,8 @@ test('the first account, the OpenAPI document and the hint at a wrong path', asy
   expect(node.greeting).toContain(`${PUBLIC}/setup/`);
   const document = (await (await get('/api/public/v1/openapi.json')).json()) as { servers: unknown };
   expect(document.servers).toEqual([{ url: PUBLIC }]);
-  expect(await (await get('/chat/completions')).text()).toContain(`The base URL is ${PUBLIC}/v1`);
+  const wrongBase = await get('/chat/completions', { method: 'POST', body: '{}' });
+  expect(await wrongBase.text()).toContain(`The base URL is ${PUBLIC}/v1`);
 });
 
 test('`tollgate config` says where it comes from; a mistyped variable is in the log and in that list', async () => {

@@ -6,7 +6,7 @@ import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';
 import { emptyBody, route } from '../route.ts';
 
-const TEST_TIMEOUT_MS = 15_000;
+const TEST_MS = 15_000;
 
 /** How the backends are doing on this node, and a call to find out. */
 export const backendRoutes = [
@@ -18,12 +18,12 @@ export const backendRoutes = [
     who: 'admin',
     audit: 'backend.test',
     body: emptyBody,
-    async handle(parts, { params, request }) {
+    withinMs: TEST_MS,
+    async handle(parts, { params, deadline }) {
       if (!parts.catalog.current().upstreams.has(params.id)) {
         throw new Fault('not_found', 'There is no such backend.');
       }
-      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TEST_TIMEOUT_MS)]);
-      const { ok, detail, latencyMs } = await parts.backends.test(params.id, signal);
+      const { ok, detail, latencyMs } = await parts.backends.test(params.id, deadline);
       return { ok, detail, latencyMs };
     },
   }),

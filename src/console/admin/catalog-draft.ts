@@ -5,10 +5,9 @@ import { ImportError } from '../../catalog/mistakes.ts';
 import { storedText } from '../../catalog/catalog-data.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
 import { Fault } from '../../std/fault.ts';
-import { MEGABYTE } from '../route.ts';
 import type { AdminCatalogDraft, AdminMergedDraft } from '../contract.ts';
 import type { CatalogEditor } from '../parts.ts';
-import { emptyBody, route } from '../route.ts';
+import { MEGABYTE, emptyBody, route } from '../route.ts';
 import { catalogText, requireEditor } from './catalog.ts';
 import { mergedDraft } from './follow-published.ts';
 

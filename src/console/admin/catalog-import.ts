@@ -10,7 +10,8 @@ import type { RouteParts } from '../parts.ts';
 import { route } from '../route.ts';
 import { draftText } from './catalog-draft.ts';
 
-const LIST_TIMEOUT_MS = 30_000;
+/** A backend may take so long to list its models. */
+export const LIST_MS = 30_000;
 
 /**
  * Models of a backend as a draft of the catalog. It is saved like any other draft, with the revision that is returned;
@@ -28,7 +29,8 @@ export const catalogImportRoutes = [
       /** Names of models, `*` for any text. */
       models: z.array(z.string().trim().min(1).max(200)).min(1).max(1_000).optional(),
     }),
-    handle: (parts, { body, request, user }) => importDraft(parts, user.accountId, body, request.signal),
+    withinMs: LIST_MS,
+    handle: (parts, { body, deadline, user }) => importDraft(parts, user.accountId, body, deadline),
   }),
 ];
 
@@ -37,13 +39,12 @@ export async function importDraft(
   parts: RouteParts,
   owner: string,
   wanted: ImportRequest,
-  client: AbortSignal,
+  deadline: AbortSignal,
 ): Promise<AdminCatalogImport> {
   const published = await parts.importTarget();
   const text = parts.catalogEditor ? await draftText(parts.catalogEditor, owner) : published.text;
   const target = { ...published, text };
-  const signal = AbortSignal.any([client, AbortSignal.timeout(LIST_TIMEOUT_MS)]);
-  const preview = await previewImport(target, wanted, signal).catch(refused);
+  const preview = await previewImport(target, wanted, deadline).catch(refused);
   return {
     ...shownImport(preview),
     yaml: target.revision === undefined || preview.changed === undefined ? null : shownYaml(preview.changed),

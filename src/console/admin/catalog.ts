@@ -6,7 +6,6 @@ import { KNOWN_HOSTS } from '../../catalog/known-hosts.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
 import { Fault } from '../../std/fault.ts';
-import { MEGABYTE } from '../route.ts';
 import type {
   AdminCatalog,
   AdminCatalogEndpoint,
@@ -18,7 +17,7 @@ import type {
 } from '../contract.ts';
 import { limitOf, numberCursor, pageOf, pagingSchema } from '../paging.ts';
 import type { CatalogEditor, RouteParts } from '../parts.ts';
-import { route } from '../route.ts';
+import { MEGABYTE, route } from '../route.ts';
 import { followPublished } from './follow-published.ts';
 
 export const catalogText = z.string().max(2_000_000);

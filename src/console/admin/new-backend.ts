@@ -7,12 +7,11 @@ import { markupFactor, tokenPrice } from '../../catalog/price-schema.ts';
 import { Fault } from '../../std/fault.ts';
 import { OWN_KINDS } from '../../upstream/offered/import-preview.ts';
 import { discoverLocalServers } from '../../upstream/local-servers.ts';
-import { MEGABYTE } from '../route.ts';
 import type { AdminBackendTrial, AdminProvider, AdminProviders } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
-import { route } from '../route.ts';
+import { MEGABYTE, route } from '../route.ts';
 import { catalogText, requireEditor, saveDraft } from './catalog.ts';
-import { importDraft } from './catalog-import.ts';
+import { importDraft, LIST_MS } from './catalog-import.ts';
 
 /** The name of a backend as the catalog takes it. */
 const backendName = z.string().regex(/^[a-z][a-z0-9_-]{0,39}$/, 'must be a short name in small letters');
@@ -42,7 +41,8 @@ export const newBackendRoutes = [
       ownPrice: z.strictObject({ input: tokenPrice, output: tokenPrice }).optional(),
       models: z.array(z.string().trim().min(1).max(200)).min(1).max(1_000).optional(),
     }),
-    handle: (parts, { body, request, user }) => importDraft(parts, user.accountId, body, request.signal),
+    withinMs: LIST_MS,
+    handle: (parts, { body, deadline, user }) => importDraft(parts, user.accountId, body, deadline),
   }),
   route('POST /api/console/admin/backends/try', {
     who: 'admin',
