@@ -1,5 +1,6 @@
 import { priceFor, resolve, type Model, type OnDisconnect } from '../catalog/catalog.ts';
 import { Fault } from '../std/fault.ts';
+import type { JsonText } from '../std/json-parse.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
 import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
@@ -190,26 +191,16 @@ export async function readFirstEvent(answer: ChatAnswer, signals: StartSignals):
     case 'events':
       return { kind: 'stream', events: await TypedStream.open(answer.events, signals) };
     case 'whole':
-      return readWhole(decodeUtf8(answer.body));
+      return readWhole(answer.json);
     case 'completion':
       return { kind: 'whole', text: JSON.stringify(answer.completion), completion: answer.completion };
   }
 }
 
-function readWhole(text: string): WholeAnswer {
-  const completion = readCompletion(text);
+function readWhole({ text, value, members }: JsonText): WholeAnswer {
+  const completion = readCompletion(value);
   if (!completion) throw new UpstreamFailure('protocol', 'the answer is not a chat completion');
-  return { kind: 'whole', text, completion };
-}
-
-const decoder = new TextDecoder('utf-8', { fatal: true });
-
-function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return decoder.decode(bytes);
-  } catch (cause) {
-    throw new UpstreamFailure('protocol', 'the answer is not valid UTF-8', { cause });
-  }
+  return { kind: 'whole', text, completion, ...(members && { members }) };
 }
 
 /** Meters and charges a whole answer, then responds with it. */

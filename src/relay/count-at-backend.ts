@@ -1,5 +1,6 @@
 import { placesFor, type Route } from '../catalog/catalog.ts';
 import type { AccountId } from '../std/ids.ts';
+import type { JsonText } from '../std/json-parse.ts';
 import type { NativeRequest, RelayParts } from './call.ts';
 
 export interface CountedConversation extends Pick<NativeRequest, 'body' | 'version' | 'beta'> {
@@ -49,7 +50,7 @@ export async function countAtBackend(
   }
 }
 
-function inputTokens(answer: Uint8Array): number | undefined {
-  const { input_tokens: tokens } = JSON.parse(new TextDecoder().decode(answer)) as { input_tokens?: unknown };
+function inputTokens({ value }: JsonText): number | undefined {
+  const { input_tokens: tokens } = (value ?? {}) as { input_tokens?: unknown };
   return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : undefined;
 }

@@ -3,7 +3,7 @@ import { NO_USAGE } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { NanoUsd } from '../std/money.ts';
 import { resolve, priceFor } from '../catalog/catalog.ts';
-import { UpstreamFailure } from '../upstream/port.ts';
+import { UpstreamFailure, type EmbeddingAnswer } from '../upstream/port.ts';
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
@@ -24,7 +24,7 @@ export function relayEmbeddings(call: EmbeddingCall, parts: RelayParts): Promise
   return relay(EMBEDDINGS, call, parts);
 }
 
-const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, EmbeddingReply> = {
+const EMBEDDINGS: Operation<EmbeddingCall, Quote, EmbeddingAnswer, EmbeddingReply> = {
   quote: quoteEmbeddings,
   isStreamed: () => false,
   async callUpstream({ call, quote, parts }, upstream, attempt) {
@@ -34,7 +34,7 @@ const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, Embed
       });
     const { knobs, request: asked } = call;
     const request = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
-    return parse(await upstream.embed({ ...attempt, request, requestId: call.requestId }));
+    return await upstream.embed({ ...attempt, request, requestId: call.requestId });
   },
   async deliver({ call, quote, summary, hold, served, parts }) {
     const counter = new RequestCounter(parts, quote.route.model, call.caller);
@@ -43,11 +43,9 @@ const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, Embed
       outcome: call.signal.aborted ? 'client_left' : 'completed',
       measured: await measure(served.answer, call.request, counter),
     });
-    const text = JSON.stringify({
-      ...served.answer,
-      model: call.label,
-      ...(served.answer['usage'] != null && { usage: withoutCost(served.answer['usage']) }),
-    });
+    const { usage } = served.answer;
+    const shown = usage == null ? {} : { usage: withoutCost(usage) };
+    const text = served.answer.text({ model: call.label, ...shown });
     return { summary, text, charged: settled?.charged };
   },
 };
@@ -80,22 +78,11 @@ function inputsOf({ input }: EmbeddingRequest): { texts: readonly string[]; give
 
 const MAX_INPUT_TOKENS = 20_000_000;
 
-function parse(body: Uint8Array): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(body));
-    if (typeof value === 'object' && value !== null && 'data' in value) return value;
-  } catch (cause) {
-    throw new UpstreamFailure('protocol', 'the answer is not JSON', { cause });
-  }
-  throw new UpstreamFailure('protocol', 'the answer holds no embeddings');
-}
-
 async function measure(
-  answer: Record<string, unknown>,
+  { usage: raw }: EmbeddingAnswer,
   request: EmbeddingRequest,
   counter: RequestCounter,
 ): Promise<MeteredUsage> {
-  const raw = answer['usage'];
   const usage = readUsage(typeof raw === 'object' && raw !== null ? { completion_tokens: 0, ...raw } : raw);
   const cost = reportedCost(raw);
   if (usage)

@@ -4,7 +4,6 @@ import { readFirstEvent } from './chat.ts';
 
 /** What counts as an answer while another backend could still be called. */
 
-const utf8 = new TextEncoder();
 const signals = () => ({ signal: new AbortController().signal, client: new AbortController().signal });
 const COMPLETION: ChatCompletion = {
   id: 'c',
@@ -17,7 +16,8 @@ const COMPLETION: ChatCompletion = {
 describe('a whole answer', () => {
   test('is the backend’s text unchanged, and parsed', async () => {
     const text = ` ${JSON.stringify(COMPLETION)}\n`;
-    expect(await readFirstEvent({ kind: 'whole', body: utf8.encode(text) }, signals())).toEqual({
+    const json = { text, value: JSON.parse(text) as unknown };
+    expect(await readFirstEvent({ kind: 'whole', json }, signals())).toEqual({
       kind: 'whole',
       text,
       completion: COMPLETION,
@@ -29,15 +29,14 @@ describe('a whole answer', () => {
     });
   });
 
-  const broken = Buffer.from(JSON.stringify(COMPLETION).replace('Grüße', 'Gr?e'));
-  broken[broken.indexOf('Gr?e') + 2] = 0xff;
-  test.each([
-    ['not UTF-8', broken],
-    ['not JSON', utf8.encode('ok')],
-    ['no completion', utf8.encode('{"error":"no"}')],
-    ['empty', new Uint8Array()],
-  ])('that is %s is a failure: the next backend is called', async (_, body) => {
-    const thrown = await readFirstEvent({ kind: 'whole', body }, signals()).catch((error: unknown) => error);
-    expect(thrown).toMatchObject({ name: 'UpstreamFailure', kind: 'protocol', retryable: true });
-  });
+  test.each(['{"error":"no"}', '{"choices":[]}', '{"choices":[{}]}', '[]', 'null', '"ok"'])(
+    'that is no completion is a failure, and the next backend is called: %s',
+    async (text) => {
+      const json = { text, value: JSON.parse(text) as unknown };
+      const thrown = await readFirstEvent({ kind: 'whole', json }, signals()).catch(
+        (error: unknown) => error,
+      );
+      expect(thrown).toMatchObject({ name: 'UpstreamFailure', kind: 'protocol', retryable: true });
+    },
+  );
 });

@@ -12,23 +12,44 @@ export const JSON_LIMITS = {
   keysOfObject: 10_000,
 } as const;
 
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const BACKSLASH = 0x5c;
+/** One event of a stream is parsed in the turn in which it arrives, between those of other streams. */
+export const EVENT_LIMITS: JsonLimits = {
+  ...JSON_LIMITS,
+  values: 100_000,
+  structure: 20_000,
+  escapes: 500_000,
+};
+
+export interface JsonLimits extends Readonly<Record<keyof typeof JSON_LIMITS, number>> {
+  /** Bytes that are not in strings, which code walks through one by one. */
+  readonly bytesOutsideStrings?: number;
+  /** Backslashes: a string without them is copied, one of many is decoded sign by sign. */
+  readonly escapes?: number;
+}
 
 /** Finds out in steps, without parsing, whether JSON text keeps to the limits. Whether it is JSON is for the parser. */
 export class JsonScan {
   readonly #bytes: Buffer;
+  readonly #limits: JsonLimits;
   /** Keys of the objects that are open, by depth; not counted in a text that has no room for too many. */
   readonly #keys: Uint32Array | undefined;
   #at = 0;
+  #isInString = false;
   #depth = 0;
   #values = 1;
   #structure = 0;
+  /** Bytes of strings that were skipped by a search. */
+  #skipped = 0;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, limits: JsonLimits = JSON_LIMITS) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    if (bytes.byteLength > JSON_LIMITS.keysOfObject) this.#keys = new Uint32Array(JSON_LIMITS.depth + 1);
+    this.#limits = limits;
+    if (bytes.byteLength > limits.keysOfObject) this.#keys = new Uint32Array(limits.depth + 1);
+  }
+
+  /** How much of what was scanned are numbers, punctuation, white space and strings with escaped quotes. */
+  get bytesOutsideStrings(): number {
+    return this.#at - this.#skipped;
   }
 
   /** What the text exceeds, `done` at its end, or `more` after about this many bytes. */
@@ -36,32 +57,36 @@ export class JsonScan {
     const bytes = this.#bytes;
     const end = Math.min(bytes.length, this.#at + maxBytes);
     while (this.#at < end) {
-      const excess = this.#take(bytes[this.#at] ?? 0);
-      if (excess !== undefined) return excess;
-      this.#at++;
+      if (this.#isInString) this.#walkString(end);
+      else {
+        const excess = this.#take(bytes[this.#at] ?? 0);
+        if (excess !== undefined) return excess;
+        this.#at++;
+      }
     }
     return this.#at >= bytes.length ? 'done' : 'more';
   }
 
   #take(byte: number): JsonExcess | undefined {
+    const limits = this.#limits;
     switch (byte) {
       case QUOTE:
-        this.#at = this.#endOfString();
+        this.#skipString();
         return undefined;
       case OPEN_BRACE:
       case OPEN_BRACKET:
-        if (++this.#depth > JSON_LIMITS.depth) return 'depth';
+        if (++this.#depth > limits.depth) return 'depth';
         if (this.#keys) this.#keys[this.#depth] = 0;
-        return ++this.#structure > JSON_LIMITS.structure ? 'structure' : undefined;
+        return ++this.#structure > limits.structure ? 'structure' : undefined;
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
         if (this.#depth > 0) this.#depth--;
         return undefined;
       case COMMA:
-        return ++this.#values > JSON_LIMITS.values ? 'values' : undefined;
+        return ++this.#values > limits.values ? 'values' : undefined;
       case COLON:
-        if (++this.#structure > JSON_LIMITS.structure) return 'structure';
-        return this.#keys && countKey(this.#keys, this.#depth) > JSON_LIMITS.keysOfObject
+        if (++this.#structure > limits.structure) return 'structure';
+        return this.#keys && countKey(this.#keys, this.#depth) > limits.keysOfObject
           ? 'keysOfObject'
           : undefined;
       default:
@@ -70,17 +95,27 @@ export class JsonScan {
   }
 
   /**
-   * The position of the closing quote, or the end of the text. The native search makes ten megabytes of base64 cost
-   * nothing; from the first escaped quote on, byte by byte is faster than as many searches.
+   * Leads to the closing quote, or to the end of the text. The native search makes ten megabytes of base64 cost nothing;
+   * from the first escaped quote on, byte by byte is faster than as many searches.
    */
-  #endOfString(): number {
+  #skipString(): void {
     const bytes = this.#bytes;
     const found = bytes.indexOf(QUOTE, this.#at + 1);
-    if (found === -1) return bytes.length;
-    if (bytes[found - 1] !== BACKSLASH) return found;
-    let at = this.#at + 1;
-    while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
-    return at;
+    if (found !== -1 && bytes[found - 1] === BACKSLASH) {
+      this.#isInString = true;
+      return;
+    }
+    const end = found === -1 ? bytes.length : found;
+    this.#skipped += end - this.#at;
+    this.#at = end;
+  }
+
+  #walkString(end: number): void {
+    const bytes = this.#bytes;
+    while (this.#at < end && bytes[this.#at] !== QUOTE) this.#at += bytes[this.#at] === BACKSLASH ? 2 : 1;
+    if (this.#at >= end) return;
+    this.#isInString = false;
+    this.#at++;
   }
 }
 
@@ -110,6 +145,9 @@ export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
+export const BACKSLASH = 0x5c;
 
 /** The position of the closing quote, or the end of the text where there is none (the parser will report that). */
 export function endOfString(text: string, start: number): number {

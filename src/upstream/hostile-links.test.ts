@@ -55,7 +55,7 @@ const rules = (more: Partial<ImageLinkRules> = {}): ImageLinkRules => ({
   ...more,
 });
 const fetched = (link: string, more?: Partial<ImageLinkRules>) =>
-  collectImages(JSON.stringify({ data: [{ url: link }] }), rules(more), signal).then(
+  collectImages({ data: [{ url: link }] }, rules(more), signal).then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
@@ -148,7 +148,7 @@ test.each(['localhost', 'localhost.', 'LOCALHOST', 'ip6-localhost', 'localhost.l
   async (name) => {
     const { lookup: _, ...real } = rules();
     const thrown = await collectImages(
-      JSON.stringify({ data: [{ url: `https://${name}:${port}/a.png` }] }),
+      { data: [{ url: `https://${name}:${port}/a.png` }] },
       real,
       signal,
     ).catch((error: unknown) => error);

@@ -1,11 +1,11 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { isPrivateAddress } from '../std/addresses.ts';
-import { readBounded } from '../std/bounded-body.ts';
+import { readBytes } from '../std/json-answer.ts';
+import { IMAGE_FILE } from './answer-rules.ts';
 import { UpstreamFailure } from './port.ts';
-import { answerTooLarge, refuseEncoded } from './response.ts';
+import { refuseEncoded } from './response.ts';
 
-const MAX_IMAGE_BYTES = 20 * 1_048_576;
 const DOWNLOAD_TIMEOUT_MS = 30_000;
 /** The folder of images in LocalAI's documentation: https://localai.io/features/image-generation/ */
 export const IMAGE_PATH = '/generated-images/';
@@ -47,7 +47,7 @@ export async function downloadImage(
     throw new UpstreamFailure('protocol', `image link answered ${response.status}`);
   }
   await refuseEncoded(response);
-  return await readBounded(response, MAX_IMAGE_BYTES, answerTooLarge);
+  return await readBytes(response, IMAGE_FILE);
 }
 
 interface LinkTarget {

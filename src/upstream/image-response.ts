@@ -8,11 +8,11 @@ const MAX_IMAGES = 10;
  * Reads an images answer in OpenAI's shape. Links are fetched, so that the client can get a link or base64 either way.
  */
 export async function collectImages(
-  text: string,
+  value: unknown,
   links: ImageLinkRules,
   signal: AbortSignal,
 ): Promise<ImageAnswer> {
-  const answer = parse(text);
+  const answer = fieldsOf(value);
   const settled = await Promise.allSettled(
     answer.data.slice(0, MAX_IMAGES).map((item) => itemImage(item, links, signal)),
   );
@@ -22,15 +22,10 @@ export async function collectImages(
   throw failed?.reason ?? new UpstreamFailure('protocol', 'the answer holds no image');
 }
 
-function parse(text: string): { data: Record<string, unknown>[]; usage: unknown; quality: unknown } {
-  try {
-    const { data, usage, quality } = JSON.parse(text) as Record<string, unknown>;
-    if (Array.isArray(data))
-      return { data: data.filter((item) => typeof item === 'object' && item !== null), usage, quality };
-  } catch (cause) {
-    throw new UpstreamFailure('protocol', 'the answer is not JSON', { cause });
-  }
-  throw new UpstreamFailure('protocol', 'the answer has no data');
+function fieldsOf(value: unknown): { data: Record<string, unknown>[]; usage: unknown; quality: unknown } {
+  const { data, usage, quality } = (value ?? {}) as Record<string, unknown>;
+  if (!Array.isArray(data)) throw new UpstreamFailure('protocol', 'the answer has no data');
+  return { data: data.filter((item) => typeof item === 'object' && item !== null), usage, quality };
 }
 
 async function itemImage(

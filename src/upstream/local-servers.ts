@@ -1,3 +1,6 @@
+import { readJsonAnswer } from '../std/json-answer.ts';
+import { LOCAL_MODEL_LIST } from './answer-rules.ts';
+
 /** A model server found on this machine, and the catalog lines that offer its models. */
 export interface FoundServer {
   /** Shown to people: `Ollama`. */
@@ -35,7 +38,6 @@ export async function discoverLocalServers(
 
 const TIMEOUT_MS = 300;
 const MAX_MODELS = 50;
-const MAX_BODY_BYTES = 1_048_576;
 
 async function probePort(server: LocalServer): Promise<FoundServer | undefined> {
   const baseUrl = `http://127.0.0.1:${server.port}/v1`;
@@ -47,10 +49,14 @@ async function probePort(server: LocalServer): Promise<FoundServer | undefined> 
 async function modelsAt(url: string): Promise<string[]> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' });
-    if (!response.ok || Number(response.headers.get('content-length') ?? 0) > MAX_BODY_BYTES) return [];
-    return modelIds(await response.json());
+    if (!response.ok) {
+      await response.body?.cancel();
+      return [];
+    }
+    const { value } = await readJsonAnswer(response, LOCAL_MODEL_LIST);
+    return modelIds(value);
   } catch {
-    // Nothing listens, too slow, or not JSON: not a model server.
+    // Nothing listens, too slow, too large, or not JSON: not a model server.
     return [];
   }
 }

@@ -1,7 +1,9 @@
 import type { ImageFormat } from '../catalog/catalog.ts';
 import type { ImageDialect } from '../catalog/image-dialect.ts';
+import { parseEvent } from '../std/json-answer.ts';
 import { SseOverflow, SseReader, type SseEvent } from '../std/sse.ts';
 import type { ImageRequest, UploadedImage } from '../wire/openai/images.ts';
+import { ANSWER } from './answer-rules.ts';
 import { dimensionsOf, ratioFor } from './aspect-ratio.ts';
 import { dataAddress, sniffMime } from './image-response.ts';
 import { connectionFailure, UpstreamFailure, type ImageEvent, type UpstreamImageCall } from './port.ts';
@@ -140,7 +142,7 @@ export async function* imageEvents(body: ReadableStream<Uint8Array>): AsyncGener
       });
       const arrived = done ? events.end() : pushed(events, value);
       for (const event of arrived) {
-        const image = imageEvent(event);
+        const image = await imageEvent(event);
         if (image) yield image;
       }
       if (done) return;
@@ -159,9 +161,9 @@ function pushed(events: SseReader, bytes: Uint8Array): SseEvent[] {
   }
 }
 
-function imageEvent({ data }: SseEvent): ImageEvent | undefined {
+async function imageEvent({ data }: SseEvent): Promise<ImageEvent | undefined> {
   if (data === '[DONE]') return undefined;
-  const fields = parsed(data);
+  const fields = fieldsOf(await parseEvent(data, ANSWER));
   const { type, error } = fields;
   if (type === 'error' || (typeof error === 'object' && error !== null)) throw failedEvent(fields);
   if (typeof type !== 'string' || !/^image_(?:generation|edit)\.(?:partial_image|completed)$/.test(type))
@@ -180,13 +182,8 @@ function imageEvent({ data }: SseEvent): ImageEvent | undefined {
   return { kind: 'completed', image, usage, quality: typeof quality === 'string' ? quality : undefined };
 }
 
-function parsed(data: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(data);
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
-  } catch (cause) {
-    throw new UpstreamFailure('protocol', 'an event of the stream is not JSON', { cause });
-  }
+function fieldsOf(value: unknown): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
   throw new UpstreamFailure('protocol', 'an event of the stream is no object');
 }
 

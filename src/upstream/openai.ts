@@ -6,11 +6,13 @@ import {
   type RequestForm,
   type UpstreamConfig,
 } from '../catalog/catalog.ts';
-import { readBounded } from '../std/bounded-body.ts';
+import { readJsonAnswer } from '../std/json-answer.ts';
 import { encodeInSteps, LONG_TEXT } from '../std/long-text.ts';
 import { remembered } from '../std/remembered.ts';
 import { withTrace } from '../std/trace.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
+import { ANSWER, CHAT_ANSWER, EMBEDDINGS_ANSWER } from './answer-rules.ts';
+import { embeddingAnswer } from './embedding-answer.ts';
 import { IMAGE_PATH, type ImageLinkRules } from './image-download.ts';
 import { collectImages } from './image-response.ts';
 import { imageEvents, imageMessage, type ImageMessage, type ImageStreaming } from './openai-images.ts';
@@ -19,6 +21,7 @@ import {
   finishedImages,
   UpstreamFailure,
   type ChatAnswer,
+  type EmbeddingAnswer,
   type ImageAnswer,
   type ImageEvent,
   type LearnedField,
@@ -29,7 +32,7 @@ import {
   type UpstreamImageCall,
   type UpstreamImageStreamCall,
 } from './port.ts';
-import { answerTooLarge, failureOf, refuseEncoded } from './response.ts';
+import { failureOf, refuseEncoded } from './response.ts';
 
 /**
  * Any server that speaks OpenAI's API. Its answers are passed on as bytes: tools, audio, logprobs, reasoning and future
@@ -38,9 +41,6 @@ import { answerTooLarge, failureOf, refuseEncoded } from './response.ts';
 export function makeOpenAi(config: UpstreamConfig, onLearned?: (learned: LearnedField) => void): Upstream {
   return new OpenAiUpstream(config, onLearned);
 }
-
-/** Larger than any chat answer, because of images in base64. */
-const MAX_ANSWER_BYTES = 64 * 1_048_576;
 
 class OpenAiUpstream implements Upstream {
   readonly name: string;
@@ -94,7 +94,8 @@ class OpenAiUpstream implements Upstream {
         this.#post('/chat/completions', this.#chatBody(call, other), call),
       );
     }
-    if (call.request.stream !== true) return { kind: 'whole', body: await readAnswer(response) };
+    if (call.request.stream !== true)
+      return { kind: 'whole', json: await readJsonAnswer(response, CHAT_ANSWER) };
     if (!response.headers.get('content-type')?.includes('text/event-stream') || !response.body) {
       await response.body?.cancel();
       throw new UpstreamFailure('protocol', 'asked for a stream, got something else', {
@@ -117,8 +118,8 @@ class OpenAiUpstream implements Upstream {
   }
 
   async #collected(response: Response, signal: AbortSignal): Promise<ImageAnswer> {
-    const text = new TextDecoder().decode(await readAnswer(response));
-    return await collectImages(text, this.#imageLinks, signal);
+    const { value } = await readJsonAnswer(response, ANSWER);
+    return await collectImages(value, this.#imageLinks, signal);
   }
 
   async #askForImages(call: UpstreamImageCall, streaming?: ImageStreaming): Promise<Response> {
@@ -131,9 +132,10 @@ class OpenAiUpstream implements Upstream {
     });
   }
 
-  async embed(call: UpstreamEmbeddingCall): Promise<Uint8Array> {
+  async embed(call: UpstreamEmbeddingCall): Promise<EmbeddingAnswer> {
     const body = JSON.stringify({ ...call.request, model: call.model });
-    return await readAnswer(await this.#post('/embeddings', body, call));
+    const response = await this.#post('/embeddings', body, call);
+    return embeddingAnswer(await readJsonAnswer(response, EMBEDDINGS_ANSWER));
   }
 
   async check(signal: AbortSignal): Promise<UpstreamHealth> {
@@ -247,10 +249,6 @@ function withoutUsage(options: UpstreamChatCall['request']['stream_options']): o
   if (!options) return undefined;
   const { include_usage: _, ...others } = options;
   return Object.keys(others).length === 0 ? undefined : others;
-}
-
-function readAnswer(response: Response): Promise<Uint8Array> {
-  return readBounded(response, MAX_ANSWER_BYTES, answerTooLarge);
 }
 
 interface Family {

@@ -1,6 +1,7 @@
 import type { RequestForm } from '../catalog/catalog.ts';
 import type { NamedSize } from '../catalog/image-abilities.ts';
 import type { AccountId } from '../std/ids.ts';
+import type { JsonText } from '../std/json-parse.ts';
 import type { TraceContext } from '../std/trace.ts';
 import { isOutOfFiles } from '../std/open-files.ts';
 import type { StreamEvent } from '../wire/openai/answer.ts';
@@ -27,8 +28,8 @@ export interface Upstream extends Partial<AnthropicNative> {
    * the backend does not work by jobs.
    */
   resumeImages?(job: string, call: UpstreamImageCall): Promise<ImageAnswer>;
-  /** Absent if the backend has no embeddings. The answer is passed on unchanged except for the model's name. */
-  embed?(call: UpstreamEmbeddingCall): Promise<Uint8Array>;
+  /** Absent if the backend has no embeddings. */
+  embed?(call: UpstreamEmbeddingCall): Promise<EmbeddingAnswer>;
   /** A cheap call that verifies address and key; used by `doctor`, the admin page and the breaker's probe. */
   check(signal: AbortSignal): Promise<UpstreamHealth>;
   /** Fields of ours that it refused and does not get any more, since it was made. */
@@ -58,7 +59,7 @@ export interface UpstreamChatCall {
 export type ChatAnswer = BytesAnswer | TypedAnswer;
 
 type BytesAnswer =
-  | { readonly kind: 'whole'; readonly body: Uint8Array }
+  | { readonly kind: 'whole'; readonly json: JsonText }
   /** Bytes as they arrive; the first event was not inspected yet. Cancelling the stream aborts the backend. */
   | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array> };
 
@@ -133,6 +134,13 @@ export interface UpstreamEmbeddingCall {
   readonly trace?: TraceContext | undefined;
 }
 
+export interface EmbeddingAnswer {
+  /** As the backend reports it. */
+  readonly usage: unknown;
+  /** The answer in OpenAI's shape, with other values of these members; one that is `undefined` is left out. */
+  text(changed: { readonly model: string; readonly usage?: unknown }): string;
+}
+
 export interface ImageAnswer {
   readonly images: readonly GeneratedImage[];
   /** The backend's own usage object, shown to the client without what it costs us. */
@@ -160,7 +168,7 @@ export interface UpstreamHealth {
 export interface AnthropicNative {
   messages(call: MessagesCall): Promise<NativeAnswer>;
   /** `POST /messages/count_tokens`: one JSON object, free of charge at the backend. */
-  countTokens(call: MessagesCall): Promise<Uint8Array>;
+  countTokens(call: MessagesCall): Promise<JsonText>;
 }
 
 export interface MessagesCall {

@@ -1,10 +1,9 @@
-import { readBounded } from '../std/bounded-body.ts';
+import { readBytes } from '../std/json-answer.ts';
+import { parseJsonAtOnce } from '../std/json-parse.ts';
+import { EVENT_LIMITS } from '../std/json-scan.ts';
 import { redact } from '../std/log.ts';
+import { ERROR_ANSWER } from './answer-rules.ts';
 import { UpstreamFailure, type FailureKind } from './port.ts';
-
-export function answerTooLarge(size: string): UpstreamFailure {
-  return new UpstreamFailure('protocol', `an answer of ${size} is too large`);
-}
 
 /**
  * An answer in an encoding that was not asked for. It is not decompressed (`decompress: false`): nine megabytes may
@@ -23,7 +22,6 @@ export async function refuseEncoded(response: Response): Promise<void> {
   });
 }
 
-const MAX_ERROR_BYTES = 65_536;
 const MAX_RETRY_AFTER_MS = 120_000;
 
 /**
@@ -136,7 +134,7 @@ async function errorOf(response: Response): Promise<ToldError> {
   }
   let text: string;
   try {
-    text = new TextDecoder().decode(await readBounded(response, MAX_ERROR_BYTES, answerTooLarge));
+    text = new TextDecoder().decode(await readBytes(response, ERROR_ANSWER));
   } catch {
     // An error page that is too large or cut off tells no more than its status.
     return { message: response.statusText };
@@ -146,9 +144,9 @@ async function errorOf(response: Response): Promise<ToldError> {
 
 export function readError(text: string): ToldError {
   try {
-    return errorIn(JSON.parse(text) as ToldObject, text);
+    return errorIn(parseJsonAtOnce(text, EVENT_LIMITS) as ToldObject, text);
   } catch {
-    // HTML or plain text: for the log only.
+    // HTML, plain text or more than an error says: for the log only.
     return { message: text.slice(0, 500) };
   }
 }

@@ -67,7 +67,7 @@ describe('a Messages request to an Anthropic backend', () => {
   test('a whole answer is returned as it came, and its usage is read', async () => {
     const answer = await messages({ body: BODY });
     if (answer.kind !== 'whole') throw new Error('not a whole answer');
-    const { content } = JSON.parse(new TextDecoder().decode(answer.body)) as { content: unknown };
+    const { content } = JSON.parse(answer.json.text) as { content: unknown };
     expect(content).toEqual([{ type: 'text', text: WHOLE_ANSWER }]);
     expect(answer.reading()).toMatchObject({
       isUsageFinal: true,
@@ -148,10 +148,10 @@ describe('a Messages request to an Anthropic backend', () => {
 
   test('count_tokens is asked of Claude, without a cap if the client sent none', async () => {
     const { max_tokens: _, ...body } = BODY;
-    const bytes = await upstreamOf(kind, claude).countTokens?.(
+    const answer = await upstreamOf(kind, claude).countTokens?.(
       callOf({ body, maxTokens: Number.MAX_SAFE_INTEGER }),
     );
-    expect(JSON.parse(new TextDecoder().decode(bytes))).toEqual({
+    expect(answer?.value).toEqual({
       input_tokens: Math.ceil(JSON.stringify({ ...body, model: kind.model }).length / 5),
     });
   });

@@ -21,7 +21,7 @@ const MAX_TEXT = 1_000_000;
 export async function readLiveAnswer(answer: ChatAnswer): Promise<LiveAnswer> {
   switch (answer.kind) {
     case 'whole': {
-      const completion = readCompletion(new TextDecoder().decode(answer.body));
+      const completion = readCompletion(answer.json.value);
       if (!completion) throw new UpstreamFailure('protocol', 'the answer is no chat completion');
       return wholeAnswer(completion);
     }

@@ -1,3 +1,4 @@
+import type { JsonText } from '../../std/json-parse.ts';
 import type { ChatEncoder, StreamEvent } from '../../wire/openai/answer.ts';
 import type { ChatCompletion } from '../../wire/openai/chat.ts';
 
@@ -47,6 +48,8 @@ export interface WholeAnswer {
   readonly kind: 'whole';
   readonly text: string;
   readonly completion: ChatCompletion;
+  /** Where a long text has the members of its outermost object. */
+  readonly members?: JsonText['members'];
   /** The text is already in the client's own dialect. */
   readonly passThrough?: boolean;
 }

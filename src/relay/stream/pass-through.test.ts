@@ -234,8 +234,9 @@ test('a whole answer is the backend’s text, measured by its own usage', async 
 });
 
 function wholeAnswer(reading: Partial<MessagesReading>): NativeAnswer {
-  const body = utf8.encode('{"their":"Grüße"}');
-  return { kind: 'whole', body, reading: () => ({ ...NOTHING, ended: true, ...reading }) };
+  const text = '{"their":"Grüße"}';
+  const json = { text, value: JSON.parse(text) as unknown };
+  return { kind: 'whole', json, reading: () => ({ ...NOTHING, ended: true, ...reading }) };
 }
 
 function chunk(content: string) {

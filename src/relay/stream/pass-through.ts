@@ -12,7 +12,7 @@ export async function readNativeAnswer(answer: NativeAnswer, model: string): Pro
   if (answer.kind === 'whole') {
     return {
       kind: 'whole',
-      text: withModel(new TextDecoder().decode(answer.body), model),
+      text: withModel(answer.json, model),
       completion: completionOf(answer),
       passThrough: true,
     };

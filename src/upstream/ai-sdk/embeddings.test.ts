@@ -106,6 +106,14 @@ describe('embeddings', () => {
     expect(answer.usage).toEqual({ prompt_tokens: 80, total_tokens: 80 });
   });
 
+  test('a package is never given more vectors in one answer than it can parse without keeping others waiting', async () => {
+    const wire = wireOf('azure');
+    server.answer((request) => Response.json(wire.answer(request)));
+    const answer = await embed(wire, { input: Array.from({ length: 250 }, String) });
+    expect(server.requests).toHaveLength(3);
+    expect(answer.data.map(({ index }) => index)).toEqual(Array.from({ length: 250 }, (_, index) => index));
+  });
+
   test('base64 is OpenAI’s little-endian floats', async () => {
     const wire = wireOf('mistral');
     server.answer((request) => Response.json(wire.answer(request)));
@@ -145,11 +153,11 @@ async function embed(wire: EmbeddingWire, fields: Omit<EmbeddingRequest, 'model'
   const upstream = kind && makeProvider(testedConfig(kind, server.url));
   // Spreading a loose type loses its field types.
   const request = { model: wire.model, ...fields } as EmbeddingRequest;
-  const bytes = await upstream?.embed?.({
+  const answer = await upstream?.embed?.({
     model: wire.model,
     request,
     signal: new AbortController().signal,
     requestId: 'r',
   });
-  return JSON.parse(new TextDecoder().decode(bytes)) as Answer;
+  return JSON.parse(answer?.text({ model: wire.model }) ?? '') as Answer;
 }

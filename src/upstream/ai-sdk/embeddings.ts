@@ -1,6 +1,7 @@
 import type { EmbeddingModelV4 } from '@ai-sdk/provider';
 import type { EmbeddingRequest } from '../../wire/openai/embeddings.ts';
-import type { UpstreamEmbeddingCall } from '../port.ts';
+import { nextTurn } from '../../std/long-text.ts';
+import type { EmbeddingAnswer, UpstreamEmbeddingCall } from '../port.ts';
 import type { Provider } from './provider.ts';
 import { rejected } from '../response.ts';
 import { canonicalUsage, count, sum } from './usage.ts';
@@ -10,9 +11,9 @@ export async function embed(
   open: () => Promise<EmbeddingModelV4>,
   call: UpstreamEmbeddingCall,
   provider: Provider,
-): Promise<Uint8Array> {
+): Promise<EmbeddingAnswer> {
   const batches = split(textsOf(call.request), await perCall(await open()));
-  const vectors: number[][] = [];
+  const vectors: string[] = [];
   const tokens: (number | undefined)[] = [];
   for (const values of batches) {
     const model = await open();
@@ -21,10 +22,11 @@ export async function embed(
       abortSignal: call.signal,
       ...dimensionsOf(call.request, provider),
     });
-    vectors.push(...result.embeddings);
+    await nextTurn();
+    for (const vector of result.embeddings) vectors.push(itemOf(vector, vectors.length, call.request));
     tokens.push(count(result.usage, 'tokens'));
   }
-  return new TextEncoder().encode(JSON.stringify(answerOf(call, vectors, sum(...tokens))));
+  return answerOf(vectors, sum(...tokens));
 }
 
 function textsOf({ input }: EmbeddingRequest): string[] {
@@ -35,10 +37,11 @@ function textsOf({ input }: EmbeddingRequest): string[] {
 }
 
 async function perCall(model: EmbeddingModelV4): Promise<number> {
-  return Math.max(1, (await model.maxEmbeddingsPerCall) ?? MAX_PER_CALL);
+  return Math.min(MAX_PER_CALL, Math.max(1, (await model.maxEmbeddingsPerCall) ?? MAX_PER_CALL));
 }
 
-const MAX_PER_CALL = 2048;
+/** Packages parse an answer in one go, so it may not have more vectors, whatever the backend would take. */
+const MAX_PER_CALL = 100;
 const MAX_CALLS = 64;
 
 function split(texts: readonly string[], most: number): string[][] {
@@ -64,24 +67,22 @@ function dimensionsOf(
   };
 }
 
-function answerOf(
-  { model, request }: UpstreamEmbeddingCall,
-  vectors: readonly number[][],
-  tokens: number | undefined,
-): unknown {
-  const asBase64 = request.encoding_format === 'base64';
-  const data = vectors.map((vector, index) => ({
-    object: 'embedding',
-    index,
-    embedding: asBase64 ? base64(vector) : vector,
-  }));
-  const usage = canonicalUsage({ input: tokens, cached: undefined, output: 0 });
+/** The vectors are text already: written all at once, they would keep others waiting. */
+function answerOf(vectors: readonly string[], tokens: number | undefined): EmbeddingAnswer {
+  const counted = canonicalUsage({ input: tokens, cached: undefined, output: 0 });
+  const usage = counted && { prompt_tokens: counted.prompt_tokens, total_tokens: counted.total_tokens };
   return {
-    object: 'list',
-    data,
-    model,
-    ...(usage && { usage: { prompt_tokens: usage.prompt_tokens, total_tokens: usage.total_tokens } }),
+    usage,
+    text: (changed) => {
+      const rest = JSON.stringify({ ...(usage && { usage }), ...changed });
+      return `{"object":"list","data":[${vectors.join()}],${rest.slice(1)}`;
+    },
   };
+}
+
+function itemOf(vector: number[], index: number, { encoding_format: format }: EmbeddingRequest): string {
+  const embedding = format === 'base64' ? base64(vector) : vector;
+  return JSON.stringify({ object: 'embedding', index, embedding });
 }
 
 /** OpenAI's compact form: little-endian 32-bit floats. */

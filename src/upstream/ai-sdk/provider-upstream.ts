@@ -5,6 +5,7 @@ import { kindOf, rejected } from '../response.ts';
 import {
   type AnthropicNative,
   type ChatAnswer,
+  type EmbeddingAnswer,
   type UpstreamChatCall,
   type UpstreamEmbeddingCall,
   type ImageAnswer,
@@ -107,7 +108,7 @@ class ProviderUpstream {
     });
   }
 
-  embed(call: UpstreamEmbeddingCall): Promise<Uint8Array> {
+  embed(call: UpstreamEmbeddingCall): Promise<EmbeddingAnswer> {
     // A transport allows only a few requests, so each batch of inputs gets its own.
     const open = async (): Promise<EmbeddingModelV4> => {
       const { embedding } = await this.#provider.open(this.#access(call, NO_LIMITS));

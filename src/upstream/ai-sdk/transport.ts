@@ -31,7 +31,7 @@ export function makeTransport(provider: Provider, call: TransportCall): typeof f
       );
     }
     if (response.status < 400) await refuseEncoded(response);
-    return boundedResponse(response, provider, call.signal);
+    return await boundedResponse(response, provider, call.signal);
   };
   return Object.assign(send, { preconnect: fetch.preconnect });
 }
@@ -92,19 +92,24 @@ async function fetchUpstream(url: string, init: BunFetchRequestInit, signal: Abo
   }
 }
 
-function boundedResponse(response: Response, provider: Provider, signal: AbortSignal): Response {
+async function boundedResponse(
+  response: Response,
+  provider: Provider,
+  signal: AbortSignal,
+): Promise<Response> {
   const { status, statusText, headers } = response;
-  if (!response.body) return response;
+  const shape = shapeOf(response, provider);
   if (isEncoded(response)) {
     // Its status tells enough of an error.
-    void response.body.cancel();
+    void response.body?.cancel();
     return new Response(null, { status, statusText });
   }
-  return new Response(boundedBody(response.body, shapeOf(response, provider), signal), {
-    status,
-    statusText,
-    headers,
+  const body = await boundedBody(response, shape, signal).catch((failure: unknown) => {
+    signal.throwIfAborted();
+    if (shape === 'error') return null;
+    throw failure;
   });
+  return new Response(body, { status, statusText, headers });
 }
 
 function shapeOf({ status, headers }: Response, provider: Provider): BodyShape {

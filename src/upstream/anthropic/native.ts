@@ -1,8 +1,12 @@
 import { APICallError, type JSONObject } from '@ai-sdk/provider';
+import { readBytes, readJsonAnswer } from '../../std/json-answer.ts';
+import { parseJsonAtOnce, type JsonText } from '../../std/json-parse.ts';
+import { EVENT_LIMITS } from '../../std/json-scan.ts';
 import { encodeEvent, SseReader } from '../../std/sse.ts';
 import { asFailure } from '../ai-sdk/failure.ts';
 import { isObject, parseObject } from '../ai-sdk/json.ts';
 import { anthropicUsage } from '../ai-sdk/usage.ts';
+import { ANSWER, ERROR_ANSWER, TOKEN_COUNT } from '../answer-rules.ts';
 import {
   UpstreamFailure,
   type AnthropicNative,
@@ -32,10 +36,10 @@ export function anthropicNative(
       const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
       return isStream && response.body
         ? streamAnswer(response.body, call.signal)
-        : wholeAnswer(await response.bytes());
+        : wholeAnswer(await readJsonAnswer(response, ANSWER));
     },
     async countTokens(call) {
-      return (await post('/messages/count_tokens', call)).bytes();
+      return await readJsonAnswer(await post('/messages/count_tokens', call), TOKEN_COUNT);
     },
   };
 }
@@ -48,7 +52,7 @@ function clientHeaders({ version, beta }: MessagesCall): Record<string, string> 
 }
 
 async function refusal(response: Response): Promise<Error> {
-  const responseBody = await response.text();
+  const responseBody = new TextDecoder().decode(await readBytes(response, ERROR_ANSWER));
   const error = parseObject(responseBody)?.error;
   return new APICallError({
     message:
@@ -61,11 +65,10 @@ async function refusal(response: Response): Promise<Error> {
   });
 }
 
-function wholeAnswer(body: Uint8Array): NativeAnswer {
-  const message = parseObject(new TextDecoder().decode(body));
-  if (!message) throw new UpstreamFailure('protocol', 'the answer is not JSON');
-  const state = readMessage(message);
-  return { kind: 'whole', body, reading: () => readingOf(state) };
+function wholeAnswer(json: JsonText): NativeAnswer {
+  if (!isObject(json.value)) throw new UpstreamFailure('protocol', 'the answer is no message');
+  const state = readMessage(json.value);
+  return { kind: 'whole', json, reading: () => readingOf(state) };
 }
 
 /** A failure before the first event with content is thrown; a later one becomes an error event. */
@@ -177,9 +180,19 @@ const START: MessagesReaderState = {
 
 /** One event, by one small function for its type; unknown types are only passed on. */
 function readMessagesEvent(state: MessagesReaderState, data: string): MessagesReaderState {
-  const event = parseObject(data);
+  const event = eventOf(data);
   const step = event && typeof event.type === 'string' ? STEPS.get(event.type) : undefined;
   return event && step ? step(state, event) : state;
+}
+
+function eventOf(data: string): JSONObject | undefined {
+  try {
+    const event = parseJsonAtOnce(data, EVENT_LIMITS);
+    return isObject(event) ? event : undefined;
+  } catch {
+    // What is no JSON is only passed on.
+    return undefined;
+  }
 }
 
 /** A whole message. */

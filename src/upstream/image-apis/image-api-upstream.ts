@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
-import { readBounded } from '../../std/bounded-body.ts';
+import { parseAnswer, readBytes } from '../../std/json-answer.ts';
 import { withTrace } from '../../std/trace.ts';
 import { baseUrl } from '../ai-sdk/provider.ts';
+import { ANSWER } from '../answer-rules.ts';
 import type { ImageLinkRules } from '../image-download.ts';
 import { imageOf } from '../image-response.ts';
 import {
@@ -15,14 +16,7 @@ import {
   type UpstreamHealth,
   type UpstreamImageCall,
 } from '../port.ts';
-import {
-  answerTooLarge,
-  failureOf,
-  isOperatorProblem,
-  refuseEncoded,
-  rejected,
-  retryAfter,
-} from '../response.ts';
+import { failureOf, isOperatorProblem, refuseEncoded, rejected, retryAfter } from '../response.ts';
 import { bfl } from './bfl.ts';
 import { fal } from './fal.ts';
 import {
@@ -62,7 +56,6 @@ export function withImageApi(upstream: Upstream, config: UpstreamConfig): Upstre
   };
 }
 
-const MAX_ANSWER_BYTES = 64 * 1_048_576;
 const MAX_JOBS = 10;
 const MAX_JOB_LENGTH = 700;
 const CANCEL_TIMEOUT_MS = 5_000;
@@ -227,12 +220,14 @@ class ImageApiUpstream {
     if (!response.ok) throw operators(await failureOf(response, (failed) => this.#api.refusal?.(failed)));
     await refuseEncoded(response);
     const { headers } = response;
-    const bytes = await readBounded(response, MAX_ANSWER_BYTES, answerTooLarge).catch((cause: unknown) => {
+    const bytes = await readBytes(response, ANSWER).catch((cause: unknown) => {
       call.signal.throwIfAborted();
       throw cause instanceof UpstreamFailure ? cause : connectionFailure(cause);
     });
     const isImage = headers.get('content-type')?.startsWith('image/') === true;
-    return { headers, json: isImage ? {} : readObject(bytes), image: isImage ? bytes : undefined };
+    if (isImage) return { headers, json: {}, image: bytes };
+    const { value } = await parseAnswer(bytes, ANSWER);
+    return { headers, json: isRecord(value) ? value : {}, image: undefined };
   }
 
   /** A redirect is an error: following it would send the key to another server. */
@@ -305,15 +300,6 @@ async function collect(calls: readonly Promise<GeneratedImage[]>[]): Promise<Ima
   const images = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
   if (images.length > 0) return { images };
   throw settled.find((one) => one.status === 'rejected')?.reason;
-}
-
-function readObject(bytes: Uint8Array): Readonly<Record<string, unknown>> {
-  try {
-    const parsed: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return isRecord(parsed) ? parsed : {};
-  } catch (cause) {
-    throw new UpstreamFailure('protocol', 'the answer is not JSON', { cause });
-  }
 }
 
 /**

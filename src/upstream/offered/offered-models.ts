@@ -2,12 +2,11 @@ import { defaultAddress } from '../../catalog/address.ts';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import type { OfferedKind, OfferedModel } from '../../catalog/import/abilities.ts';
 import { ImportError } from '../../catalog/mistakes.ts';
-import { readBounded } from '../../std/bounded-body.ts';
+import { readJsonAnswer } from '../../std/json-answer.ts';
+import { MODEL_LIST } from '../answer-rules.ts';
 import { connectionFailure, UpstreamFailure } from '../port.ts';
-import { answerTooLarge, failureOf, refuseEncoded } from '../response.ts';
+import { failureOf, refuseEncoded } from '../response.ts';
 
-/** OpenRouter's list of all its models has about one megabyte. */
-const MAX_LIST_BYTES = 32 * 1_048_576;
 const MAX_MODELS = 5_000;
 
 interface Listing {
@@ -80,12 +79,7 @@ async function ask(config: UpstreamConfig, listing: Listing, signal: AbortSignal
   }
   if (!response.ok) throw await failureOf(response);
   await refuseEncoded(response);
-  const bytes = await readBounded(response, MAX_LIST_BYTES, answerTooLarge);
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    throw new UpstreamFailure('protocol', 'its list is not JSON');
-  }
+  return (await readJsonAnswer(response, MODEL_LIST)).value;
 }
 
 /** `data` of OpenAI's and most others, `models` of Google's and Cohere's; Together answers with the list itself. */

@@ -1,8 +1,10 @@
 import type { Fault } from '../../std/fault.ts';
+import { parseJsonAtOnce, withMembers, type JsonText } from '../../std/json-parse.ts';
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,
   endOfString,
+  EVENT_LIMITS,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
@@ -124,6 +126,7 @@ export interface ShownCompletion {
 interface Whole {
   readonly text: string;
   readonly completion: ChatCompletion;
+  readonly members?: JsonText['members'];
   readonly passThrough?: boolean;
 }
 
@@ -164,8 +167,9 @@ class Shown implements ShownCompletion {
   }
 
   get text(): string {
-    const { text, completion } = this.#whole;
+    const { text, completion, members } = this.#whole;
     if (this.passThrough) return text;
+    if (members) return withMembers({ text, value: completion, members }, this.#shownMembers());
     const complete =
       this.#counted === undefined &&
       completion.object === 'chat.completion' &&
@@ -176,11 +180,15 @@ class Shown implements ShownCompletion {
   get completion(): ChatCompletion {
     const { completion } = this.#whole;
     if (this.passThrough) return completion;
+    return { ...completion, ...this.#shownMembers() };
+  }
+
+  #shownMembers() {
+    const { completion } = this.#whole;
     return {
-      ...completion,
       ...NO_PROVIDER,
       ...this.#labels,
-      object: 'chat.completion',
+      object: 'chat.completion' as const,
       created: completion.created ?? Math.floor(this.#nowMs / 1000),
       usage: this.#counted ?? withoutCost(completion.usage),
     };
@@ -220,7 +228,9 @@ interface Relabelled {
 const NO_PROVIDER = { provider: undefined };
 
 /** The same answer under the name that its client asked for. */
-export function withModel(text: string, model: string): string {
+export function withModel(json: JsonText, model: string): string {
+  const { text, members } = json;
+  if (members) return members.some(({ key }) => key === 'model') ? withMembers(json, { model }) : text;
   const start = topLevelIndex(text, '"model":"');
   if (start === -1) {
     const parsed = JSON.parse(text) as { model?: unknown };
@@ -299,9 +309,8 @@ export function readStreamEvent(data: string): StreamEvent {
 }
 
 /** A whole answer, or `undefined` when it is not one. */
-export function readCompletion(text: string): ChatCompletion | undefined {
-  const parsed = parseObject(text);
-  return parsed &&
+export function readCompletion(parsed: unknown): ChatCompletion | undefined {
+  return isObject(parsed) &&
     Array.isArray(parsed.choices) &&
     parsed.choices.length > 0 &&
     parsed.choices.every(isChoice)
@@ -315,10 +324,10 @@ function isChoice(choice: unknown): boolean {
 
 function parseObject(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJsonAtOnce(text, EVENT_LIMITS);
     return isObject(value) ? value : undefined;
   } catch {
-    // The caller decides what invalid JSON means.
+    // The caller decides what it means that this is no JSON, or more than an event has.
     return undefined;
   }
 }
