@@ -231,6 +231,7 @@ function report(one: PlannedAttempt<unknown>, failure: UpstreamFailure): void {
   };
   const alarm = ALARM_EVENTS.get(kind);
   if (alarm !== undefined) parts.log.error(alarm.event, { ...detail, advice: alarm.advice });
+  if (failure.isShortened) parts.log.info('upstream_rejected_request', detail);
   if (deadline.isAbandoned || blameless) return permit.report({ kind: 'neutral' });
   permit.report({ kind: 'failed', reason: kind, cooldownMs: retryAfterMs });
   if (alarm === undefined) parts.log.warn('upstream_attempt_failed', detail);
@@ -316,7 +317,9 @@ export function attemptFault(failure: UpstreamFailure | undefined, shortestWaitM
   const options = { cause: failure, detail: failure.message };
   if (failure.kind === 'rejected') {
     const message = failure.publicMessage ?? 'The backend rejected the request.';
-    const code = isTooLong(message) ? 'context_length_exceeded' : 'invalid_field';
+    // The whole text tells it, of which the customer may see less.
+    const isLong = isTooLong(message) || isTooLong(failure.message);
+    const code = isLong ? 'context_length_exceeded' : 'invalid_field';
     return new Fault(code, message, { ...options, param: failure.param });
   }
   const retryAfterMs = failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;

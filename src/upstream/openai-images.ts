@@ -7,7 +7,7 @@ import { ANSWER } from './answer-rules.ts';
 import { dimensionsOf, ratioFor } from './aspect-ratio.ts';
 import { dataAddress, sniffMime } from './image-response.ts';
 import { connectionFailure, UpstreamFailure, type ImageEvent, type UpstreamImageCall } from './port.ts';
-import { redactMessage, rejected } from './response.ts';
+import { rejected } from './response.ts';
 
 /** A request for images as it goes out: JSON or a form. */
 export interface ImageMessage {
@@ -195,6 +195,6 @@ function failedEvent(fields: Record<string, unknown>): UpstreamFailure {
   const isRefusal =
     /user_error|invalid_request/.test(String(told['type'])) || told['code'] === 'moderation_blocked';
   return isRefusal
-    ? new UpstreamFailure('rejected', message, { publicMessage: redactMessage(message) })
+    ? new UpstreamFailure('rejected', message, { publicMessage: message })
     : new UpstreamFailure('server', message);
 }

@@ -1,7 +1,9 @@
+import { upstreamOrigin } from '../catalog/address.ts';
 import type { Catalog, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
 import { hideFromLogs, type Log } from '../std/log.ts';
 import { FIRST_OPEN_MS, MAX_COOLDOWN_MS } from './breaker.ts';
+import { hideServerFromCustomers } from './customer-text.ts';
 import { makeUpstream, type BuiltInKinds } from './make-upstream.ts';
 import type {
   AttemptResult,
@@ -186,6 +188,7 @@ export class Pool implements UpstreamPool {
     const keys = config.apiKeys ?? [config.apiKey];
     for (const secret of [...keys, ...config.headers.values()])
       if (secret !== undefined) hideFromLogs(secret);
+    hideServerFromCustomers(upstreamOrigin(config) ?? '');
     return {
       config,
       keys: keys.map((apiKey) => ({

@@ -8,6 +8,7 @@ import type { StreamEvent } from '../wire/openai/answer.ts';
 import type { ChatCompletion, ChatRequest, ChatUsage } from '../wire/openai/chat.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
+import { customerText, isRevealing } from './customer-text.ts';
 
 /**
  * One attempt against one backend. Every backend speaks the canonical form, which is OpenAI's chat format: a whole
@@ -222,14 +223,17 @@ export type FailureKind =
   | 'protocol';
 
 /**
- * Why an attempt failed. `message` is for the log: a backend's own text may contain its keys, so it never reaches the
- * client, except `publicMessage`, which an adapter sets for a `rejected` request after redacting it.
+ * Why an attempt failed. `message` is for the log: a backend's own text may contain its keys and addresses, so it never
+ * reaches the client. `publicMessage` does, for a `rejected` request: whatever it is set to, here it becomes what a
+ * customer may read.
  */
 export class UpstreamFailure extends Error {
   readonly kind: FailureKind;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly publicMessage: string | undefined;
+  /** The client gets to read less than the backend said. */
+  readonly isShortened: boolean;
   /** The field of a `rejected` request that the backend names. */
   readonly param: string | undefined;
   /**
@@ -254,8 +258,9 @@ export class UpstreamFailure extends Error {
     this.kind = kind;
     this.status = more.status;
     this.retryAfterMs = more.retryAfterMs;
-    this.publicMessage = more.publicMessage;
-    this.param = more.param;
+    this.publicMessage = more.publicMessage === undefined ? undefined : customerText(more.publicMessage);
+    this.isShortened = this.publicMessage !== more.publicMessage;
+    this.param = more.param === undefined || isRevealing(more.param) ? undefined : more.param;
     this.blameless = more.blameless ?? CAUSED_BY_REQUEST.has(kind);
   }
 

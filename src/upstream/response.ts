@@ -25,8 +25,7 @@ export async function refuseEncoded(response: Response): Promise<void> {
 const MAX_RETRY_AFTER_MS = 120_000;
 
 /**
- * Why a backend refused. Its message is logged; only that of a rejected request reaches the client, without keys and
- * addresses.
+ * Why a backend refused. Its message is logged; only that of a rejected request reaches the client.
  */
 export async function failureOf(
   response: Response,
@@ -42,7 +41,7 @@ export async function failureOf(
   return new UpstreamFailure(kind, `status ${status}: ${message}`, {
     status,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(kind === 'rejected' ? { publicMessage: redactMessage(message), param: told.param } : {}),
+    ...(kind === 'rejected' ? { publicMessage: message, param: told.param } : {}),
   });
 }
 
@@ -99,16 +98,6 @@ const NO_CREDIT =
  */
 export function isOperatorProblem(message: string): boolean {
   return /api[ _-]?key|credit balance|billing|quota exceeded|security token/i.test(message);
-}
-
-/** The part of a backend's error message about a request that its client may read. */
-export function redactMessage(message: string): string {
-  const plain = redact(message)
-    .replace(/https?:\/\/\S+/gi, '‹address›')
-    .replace(/\b(?:org|proj|acct|key)[-_][A-Za-z0-9]{6,}/g, '‹id›')
-    .replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
-    .trim();
-  return plain === '' ? 'The backend rejected the request.' : plain.slice(0, 500);
 }
 
 export function retryAfter(headers: Headers): number | undefined {

@@ -1,4 +1,5 @@
 import { APICallError, UnsupportedFunctionalityError } from '@ai-sdk/provider';
+import { redact } from '../../std/log.ts';
 import { type FailureKind, UpstreamFailure } from '../port.ts';
 import {
   isOperatorProblem,
@@ -6,8 +7,6 @@ import {
   kindOf,
   paramOf,
   readError,
-  redactMessage,
-  redactMessage as scrubWords,
   rejected,
   retryAfter,
   type ToldError,
@@ -48,7 +47,7 @@ function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
   return new UpstreamFailure(kind, `status ${status}: ${message}`, {
     status,
     cause: error,
-    ...(kind === 'rejected' && { publicMessage: redactMessage(message), param: told.param }),
+    ...(kind === 'rejected' && { publicMessage: message, param: told.param }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
 }
@@ -120,7 +119,7 @@ function redactSecrets(text: string, secrets: readonly string[]): string {
   for (const secret of secrets) {
     if (secret.length >= MIN_SECRET_LENGTH) clean = clean.replaceAll(secret, HIDDEN);
   }
-  return scrubWords(clean.replace(/\barn:[^\s"',)]+/g, HIDDEN).replace(/\b[A-Za-z0-9_-]{40,}\b/g, HIDDEN));
+  return redact(clean.replace(/\barn:[^\s"',)]+/g, HIDDEN).replace(/\b[A-Za-z0-9_-]{40,}\b/g, HIDDEN));
 }
 
 const HIDDEN = '‹removed›';
