@@ -22,6 +22,7 @@ import { healthCommand } from './health.ts';
 import { ledgerCommands } from './ledger.ts';
 import { marginCommand } from './margin.ts';
 import { reconcileCommand } from './reconcile.ts';
+import { metricsCommand } from './metrics.ts';
 import { secretCommands } from './secret.ts';
 import { version } from '../../package.json' with { type: 'json' };
 
@@ -34,6 +35,7 @@ export const COMMANDS: readonly CliCommand[] = [
   ...catalogCommands,
   ...backupCommands,
   ...secretCommands,
+  metricsCommand,
   configCommand,
   doctorCommand,
   healthCommand,

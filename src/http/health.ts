@@ -1,5 +1,4 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { isLoopback } from '../std/addresses.ts';
 import { Fault } from '../std/fault.ts';
 import { NO_BODY } from './request-body.ts';
 import { PLAIN_ERRORS } from './response.ts';
@@ -46,25 +45,25 @@ function plain(text: string, status = 200, type = 'text/plain'): Response {
   });
 }
 
-/** Headers that a proxy adds: then the client is not on this machine, although the connection comes from it. */
-const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'];
-
-/** Metrics show what a business earns: clients on this machine may read them, others only with the operator's token. */
+/**
+ * Metrics show what a business earns, so they need a token, on this machine too: a proxy in front comes from it as well,
+ * and nothing in its requests need say so. Without one they are at an address of their own (`metrics-server.ts`).
+ */
 export class MetricsGuard {
-  readonly #token: Buffer | undefined;
+  readonly #token: Buffer;
 
-  constructor(token: string | undefined) {
-    this.#token = token === undefined ? undefined : digest(token);
+  constructor(token: string) {
+    this.#token = digest(token);
   }
 
   /** Throws unless the metrics may be read. */
-  check({ peer, request }: Pick<IncomingRequest, 'peer' | 'request'>): void {
-    if (isLoopback(peer) && !FORWARDED.some((name) => request.headers.has(name))) return;
-    // Without a token nobody else may ever read them, so nobody is told that they are here.
-    if (!this.#token) throw new Fault('not_found', 'There is nothing at this path.');
+  check({ request }: Pick<IncomingRequest, 'request'>): void {
     const [, given] = /^Bearer (\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? [];
     if (given === undefined)
-      throw new Fault('missing_token', 'Send the token for metrics as `Authorization: Bearer …`.');
+      throw new Fault(
+        'missing_token',
+        'Send the token for metrics as `Authorization: Bearer …`; `tollgate metrics token` prints it.',
+      );
     if (!timingSafeEqual(digest(given), this.#token))
       throw new Fault('invalid_token', 'The token for metrics is not valid.');
   }

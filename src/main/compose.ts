@@ -12,6 +12,7 @@ import { openCertificate, type Certificate } from './certificate.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
 import { MetricsGuard } from '../http/health.ts';
+import { metricsToken } from '../identity/accounts/metrics-token.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
 import type { ImageLinks } from '../api/image-links.ts';
 import { openApiDocument } from '../api/openapi.ts';
@@ -338,7 +339,7 @@ function routerOf(
   files: Promise<ReadonlyMap<string, WebFile>>,
 ): Router {
   const { catalog, relay, links, consoleServices, state } = parts;
-  const { config, store, clock, log } = parts.services;
+  const { config, store, secret, clock, log } = parts.services;
   const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth, log);
   const heartbeat = new Heartbeat(() => parts.services.ledger.probe());
   return allRoutes({
@@ -356,7 +357,7 @@ function routerOf(
       draining: () => state.draining,
       storeAnswers: () => heartbeat.acceptsWrites(),
       metrics: parts.metrics,
-      guard: new MetricsGuard(config.metricsToken),
+      guard: new MetricsGuard(metricsToken(config.metricsToken, secret)),
     },
     payments: parts.payments,
     console: consoleServices.console,

@@ -46,7 +46,7 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** The share of requests that leave a line in the access log, unless the catalog file says so. */
   readonly accessShare: number;
-  /** The token that lets other machines read `/metrics`. */
+  /** The token that lets a monitoring system read `/metrics`; absent, it is derived from the secret. */
   readonly metricsToken: string | undefined;
   /** Where the metrics are served to everybody who can reach it. */
   readonly metricsAddress: ListenAddress | undefined;

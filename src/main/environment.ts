@@ -172,14 +172,14 @@ export const ENVIRONMENT = {
   TOLLGATE_METRICS_TOKEN: {
     group: 'logs',
     about:
-      'Lets others than this machine read `/metrics` with `Authorization: Bearer`; 16 characters at least.',
+      'The token for `/metrics`, sent as `Authorization: Bearer`; 16 characters at least. Without it, `tollgate metrics token` prints the one of this installation.',
     fallback: undefined,
     secret: 'whole',
   },
   TOLLGATE_METRICS_ADDRESS: {
     group: 'logs',
     about:
-      'An address of its own for `/metrics`, such as `10.0.0.11:9700`, open to everybody who reaches it.',
+      'An address of its own for `/metrics`, such as `127.0.0.1:9700`, where everybody who reaches it is answered without a token.',
     fallback: undefined,
   },
   TOLLGATE_GITHUB_CLIENT_ID: {

@@ -9,7 +9,7 @@ import { makeLog } from '../../src/std/log.ts';
 import { parseUsd } from '../../src/std/money.ts';
 import { startTollgate, type Tollgate } from '../../src/main/compose.ts';
 import { tablesOf } from '../support/dump.ts';
-import { metricsOf, UsedSecrets } from '../support/leaks.ts';
+import { METRICS_TOKEN, metricsOf, UsedSecrets } from '../support/leaks.ts';
 import { prepareDataFolder } from '../support/prepared-folder.ts';
 
 /** What providers answer, recorded from them. */
@@ -47,6 +47,7 @@ export class GoldenGateway {
       TOLLGATE_CONFIG: file,
       TOLLGATE_DATA: join(folder, 'data'),
       TOLLGATE_PORT: '0',
+      TOLLGATE_METRICS_TOKEN: METRICS_TOKEN,
       // Whether a count is ready in time must not depend on the machine.
       TOLLGATE_COUNT_WAIT_MS: '30000',
       TOLLGATE_SECRET: 'the secret of the golden corpus',

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { METRICS_TOKEN } from '../support/leaks.ts';
 import { eventually, NodeProcess } from '../support/node-process.ts';
 import { testPostgres, type TestPostgres } from '../support/postgres.ts';
 
@@ -146,7 +147,10 @@ async function ask(model = 'house-guide'): Promise<number> {
 
 /** A new connection each time, as above. */
 async function scrape(): Promise<{ requests: number; processes: number }> {
-  const response = await fetch(`${node.url}/metrics`, { keepalive: false, headers: { connection: 'close' } });
+  const response = await fetch(`${node.url}/metrics`, {
+    keepalive: false,
+    headers: { connection: 'close', authorization: `Bearer ${METRICS_TOKEN}` },
+  });
   const text = await response.text();
   if (!response.ok) throw new Error(text);
   const counts = [...text.matchAll(/^tollgate_requests_total\{.*\} (\d+)$/gm)].map(([, count]) =>

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { readTls } from '../../src/http/tls.ts';
+import { METRICS_TOKEN } from '../support/leaks.ts';
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
 import {
@@ -155,7 +156,10 @@ test('clients keep their address, their answers and their refusals', async () =>
   const requestId = response.headers.get('x-request-id') ?? '';
   await eventually('its line is written', () => linesWith(requestId).length > 0);
   expect(linesWith(requestId)[0]).toContain('"address":"127.0.0.1"');
-  const metrics = await fetch(`${gateway.url}/metrics`, { tls: { ca: certificate('third') } });
+  const metrics = await fetch(`${gateway.url}/metrics`, {
+    headers: { authorization: `Bearer ${METRICS_TOKEN}` },
+    tls: { ca: certificate('third') },
+  });
   expect(
     Number(/^tollgate_certificate_remaining_seconds (\S+)$/m.exec(await metrics.text())?.[1]),
   ).toBeGreaterThan(86_400);

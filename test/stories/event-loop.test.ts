@@ -14,7 +14,7 @@ afterAll(async () => {
 });
 
 async function samples(): Promise<number> {
-  const text = await (await gateway.fetch('/metrics')).text();
+  const text = await gateway.metrics();
   return Number(/^tollgate_event_loop_delay_seconds_count (\d+)$/m.exec(text)?.[1]);
 }
 

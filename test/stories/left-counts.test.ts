@@ -25,14 +25,14 @@ afterAll(async () => {
 });
 
 async function metric(line: string): Promise<number> {
-  const text = await (await gateway.fetch('/metrics')).text();
+  const text = await gateway.metrics();
   const found = text.split('\n').find((one) => one.startsWith(`${line} `));
   return Number(found?.slice(line.length + 1) ?? 0);
 }
 
 const counting = (): Promise<number> => metric('tollgate_queue_length{queue="token_counts"}');
 const answered = async (path: string): Promise<Record<string, number>> => {
-  const text = await (await gateway.fetch('/metrics')).text();
+  const text = await gateway.metrics();
   const lines = text.matchAll(/tollgate_http_answers_total\{path="([^"]+)",status="(\d+)"\} (\d+)/g);
   return Object.fromEntries(
     [...lines].filter(([, of]) => of === path).map(([, , status = '', n]) => [status, Number(n)]),

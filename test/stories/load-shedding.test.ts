@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { METRICS_TOKEN } from '../support/leaks.ts';
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
 import { testPostgres } from '../support/postgres.ts';
@@ -45,7 +46,7 @@ function cued(backend: ScriptedBackend): { go: () => void; called: (times: numbe
 }
 
 async function shedCount(gateway: Gateway, reason: string): Promise<number> {
-  const text = await (await gateway.fetch('/metrics')).text();
+  const text = await gateway.metrics();
   return Number(
     new RegExp(`^tollgate_shed_requests_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
   );
@@ -60,7 +61,7 @@ async function expectShed(response: Response): Promise<void> {
 }
 
 async function inFlight(gateway: Gateway): Promise<number> {
-  const text = await (await gateway.fetch('/metrics')).text();
+  const text = await gateway.metrics();
   return Number(/^tollgate_requests_in_flight (\d+)$/m.exec(text)?.[1]);
 }
 
@@ -106,7 +107,7 @@ describe.each(Object.entries(DATABASES))('a full server on %s', (_, database) =>
     expect(await shedCount(gateway, 'places')).toBe(6);
 
     for (const path of ['/healthz', '/readyz', '/metrics', '/api/console/session'])
-      expect([path, (await gateway.fetch(path)).status]).toEqual([path, 200]);
+      expect([path, (await gateway.fetch(path, { token: METRICS_TOKEN })).status]).toEqual([path, 200]);
     const account = await gateway.fetch('/api/public/v1/account', { token: late.token });
     expect(account.status).toBe(200);
 

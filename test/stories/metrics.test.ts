@@ -3,6 +3,7 @@ import { Database } from 'bun:sqlite';
 import { join } from 'node:path';
 import alerts from '../../deploy/prometheus/alerts.yaml' with { type: 'text' };
 import dashboard from '../../deploy/grafana/tollgate.json' with { type: 'json' };
+import { METRICS_TOKEN } from '../support/leaks.ts';
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
 import { completion, images, ScriptedBackend, usage } from '../support/scripted-backend.ts';
@@ -39,7 +40,7 @@ afterAll(async () => {
 });
 
 async function scrape(): Promise<string> {
-  const response = await gateway.fetch('/metrics');
+  const response = await gateway.fetch('/metrics', { token: METRICS_TOKEN });
   expect(response.headers.get('content-type')).toStartWith('text/plain; version=0.0.4');
   return await response.text();
 }

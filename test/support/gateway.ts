@@ -8,7 +8,7 @@ import { nanoUsd, parseUsd, type NanoUsd } from '../../src/std/money.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { startTollgate, type Tollgate } from '../../src/main/compose.ts';
 import { tablesOf } from './dump.ts';
-import { metricsOf, UsedSecrets } from './leaks.ts';
+import { METRICS_TOKEN, metricsOf, UsedSecrets } from './leaks.ts';
 import { prepareDataFolder } from './prepared-folder.ts';
 
 export interface GatewayOptions {
@@ -32,6 +32,7 @@ export class Gateway {
   readonly log: string[];
   readonly #databaseUrl: string | undefined;
   readonly #secrets: UsedSecrets;
+  readonly #metricsToken: string | undefined;
   #accounts = 0;
 
   private constructor(tollgate: Tollgate, folder: string, log: string[], options: GatewayOptions) {
@@ -39,6 +40,7 @@ export class Gateway {
     this.folder = folder;
     this.log = log;
     this.#databaseUrl = options.databaseUrl;
+    this.#metricsToken = options.env?.['TOLLGATE_METRICS_TOKEN'];
     this.#secrets = new UsedSecrets(options.env, options.yaml);
   }
 
@@ -109,11 +111,16 @@ export class Gateway {
 
   /** Fails the test if a secret that went through it was written down anywhere. */
   async stop(graceMs = 0): Promise<void> {
-    const metrics = await metricsOf(this.url);
+    const metrics = await metricsOf(this.url, this.#metricsToken);
     await this.tollgate.stop(graceMs);
     const tables = await tablesOf(join(this.folder, 'data'), this.#databaseUrl);
     rmSync(this.folder, { recursive: true, force: true });
     this.#secrets.requireNone({ url: this.url, log: this.log.join('\n'), metrics, tables });
+  }
+
+  async metrics(): Promise<string> {
+    const response = await this.fetch('/metrics', { token: this.#metricsToken ?? METRICS_TOKEN });
+    return await response.text();
   }
 
   fetch(path: string, init: RequestInit & { token?: string } = {}): Promise<Response> {
@@ -183,6 +190,7 @@ function configFor(folder: string, options: GatewayOptions) {
   const env: Record<string, string> = {
     TOLLGATE_DATA: join(folder, 'data'),
     TOLLGATE_PORT: '0',
+    TOLLGATE_METRICS_TOKEN: METRICS_TOKEN,
     // A busy machine is no reason for a hold to be larger than the test expects.
     TOLLGATE_COUNT_WAIT_MS: '30000',
     ...(options.databaseUrl === undefined

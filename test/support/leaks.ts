@@ -142,11 +142,12 @@ function around(text: string, found: string): string {
 }
 
 /** Empty where it cannot be asked any more. */
-export async function metricsOf(url: string): Promise<string> {
+export async function metricsOf(url: string, token = METRICS_TOKEN): Promise<string> {
   const tls = { rejectUnauthorized: false };
   try {
     const answer = await fetch(`${url}/metrics`, {
       keepalive: false,
+      headers: { authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(METRICS_MS),
       tls,
     });
@@ -157,3 +158,6 @@ export async function metricsOf(url: string): Promise<string> {
 }
 
 const METRICS_MS = 2_000;
+
+/** Of every server of these tests. */
+export const METRICS_TOKEN = 'token-for-the-metrics-of-tests';

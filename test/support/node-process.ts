@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import type { Subprocess } from 'bun';
 import { BUN_SETTINGS } from '../../src/main/bun-settings.ts';
 import { tablesOf } from './dump.ts';
-import { metricsOf, UsedSecrets } from './leaks.ts';
+import { METRICS_TOKEN, metricsOf, UsedSecrets } from './leaks.ts';
 import type { BackendStats } from './raw-backend.ts';
 
 export interface NodeOptions {
@@ -57,6 +57,7 @@ export class NodeProcess {
       ...(options.yaml === undefined ? {} : { TOLLGATE_CONFIG: config }),
       TOLLGATE_DATA: join(this.folder, 'data'),
       TOLLGATE_PORT: '0',
+      TOLLGATE_METRICS_TOKEN: METRICS_TOKEN,
       TOLLGATE_SECRET: NODE_SECRET,
       // What happens before the listener closes is the subject of one test, and a pause in all others.
       TOLLGATE_DRAIN_SECONDS: '0',
@@ -137,7 +138,7 @@ export class NodeProcess {
   /** Fails the test if a secret was written down anywhere. */
   async stop(): Promise<void> {
     const isAlive = this.#child?.exitCode === null && this.#child.signalCode === null;
-    const metrics = isAlive ? await metricsOf(this.#url) : '';
+    const metrics = isAlive ? await metricsOf(this.#url, this.env['TOLLGATE_METRICS_TOKEN']) : '';
     if (isAlive) await this.kill();
     const { TOLLGATE_DATA: dataDir = '', DATABASE_URL: databaseUrl } = this.env;
     const tables = await tablesOf(dataDir, databaseUrl);

@@ -18,7 +18,8 @@ type KeyPurpose =
   | 'provider keys'
   | 'codes'
   | 'outbox'
-  | 'webhooks';
+  | 'webhooks'
+  | 'metrics';
 
 interface SecretOptions {
   /** `TOLLGATE_SECRET`. */
