@@ -103,6 +103,7 @@ const READS = [
   'doctor',
   'health',
   'margin',
+  'metrics token',
 ];
 /**
  * The record of a removal names nobody, that of a new secret is part of its transaction; a backup changes nothing, and a
