@@ -4,6 +4,7 @@ import { nanoUsd } from '../std/money.ts';
 import type { ExtraTokenPrices, LongInputPrices } from '../std/price-dimensions.ts';
 import { costOf } from './price.ts';
 import {
+  extraHoldPrices,
   pricedParts,
   unpricedKinds,
   type ExtraCeiling,
@@ -425,4 +426,14 @@ test('the prices of a long input begin above its length, not at it', () => {
   const cost = (input: number): number => costOf(price, { ...NO_USAGE, input });
   expect(cost(200_000)).toBe(200_000);
   expect(cost(200_001)).toBe(400_002);
+});
+
+test('what is held at a service tier is its exact price, rounded up to a nano-USD per million tokens', () => {
+  const held = (price: number, factor: number): number =>
+    extraHoldPrices({ ...ORDINARY, output: price, extra: { serviceTiers: { priority: factor } } }, 0, {
+      serviceTier: 'priority',
+    }).output;
+  expect(held(2_000_000, 1_500_001)).toBe(3_000_002);
+  expect(held(1, 1_000_001)).toBe(2);
+  expect(held(1, 1_999_999)).toBe(2);
 });

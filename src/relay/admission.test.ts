@@ -69,7 +69,7 @@ function world(answers: readonly Admission[], card?: (call: number) => boolean):
     client: 'test',
     signal: client.signal,
   } as unknown as Call<unknown>;
-  const ask = (quote = QUOTE) => admit(call, quote, parts).catch((error: unknown) => error);
+  const ask = (quote = QUOTE) => admit(call, quote, parts, false).catch((error: unknown) => error);
   return { asked, told, client, ask };
 }
 

@@ -62,7 +62,7 @@ export async function admit(
   call: Call<unknown>,
   quote: Quote,
   parts: RelayParts,
-  streamed = false,
+  streamed: boolean,
 ): Promise<Admitted> {
   let admission = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
   if (admission.kind === 'refused') admission = await askAgain(admission, { call, quote, parts, streamed });

@@ -19,6 +19,8 @@ interface Scene {
   /** The failure of each call, by backend; absent: it answers. */
   readonly answers?: Record<string, (call: number) => UpstreamFailure | Error | undefined>;
   readonly waits?: Record<string, number>;
+  /** These have cost as much today as they may. */
+  readonly spent?: readonly string[];
   readonly retries?: number;
   /** After this many attempts the client has left. */
   readonly abandonedAfter?: number;
@@ -72,6 +74,8 @@ async function play(scene: Scene) {
   const parts = {
     upstreams: pool,
     clock: { now: () => nowMs },
+    dailyCosts: { isSpent: (upstream: string) => scene.spent?.includes(upstream) },
+    catalog: () => ({ upstreams: { get: () => ({ dailyCostLimit: 1 }) } }),
     log: makeLog((line) => log.push(JSON.parse(line) as (typeof log)[number])),
   } as unknown as RelayParts;
   const route = {
@@ -242,6 +246,17 @@ describe('backends are called', () => {
     });
     expect(pauses).not.toHaveBeenCalled();
   });
+
+  test('unless they have cost as much as they may today: that too is recorded as skipped', async () => {
+    const played = await play({ places: [one('a'), one('b')], spent: ['a'] });
+    expect(played.called).toEqual(['b']);
+    expect(played.outcome).toMatchObject({
+      attempts: [
+        { upstream: 'a', result: 'skipped', reason: 'daily_cost_limit', durationMs: 0 },
+        { upstream: 'b', result: 'served' },
+      ],
+    });
+  });
 });
 
 describe('a further attempt', () => {
@@ -325,6 +340,11 @@ describe('when no backend answered, the client is told', () => {
     const played = await play({ places: [one('a'), one('b'), one('c')], waits });
     expect(played.called).toEqual([]);
     expect(faultIn(played)).toMatchObject({ code: 'upstream_error', retryAfterMs: 3_000 });
+  });
+
+  test('to retry tomorrow, when all have cost as much as they may today', async () => {
+    const played = await play({ places: [one('a'), one('b')], spent: ['a', 'b'] });
+    expect(faultIn(played)).toMatchObject({ code: 'upstream_error', retryAfterMs: 86_400_000 - 1_000 });
   });
 
   test('to retry after two seconds, when there is no backend or it did not say', async () => {

@@ -36,6 +36,19 @@ test('books that cannot be read forget nothing', async () => {
   expect(costs.isSpent('a', 100, NOON)).toBe(true);
 });
 
+test('of books that could not be read, what was added before and what was added meanwhile count once', async () => {
+  const books = Promise.withResolvers<ReadonlyMap<string, number>>();
+  const costs = new DailyCosts(() => books.promise, silentLog);
+  costs.add('a', 60, NOON);
+  costs.add('b', 50, NOON);
+  const refreshed = costs.refresh(NOON);
+  costs.add('a', 40, NOON);
+  books.reject(new Error('no store'));
+  await expect(refreshed).rejects.toThrow('no store');
+  expect([costs.isSpent('a', 100, NOON), costs.isSpent('a', 101, NOON)]).toEqual([true, false]);
+  expect([costs.isSpent('b', 50, NOON), costs.isSpent('b', 51, NOON)]).toEqual([true, false]);
+});
+
 test('while the books are being read, what was added before still counts', async () => {
   const books = Promise.withResolvers<ReadonlyMap<string, number>>();
   const costs = new DailyCosts(() => books.promise, silentLog);

@@ -36,6 +36,24 @@ test('all of a text is counted, and nothing twice', () => {
   );
 });
 
+const partsOf = (text: string): string[] => {
+  const parts: string[] = [];
+  countPieces(text, (part) => parts.push(part));
+  return parts;
+};
+
+test('a cut is never between the two halves of a character, from the first that has two to the last', () => {
+  for (const character of ['\u{10000}', '🚪', '\u{10ffff}'])
+    for (const before of ['', '!', 'a'])
+      for (const part of partsOf(before + character.repeat(600))) expect(part.isWellFormed()).toBe(true);
+});
+
+test('every other character may be the last before a cut, a half without its other one too', () => {
+  for (const character of ['a', '\ud7ff', '\udc00'])
+    expect(partsOf(character.repeat(600)).map(({ length }) => length)).toEqual([256, 256, 88]);
+  expect(partsOf(`${'!'.repeat(511)}\ud800`).map(({ length }) => length)).toEqual([256, 256]);
+});
+
 test('the count of a cut text is within the tolerance of that of the whole one', () => {
   fc.assert(
     fc.property(hostile, (text) => {

@@ -51,7 +51,6 @@ export function onceArrivedIsRead(
       const pausesSeen = isSilent ? pausesBefore + (stoodStill ? 0 : 1) : 0;
       const isTimeUp = now >= until && (isSilent || turns >= leastTurns);
       if (pausesSeen < pauses && !isTimeUp) return waitForPauses(turns + 1, pausesSeen);
-      isOver = true;
       callback();
     };
     // A timer may be late and fire before the socket was looked at; the second turn comes after that.
