@@ -63,6 +63,10 @@ describe('a picture of the input counts 65 tokens and 129 for each tile of 512 p
     expect(await tokens([width, height])).toBe(65 + 129 * tiles);
   });
 
+  test('of one whose size cannot be read, as of one tile', async () => {
+    expect(await tokens([0, 0])).toBe(65 + 129);
+  });
+
   test('and several count as many times', async () => {
     expect(await tokens([512, 512], [1_024, 512])).toBe(2 * 65 + 3 * 129);
   });

@@ -44,8 +44,11 @@ const partsOf = (text: string): string[] => {
 
 test('a cut is never between the two halves of a character, from the first that has two to the last', () => {
   for (const character of ['\u{10000}', '🚪', '\u{10ffff}'])
-    for (const before of ['', '!', 'a'])
-      for (const part of partsOf(before + character.repeat(600))) expect(part.isWellFormed()).toBe(true);
+    for (const before of ['', '!', '!'.repeat(255)])
+      for (const after of [character.repeat(600), character + '!'.repeat(300)])
+        for (const part of partsOf(before + after)) expect(part.isWellFormed()).toBe(true);
+  const lengths = partsOf(`${'!'.repeat(255)}🚪${'!'.repeat(300)}`).map(({ length }) => length);
+  expect(lengths).toEqual([255, 256, 46]);
 });
 
 test('every other character may be the last before a cut, a half without its other one too', () => {

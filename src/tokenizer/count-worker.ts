@@ -1,5 +1,5 @@
 import { readlinkSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { countPieces, type Vocabulary } from './count-pieces.ts';
 import type { CountedText, TokenEncoding } from './port.ts';
@@ -14,6 +14,7 @@ export type CountAnswer = CountedText | { readonly failure: string };
 
 /** As `nice` counts: the thread still gets a third of a processor that another one wants as well. */
 const LOWER_PRIORITY = 5;
+const LOWEST_PRIORITY = 19;
 
 yieldToOthers();
 
@@ -79,7 +80,8 @@ function yieldToOthers(): void {
   if (process.platform !== 'linux') return;
   try {
     const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
-    setPriority(thread, LOWER_PRIORITY);
+    // The server itself may have been started with `nice`.
+    setPriority(thread, Math.min(getPriority(process.pid) + LOWER_PRIORITY, LOWEST_PRIORITY));
   } catch {
     // Without /proc the thread has the usual priority, and everything else works.
   }
