@@ -266,6 +266,6 @@ test('what was admitted is noted for the log', async () => {
     catalog: () => ({ limits: {} }),
   } as unknown as RelayParts;
   const call = { selector: { type: 'chat' }, requestRecord } as unknown as Call<unknown>;
-  await admit(call, QUOTE, parts);
+  await admit(call, QUOTE, parts, false);
   expect(requestRecord).toEqual({ account: 'acc_1', endpoint: 'svc_chat', model: 'm' } as never);
 });
