@@ -32,6 +32,9 @@ const result = await Bun.build({
   // Installed by who wants it, found at run time.
   external: ['node-llama-cpp'],
   compile: { outfile: OUTFILE },
+  // Compiled ahead: a start parses nothing, and takes half as long.
+  bytecode: true,
+  format: 'esm',
 });
 if (!result.success) throw new AggregateError(result.logs, 'the binary could not be built');
 const { size } = Bun.file(OUTFILE);

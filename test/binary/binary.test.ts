@@ -9,10 +9,13 @@ import { version } from '../../package.json' with { type: 'json' };
 
 const BUILD_MS = 120_000;
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-binary-'));
-const binary = join(folder, 'bin/tollgate');
+/** Built already where all tests run. */
+const built = process.env['TOLLGATE_TEST_BINARY'];
+const binary = built ?? join(folder, 'bin/tollgate');
 const running = new Set<Subprocess>();
 
 beforeAll(async () => {
+  if (built !== undefined) return;
   const build = Bun.spawn([process.execPath, join(import.meta.dir, '../../scripts/build.ts'), binary], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/std/clock.ts';
 import { silentLog } from '../../src/std/log.ts';
 import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
 import { openStore } from '../../src/store/store.ts';
-import { eventually, NodeProcess } from '../support/node-process.ts';
+import { eventually, NodeProcess, PROGRAM } from '../support/node-process.ts';
 
 /** SIGHUP on a real process: the catalog is reloaded, and the server continues. */
 
@@ -76,7 +76,7 @@ test('a server whose terminal is closed drains and exits, as on SIGTERM', async 
   folders.push(folder);
   const ready = Promise.withResolvers<void>();
   let shown = '';
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../src/main/main.ts'), 'serve'], {
+  const child = Bun.spawn([...PROGRAM, 'serve'], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', HOME: folder, TOLLGATE_PORT: '0', TOLLGATE_DRAIN_SECONDS: '0' },
     terminal: {

@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readTls } from '../../src/http/tls.ts';
+import { PROGRAM } from '../support/node-process.ts';
 
 /** A server that cannot listen says why in one line and exits with 1. */
 
-const MAIN = join(import.meta.dir, '../../src/main/main.ts');
 const LOW_PORT = 81;
 let taken: ReturnType<typeof Bun.serve>;
 
@@ -87,7 +87,7 @@ async function command(
   env: Readonly<Record<string, string>>,
   ...words: string[]
 ): Promise<{ code: number; stdout: string }> {
-  const child = Bun.spawn([process.execPath, MAIN, ...words], {
+  const child = Bun.spawn([...PROGRAM, ...words], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -102,7 +102,7 @@ async function serve(
 ): Promise<{ code: number; stderr: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-listen-'));
   try {
-    const child = Bun.spawn([...prefix, process.execPath, MAIN, 'serve'], {
+    const child = Bun.spawn([...prefix, ...PROGRAM, 'serve'], {
       cwd: folder,
       env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],

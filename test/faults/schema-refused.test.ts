@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Database } from 'bun:sqlite';
 import { Operator } from '../support/operator.ts';
+import { PROGRAM } from '../support/node-process.ts';
 
 /** A database that this version must not touch: the server does not start, and the doctor says the same. */
 
-const MAIN = join(import.meta.dir, '../../src/main/main.ts');
 const DEADLINE_MS = 60_000;
 
 let dataDir = '';
@@ -25,7 +25,7 @@ async function tollgate(command: string): Promise<{ code: number; stdout: string
     TOLLGATE_PORT: '0',
   };
   // Should it be served after all, the test must fail and not leave a server behind.
-  await using child = Bun.spawn([process.execPath, MAIN, command], {
+  await using child = Bun.spawn([...PROGRAM, command], {
     cwd: dataDir,
     env,
     stdout: 'pipe',

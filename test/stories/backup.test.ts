@@ -15,13 +15,12 @@ import { join } from 'node:path';
 import { inspectSqlite } from '../../src/store/sqlite-backup.ts';
 import { catalogFor } from '../support/gateway.ts';
 import { Traffic } from '../support/load-traffic.ts';
-import { BackendProcess, eventually, NODE_SECRET, NodeProcess } from '../support/node-process.ts';
+import { BackendProcess, eventually, NODE_SECRET, NodeProcess, PROGRAM } from '../support/node-process.ts';
 import { Operator } from '../support/operator.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 
 /** A copy that is made while customers are served, and what must hold before it is put back. */
 
-const MAIN = join(import.meta.dir, '../../src/main/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-backup-'));
 const file = join(folder, 'copy.db');
 let backend: BackendProcess;
@@ -69,7 +68,7 @@ function emptyDataDir(): string {
 }
 
 async function tollgate(env: Record<string, string>, ...words: string[]) {
-  const child = Bun.spawn([process.execPath, MAIN, ...words], {
+  const child = Bun.spawn([...PROGRAM, ...words], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
     stdin: 'ignore',
@@ -190,7 +189,7 @@ describe('on SQLite', () => {
     mkdirSync(copies);
     const copy = join(copies, 'copy.db');
     for (const writtenBytes of [0, 16 * 1_048_576]) {
-      const child = Bun.spawn([process.execPath, MAIN, 'backup', copy, '--force'], {
+      const child = Bun.spawn([...PROGRAM, 'backup', copy, '--force'], {
         cwd: folder,
         env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
         stdio: ['ignore', 'ignore', 'ignore'],

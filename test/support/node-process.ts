@@ -31,14 +31,15 @@ export interface NodeOptions {
 /** The secret of every node of these tests; a canary as well, since no log line may hold it. */
 export const NODE_SECRET = 'canary-secret-of-the-test-nodes';
 const ROOT = join(import.meta.dir, '../..');
+/** Where a whole run of the tests has built it. */
+const BINARY = process.env['TOLLGATE_TEST_BINARY'];
 
 /** A Tollgate as its operator runs it: a process that can be killed, stopped, and started again on the same data. */
 export class NodeProcess {
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
   readonly #maxFiles: number | undefined;
-  readonly #bunFlags: readonly string[];
-  readonly #root: string;
+  readonly #program: readonly string[];
   #child: Subprocess<'ignore', 'pipe', 'pipe'> | undefined;
   #url = '';
   #log = '';
@@ -48,8 +49,7 @@ export class NodeProcess {
   private constructor(options: NodeOptions) {
     this.folder = mkdtempSync(join(tmpdir(), 'tollgate-node-'));
     this.#maxFiles = options.maxFiles;
-    this.#bunFlags = options.bunFlags ?? [];
-    this.#root = options.root ?? ROOT;
+    this.#program = programFor(options);
     const config = join(this.folder, 'tollgate.yaml');
     if (options.yaml !== undefined) writeFileSync(config, options.yaml);
     mkdirSync(join(this.folder, 'data'), { mode: 0o700 });
@@ -83,9 +83,7 @@ export class NodeProcess {
       '-c',
       `trap '' XFSZ; ${this.#maxFiles === undefined ? '' : `ulimit -n ${this.#maxFiles}; `}exec "$@"`,
       'sh',
-      process.execPath,
-      ...this.#bunFlags,
-      join(this.#root, 'src/main/main.ts'),
+      ...this.#program,
       'serve',
     ];
     const child = Bun.spawn(command, {
@@ -197,7 +195,7 @@ export class NodeProcess {
 
   /** A command of the CLI on this node's store, beside the running server. */
   async cli(...words: readonly string[]): Promise<{ code: number; output: string }> {
-    const child = Bun.spawn([process.execPath, join(this.#root, 'src/main/main.ts'), ...words], {
+    const child = Bun.spawn([...this.#program, ...words], {
       cwd: this.folder,
       env: { PATH: process.env['PATH'] ?? '', HOME: this.folder, ...this.env },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -228,6 +226,14 @@ export class NodeProcess {
     for await (const bytes of stream) this.#log += decoder.decode(bytes, { stream: true });
   }
 }
+
+function programFor({ bunFlags = [], root }: NodeOptions): readonly string[] {
+  if (BINARY !== undefined && bunFlags.length === 0 && root === undefined) return [BINARY];
+  return [process.execPath, ...bunFlags, join(root ?? ROOT, 'src/main/main.ts')];
+}
+
+/** The command before its arguments. */
+export const PROGRAM = programFor({});
 
 /** The backend of raw-backend.ts, in its own process. */
 export class BackendProcess {
