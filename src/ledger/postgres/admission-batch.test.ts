@@ -86,4 +86,25 @@ describe('what is answered', () => {
     // Six a minute are ten seconds each: five seconds of a full minute are free, ten are needed.
     expect(nth([refused], 0)).toMatchObject({ reason: 'rate_limit_exceeded', retryAfterMs: 5_000 });
   });
+
+  test('who was too fast is never told to come back too early: part of a millisecond is a whole one', () => {
+    const [refused] = new AdmissionBatch([chat(1)]).admissions({
+      accounts: 'acc_1',
+      group_results: '{0,0,6,0}',
+      request_results: '{2,0,0,30,6,55000001}',
+    });
+    expect(nth([refused], 0)).toMatchObject({ retryAfterMs: 5_001 });
+  });
+
+  test('an answer that says too little or too much about requests cannot be read, unless none is decided by itself', () => {
+    const read = (verdict: number, results: string | null) =>
+      new AdmissionBatch([chat(1)]).admissions({
+        accounts: 'acc_1',
+        group_results: `{${verdict},10000,${LIMIT},0}`,
+        request_results: results,
+      });
+    for (const results of [null, '{0,0,0,30,6}', '{0,0,0,30,6,0,0}'])
+      expect(() => read(0, results)).toThrow('cannot be read');
+    expect(read(1, null)).toMatchObject([{ kind: 'admitted' }]);
+  });
 });

@@ -3,7 +3,7 @@ import { startFaultProxy } from '../../../test/support/fault-proxy.ts';
 import { postgresHarness, type PostgresHarness } from '../../../test/support/postgres-ledger.ts';
 import { randomPart } from '../../std/ids.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
-import { accountRow, addAccount, chatAdmission, requestRow } from '../testing/contract-harness.ts';
+import { accountRow, addAccount, chatAdmission, requestRow, WIDE } from '../testing/contract-harness.ts';
 
 /** What the ledger makes of a database that collides, refuses, or whose answer never arrives. */
 
@@ -148,7 +148,9 @@ test.each([`'{}'`, `'{0,0,1}'`, `'{x,0,1,0}'`, 'NULL'])(
     const account = await addAccount(harness, 100_000);
     await garbleAdmissions(garbage);
     const admission = chatAdmission(account);
-    expect(await harness.ledger().admit(admission)).toMatchObject({ kind: 'admitted', held: 2_100 });
+    const found = await harness.ledger().admit(admission);
+    expect(found).toMatchObject({ kind: 'admitted', held: 2_100, rate: { limit: WIDE.chatPerMinute } });
+    expect(found.rate?.remaining).toBeGreaterThan(WIDE.chatPerMinute - 100);
     const ending = { outcome: 'shed', errorCode: 'x', attempts: [], durationMs: 0 } as const;
     await harness.ledger().void(admission.requestId, ending);
     expect(await accountRow(harness, account)).toMatchObject({ held: 0, open_holds: 0 });

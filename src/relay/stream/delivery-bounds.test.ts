@@ -15,6 +15,8 @@ const MEGABYTE = 1_048_576;
 const said = (content: string): string =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'theirs', choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
 
+const USED = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'theirs', choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } })}\n\n`;
+
 interface Running {
   readonly delivery: Delivery;
   readonly ended: Promise<StreamEnd>;
@@ -113,6 +115,20 @@ describe('a comment keeps the connection of a silent stream alive', () => {
     delivery.tick(START_MS + 55_001);
     running.send(said('three'));
     expect(commentsIn(await client.until('"three"'))).toBe(2);
+  });
+
+  test('although its backend sends what the client does not get: comments, and a usage that was not asked for', async () => {
+    const running = await begin(LONG);
+    const client = readAll(running);
+    await client.until('"one"');
+    for (let seconds = 0; seconds <= 15; seconds += 3) {
+      running.delivery.tick(START_MS + seconds * 1_000);
+      running.send(`: still thinking\n\n${USED}`);
+      await new Promise((next) => setImmediate(next));
+    }
+    running.delivery.tick(START_MS + 16_001);
+    running.send(said('two'));
+    expect(commentsIn(await client.until('"two"'))).toBe(1);
   });
 
   test('and does not count as an answer: a silent backend is still cut off', async () => {
