@@ -31,7 +31,7 @@ async function count(
     signal: new AbortController().signal,
     body: {},
   };
-  const tokens = await countAtBackend(route, conversation as never, parts);
+  const tokens = await countAtBackend(route, conversation, parts);
   return { tokens, released };
 }
 
