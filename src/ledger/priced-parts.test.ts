@@ -412,6 +412,10 @@ describe('images', () => {
     const cost = nanoUsd(Math.ceil((pixels * 30_000_001) / 1_000_000));
     expect(costOf(price, { ...NO_USAGE, images: 3, extra: { pixels } })).toBe(cost);
     expect(worstCase(price, { kind: 'images', images: 3, pixels }, 0)).toBe(cost);
+    expect(costOf(price, { ...NO_USAGE, images: 3 })).toBe(nanoUsd(0));
+    expect(pricedParts(price, { ...NO_USAGE, images: 3 })).toMatchObject([
+      { item: 'megapixel', quantity: 0 },
+    ]);
   });
 });
 

@@ -106,5 +106,9 @@ describe('what is answered', () => {
     for (const results of [null, '{0,0,0,30,6}', '{0,0,0,30,6,0,0}'])
       expect(() => read(0, results)).toThrow('cannot be read');
     expect(read(1, null)).toMatchObject([{ kind: 'admitted' }]);
+    const second = { accounts: 'acc_1,acc_2', group_results: `{1,10000,${LIMIT},0,0,0,${LIMIT},0}` };
+    expect(() =>
+      new AdmissionBatch([chat(1), chat(2)]).admissions({ ...second, request_results: null }),
+    ).toThrow('cannot be read');
   });
 });
