@@ -1,8 +1,9 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { ImageStore, ReadImage } from '../activity/image-store.ts';
 import type { ImageCall } from '../relay/call.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
+import { sameSecret } from '../std/same-secret.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
 import { baseHeaders } from '../http/response.ts';
 
@@ -72,7 +73,7 @@ export class ImageLinks {
     const query = new URL(request.url).searchParams;
     const expires = Number(query.get('expires'));
     const alive = Number.isSafeInteger(expires) && expires * 1000 > this.#clock.now();
-    if (!alive || !sameText(query.get('signature') ?? '', this.#sign(id, expires))) throw gone();
+    if (!alive || !sameSecret(query.get('signature') ?? '', this.#sign(id, expires))) throw gone();
     const image = await this.#store.read(id);
     if (!image) throw gone();
     const headers = {
@@ -120,8 +121,4 @@ const NOT_REPEATED: ReadonlySet<string> = new Set([
 
 function gone(): Fault {
   return new Fault('not_found', 'There is no such image, or its link has expired.');
-}
-
-function sameText(a: string, b: string): boolean {
-  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }

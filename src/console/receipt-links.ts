@@ -1,6 +1,7 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { Fault } from '../std/fault.ts';
 import type { Clock } from '../std/clock.ts';
+import { sameSecret } from '../std/same-secret.ts';
 import type { Store } from '../store/store.ts';
 import type { KeptReceiptLink } from './contract.ts';
 
@@ -40,7 +41,7 @@ export class ReceiptLinks {
     const [, requestId, expires, id, signature] = SHAPE.exec(code) ?? [];
     if (requestId === undefined || expires === undefined || signature === undefined) return undefined;
     const expected = this.#sign([requestId, expires, ...(id === undefined ? [] : [id])].join('.'));
-    if (!timingSafeEqual(Buffer.from(signature), Buffer.from(expected))) return undefined;
+    if (!sameSecret(signature, expected)) return undefined;
     const expiresAt = Number.parseInt(expires, 36) * 1000;
     return expiresAt > this.#clock.now() ? { requestId, expiresAt, id } : undefined;
   }

@@ -146,6 +146,11 @@ test('the built-in backend is loaded when it is first called', async () => {
   expect(loaded).toEqual(['house/backend.ts']);
 });
 
+test('secrets are compared in one place, which takes whatever a client sends', async () => {
+  const sources = (await sourcesIn(SRC)).filter(({ text }) => text.includes('timingSafeEqual'));
+  expect(sources.map(({ file }) => file)).toEqual(['std/same-secret.ts']);
+});
+
 test('the request path stays under 70 lines', async () => {
   const lines = (await Bun.file(`${SRC}/relay/relay.ts`).text()).trimEnd().split('\n');
   expect(lines.length).toBeLessThan(70);

@@ -1,7 +1,8 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { Kysely, Transaction } from 'kysely';
 import type { Notices } from '../../outbox/notices.ts';
 import type { Clock } from '../../std/clock.ts';
+import { sameSecret } from '../../std/same-secret.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { normalEmail } from './users.ts';
@@ -115,7 +116,7 @@ async function confirmAddress(parts: AccountMailsParts, token: string): Promise<
     .executeTakeFirst();
   if (!account) return false;
   const right = verificationToken(parts, { accountId, email: account.email }, Number(expiresAt));
-  if (right.length !== token.length || !timingSafeEqual(Buffer.from(right), Buffer.from(token))) return false;
+  if (!sameSecret(token, right)) return false;
   await store.db.transaction().execute((tx) => markVerified(parts, tx, accountId));
   await store.durable();
   return true;

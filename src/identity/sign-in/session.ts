@@ -1,6 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { Clock } from '../../std/clock.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
+import { sameSecret } from '../../std/same-secret.ts';
 import type { Store } from '../../store/store.ts';
 import { Fault } from '../../std/fault.ts';
 
@@ -190,7 +191,7 @@ function signedCookie(headers: Headers, name: string, secret: string): string | 
   const token = value.slice(0, dot);
   const signature = Buffer.from(value.slice(dot + 1), 'base64');
   const expected = createHmac('sha256', secret).update(token).digest();
-  return signature.length === expected.length && timingSafeEqual(signature, expected) ? token : undefined;
+  return sameSecret(signature, expected) ? token : undefined;
 }
 
 function cookieLine(token: string, meta: AuthMeta, secret: string): string {
@@ -267,8 +268,7 @@ export function makeKnownDevices({
     find(headers, meta, { email, passwordSetAt = 0 }) {
       const [, issuedAt, id, given] = COOKIE.exec(readCookie(headers, cookieName(meta)) ?? '') ?? [];
       if (issuedAt === undefined || id === undefined || given === undefined) return undefined;
-      const right = Buffer.from(signature(email, issuedAt, id));
-      if (!timingSafeEqual(right, Buffer.from(given))) return undefined;
+      if (!sameSecret(given, signature(email, issuedAt, id))) return undefined;
       const age = clock.now() - Number(issuedAt);
       return Number(issuedAt) >= passwordSetAt && age < DEVICE_SECONDS * 1000 ? id : undefined;
     },
