@@ -5,7 +5,11 @@ import { randomPart } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import { imagesUnavailable, type ImageObjects, type ImagePlaces } from '../store/image-objects.ts';
 import type { Schema } from '../store/schema.ts';
+import { sentInPieces } from '../store/sent-in-pieces.ts';
 import type { Store } from '../store/store.ts';
+
+/** Takes no more memory than a piece of the image, whatever its reader does. */
+export type ImageBody = Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 
 interface ImageObjectParts {
   readonly store: Store;
@@ -101,16 +105,31 @@ export class ImageObjectRows {
     });
   }
 
-  /** `undefined`: the object is gone, or the place where it was is not configured any more. */
-  async read(key: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  /** All of an object; `undefined`: it is gone, or the place where it was is not configured any more. */
+  async read(key: string, size: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return await this.#inPlace(key, (place) => place.read(key, 0, size));
+  }
+
+  /** The same as the body of an answer, which is not read before its reader takes it. */
+  async body(key: string, size: number): Promise<ImageBody | undefined> {
+    return await this.#inPlace<ImageBody>(key, (place) =>
+      place.file ? place.file(key) : sentInPieces(size, (start, end) => place.read(key, start, end)),
+    );
+  }
+
+  async #inPlace<T>(
+    key: string,
+    open: (place: ImageObjects) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
     const row = await this.#db
       .selectFrom('image_object')
       .select('place')
       .where('id', '=', key)
       .executeTakeFirst();
-    const bytes = row && (await this.#placeOf(row.place)?.get(key));
-    if (!bytes) this.#parts.log.warn('image_object_missing', { object: key, place: row?.place });
-    return bytes;
+    const place = row && this.#placeOf(row.place);
+    const found = place && (await open(place));
+    if (!found) this.#parts.log.warn('image_object_missing', { object: key, place: row?.place });
+    return found;
   }
 
   /** Nobody begins to use them, or stops, until the transaction ends. */

@@ -5,8 +5,9 @@ import type { Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { ImagePlaces } from '../store/image-objects.ts';
 import type { Schema } from '../store/schema.ts';
+import { sentInPieces, type ReadPart } from '../store/sent-in-pieces.ts';
 import type { Store } from '../store/store.ts';
-import { ImageObjectRows } from './image-object-rows.ts';
+import { ImageObjectRows, type ImageBody } from './image-object-rows.ts';
 
 interface NewImage {
   readonly image: StoredBytes;
@@ -23,8 +24,15 @@ interface StoredBytes {
   readonly mime: string;
 }
 
-export interface ReadImage extends StoredBytes {
-  readonly bytes: Uint8Array<ArrayBuffer>;
+/** An image as it is stored: nothing of it is in memory until somebody asks for its bytes. */
+export interface KeptImage {
+  readonly mime: string;
+  /** In bytes. */
+  readonly size: number;
+  /** All of it; `undefined`: it is gone. */
+  bytes(): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** The same as the body of an answer, at its reader's pace. */
+  body(): Promise<ImageBody | undefined>;
 }
 
 const RETENTION_MS = 30 * 86_400_000;
@@ -101,17 +109,21 @@ export class ImageStore {
     return row.id;
   }
 
-  async read(id: string): Promise<ReadImage | undefined> {
-    return await this.#read(id);
+  async find(id: string): Promise<KeptImage | undefined> {
+    return (await this.#find([id])).get(id);
   }
 
-  /** Of another account: as if there were none. */
-  async readOwn(accountId: string, id: string): Promise<ReadImage | undefined> {
-    return await this.#read(id, accountId);
+  async findOwn(accountId: string, id: string): Promise<KeptImage | undefined> {
+    return (await this.findAllOwn(accountId, [id])).get(id);
+  }
+
+  /** By id; those of other accounts as if there were none. */
+  async findAllOwn(accountId: string, ids: readonly string[]): Promise<ReadonlyMap<string, KeptImage>> {
+    return await this.#find(ids, accountId);
   }
 
   /** At most 256 pixels wide and high, made once; the image itself where none can be made. */
-  async thumbnail(accountId: string, id: string): Promise<ReadImage | undefined> {
+  async thumbnail(accountId: string, id: string): Promise<KeptImage | undefined> {
     const made = await this.#db
       .selectFrom('image_thumbnail')
       .innerJoin('image', 'image.id', 'image_thumbnail.image_id')
@@ -120,37 +132,37 @@ export class ImageStore {
       .where('image.account_id', '=', accountId)
       .where('image.expires_at', '>', this.#options.clock.now())
       .executeTakeFirst();
-    if (made) return { bytes: new Uint8Array(made.bytes), mime: THUMBNAIL };
-    const image = await this.readOwn(accountId, id);
-    const bytes = image && (await makeThumbnail(image.bytes));
+    if (made) return thumbnailOf(new Uint8Array(made.bytes));
+    const image = await this.findOwn(accountId, id);
+    const bytes = image && (await makeThumbnail(image));
     if (!bytes) return image;
     // An image that is deleted at this moment must not leave it behind.
     await sql`INSERT INTO image_thumbnail (image_id, account_id, bytes)
       SELECT id, account_id, ${Buffer.from(bytes)} FROM image WHERE id = ${id} ON CONFLICT (image_id) DO NOTHING`.execute(
       this.#db,
     );
-    return { bytes, mime: THUMBNAIL };
+    return thumbnailOf(bytes);
   }
 
   /** False: the account has no such image. */
   async remove(accountId: string, id: string): Promise<boolean> {
-    const found = this.#kept().where('id', '=', id).where('account_id', '=', accountId);
+    const found = this.#removable().where('id', '=', id).where('account_id', '=', accountId);
     return (await this.#removeAll(await found.execute())) > 0;
   }
 
   /** Those of them that the account has; how many that were. */
   async removeSome(accountId: string, ids: readonly string[]): Promise<number> {
-    const found = this.#kept().where('id', 'in', ids).where('account_id', '=', accountId);
+    const found = this.#removable().where('id', 'in', ids).where('account_id', '=', accountId);
     return await this.#removeAll(await found.execute());
   }
 
   async removeOfRequest(requestId: string): Promise<void> {
-    await this.#removeAll(await this.#kept().where('request_id', '=', requestId).execute());
+    await this.#removeAll(await this.#removable().where('request_id', '=', requestId).execute());
   }
 
   /** Whatever there is of an account: images are large, so a bounded number in each transaction. */
   async removeOfAccount(accountId: string): Promise<void> {
-    const some = this.#kept().where('account_id', '=', accountId).limit(TOGETHER);
+    const some = this.#removable().where('account_id', '=', accountId).limit(TOGETHER);
     while ((await this.#removeAll(await some.execute())) > 0);
     await this.#objects.deleteOf(accountId);
     await this.#db.deleteFrom('image_thumbnail').where('account_id', '=', accountId).execute();
@@ -158,7 +170,7 @@ export class ImageStore {
 
   /** Deletes what has expired, a bounded number at a time. */
   async sweep(): Promise<number> {
-    const old = this.#kept().where('expires_at', '<=', this.#options.clock.now()).limit(TOGETHER);
+    const old = this.#removable().where('expires_at', '<=', this.#options.clock.now()).limit(TOGETHER);
     return await this.#removeAll(await old.execute());
   }
 
@@ -166,20 +178,42 @@ export class ImageStore {
     return await this.#objects.sweep();
   }
 
-  async #read(id: string, accountId?: string): Promise<ReadImage | undefined> {
-    const row = await this.#db
+  async #find(ids: readonly string[], accountId?: string): Promise<Map<string, KeptImage>> {
+    if (ids.length === 0) return new Map();
+    const rows = await this.#db
       .selectFrom('image')
-      .select(['bytes', 'mime', 'object'])
-      .where('id', '=', id)
+      .select(['id', 'mime', 'object', imageLength.as('size')])
+      .where('id', 'in', ids)
       .where('expires_at', '>', this.#options.clock.now())
       .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
-      .executeTakeFirst();
-    if (!row) return undefined;
-    const bytes = row.object === null ? new Uint8Array(row.bytes) : await this.#objects.read(row.object);
-    return bytes && { bytes, mime: row.mime };
+      .execute();
+    return new Map(rows.map((row) => [row.id, this.#kept(row)]));
   }
 
-  #kept() {
+  #kept({ id, mime, object, size }: ImageRow): KeptImage {
+    if (object !== null) {
+      const objects = this.#objects;
+      return { mime, size, bytes: () => objects.read(object, size), body: () => objects.body(object, size) };
+    }
+    const read: ReadPart = (start, end) => this.#readRow(id, start, end);
+    return { mime, size, bytes: () => read(0, size), body: () => sentInPieces(size, read) };
+  }
+
+  /** Both databases count the bytes of a value from one. */
+  async #readRow(id: string, start: number, end: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const row = await this.#db
+      .selectFrom('image')
+      .select(
+        sql<Uint8Array>`substr(bytes, CAST(${start + 1} AS INTEGER), CAST(${end - start} AS INTEGER))`.as(
+          'part',
+        ),
+      )
+      .where('id', '=', id)
+      .executeTakeFirst();
+    return row && new Uint8Array(row.part);
+  }
+
+  #removable() {
     return this.#db.selectFrom('image').select(['id', 'object']);
   }
 
@@ -231,8 +265,21 @@ export class ImageStore {
   }
 }
 
+interface ImageRow {
+  readonly id: string;
+  readonly mime: string;
+  readonly object: string | null;
+  readonly size: number;
+}
+
 const NO_BYTES = new Uint8Array(0);
-const THUMBNAIL = 'image/webp';
+
+/** So small that it is in memory. */
+function thumbnailOf(bytes: Uint8Array<ArrayBuffer>): KeptImage {
+  const whole = () => Promise.resolve(bytes);
+  return { mime: 'image/webp', size: bytes.byteLength, bytes: whole, body: whole };
+}
+
 /** Accounts whose use is remembered, so that saving an image does not add up all of them. */
 const MAX_REMEMBERED = 1_000;
 
@@ -260,18 +307,23 @@ const MAX_PIXELS = 50_000_000;
 /** Each takes a thread of Bun's and the memory of its pixels; whoever opens a page of the gallery wants many. */
 const queue = new BoundedQueue({ parallel: 2, waiting: 200 });
 
-/** A small WebP; `undefined` if the image cannot be decoded, or too many others wait. Made on a thread of Bun's. */
-async function makeThumbnail(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer> | undefined> {
+/**
+ * A small WebP; `undefined` if the image cannot be decoded, or too many others wait. Made on a thread of Bun's. The image is
+ * loaded when its turn has come: those that wait are not in memory.
+ */
+async function makeThumbnail(image: KeptImage): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const leave = await queue.enter();
   if (!leave) return undefined;
   try {
+    const bytes = await image.bytes();
+    if (!bytes) return undefined;
     const small = new Bun.Image(bytes, { maxPixels: MAX_PIXELS }).resize(EDGE, EDGE, {
       fit: 'inside',
       withoutEnlargement: true,
     });
     return new Uint8Array(await small.webp({ quality: QUALITY }).bytes());
   } catch {
-    // A format that this machine cannot decode is shown as it is.
+    // A format that this machine cannot decode is shown as it is; what cannot be read says so when it is sent.
     return undefined;
   } finally {
     leave();

@@ -121,7 +121,7 @@ function formText(
 
 /** The account whose gallery the addresses point into. */
 interface PictureOwner {
-  readonly links: Pick<ImageLinks, 'idIn' | 'readOwn'>;
+  readonly links: Pick<ImageLinks, 'idIn' | 'findAllOwn'>;
   readonly origin: string;
   readonly accountId: () => Promise<AccountId>;
 }
@@ -148,7 +148,9 @@ async function ownImage(
       `${param} must be a data URL or the address of an image of your gallery; nothing is fetched from elsewhere.`,
       { param },
     );
-  const found = await links.readOwn(await accountId(), id);
-  if (!found) throw new Fault('invalid_field', 'There is no such image in your gallery.', { param });
-  return found;
+  const found = (await links.findAllOwn(await accountId(), [id])).get(id);
+  const bytes = await found?.bytes();
+  if (!found || !bytes)
+    throw new Fault('invalid_field', 'There is no such image in your gallery.', { param });
+  return { bytes, mime: found.mime };
 }

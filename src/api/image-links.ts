@@ -1,11 +1,12 @@
 import { createHmac } from 'node:crypto';
-import type { ImageStore, ReadImage } from '../activity/image-store.ts';
+import type { ImageStore, KeptImage } from '../activity/image-store.ts';
 import type { ImageCall } from '../relay/call.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import { sameSecret } from '../std/same-secret.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
 import { baseHeaders } from '../http/response.ts';
+import { storedFileAnswer } from '../http/stored-file.ts';
 
 interface ImageLinksOptions {
   readonly store: ImageStore;
@@ -46,9 +47,9 @@ export class ImageLinks {
     return await this.#store.save({ image, requestId, prompt: request.prompt, parameters, id });
   }
 
-  /** An image of the account's own gallery. */
-  async readOwn(accountId: string, id: string): Promise<ReadImage | undefined> {
-    return await this.#store.readOwn(accountId, id);
+  /** Those of the account's own gallery. */
+  async findAllOwn(accountId: string, ids: readonly string[]): Promise<ReadonlyMap<string, KeptImage>> {
+    return await this.#store.findAllOwn(accountId, ids);
   }
 
   now(): number {
@@ -74,16 +75,18 @@ export class ImageLinks {
     const expires = Number(query.get('expires'));
     const alive = Number.isSafeInteger(expires) && expires * 1000 > this.#clock.now();
     if (!alive || !sameSecret(query.get('signature') ?? '', this.#sign(id, expires))) throw gone();
-    const image = await this.#store.read(id);
-    if (!image) throw gone();
-    const headers = {
-      ...baseHeaders(requestId),
-      'content-type': image.mime,
-      'cache-control': 'private, max-age=3600, immutable',
-      'content-security-policy': "default-src 'none'",
-      'content-disposition': 'inline',
-    };
-    return new Response(image.bytes, { headers });
+    const image = await this.#store.find(id);
+    const answer =
+      image &&
+      (await storedFileAnswer(image, request, {
+        ...baseHeaders(requestId),
+        'content-type': image.mime,
+        'cache-control': 'private, max-age=3600, immutable',
+        'content-security-policy': "default-src 'none'",
+        'content-disposition': 'inline',
+      }));
+    if (!answer) throw gone();
+    return answer;
   }
 
   #sign(id: string, expires: number): string {

@@ -208,7 +208,7 @@ export async function checkImagePlace(
   const where = place.place === 's3' ? place.address : `files in ${place.address}`;
   try {
     await place.put(key, bytes, 'text/plain');
-    const found = await place.get(key);
+    const found = await place.read(key, 0, bytes.byteLength);
     await place.delete(key);
     if (found && Buffer.from(found).equals(bytes))
       return { ok: true, line: `images: ${where}: written, read and deleted` };

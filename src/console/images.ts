@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { galleryFacets, galleryPage } from '../activity/gallery.ts';
 import { Fault } from '../std/fault.ts';
-import { imageBytesOf, type ReadImage } from '../activity/image-store.ts';
+import { imageBytesOf, type KeptImage } from '../activity/image-store.ts';
+import { storedFileAnswer } from '../http/stored-file.ts';
 import type { ImageFacets, Page, Millis, PicturePaths } from './contract.ts';
 import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
 import { route } from './route.ts';
@@ -70,14 +71,14 @@ export const imageRoutes = [
   }),
   route('GET /api/console/images/{id}', {
     who: 'user',
-    async handle({ images }, { user, params }) {
-      return answerImage(await images.readOwn(user.accountId, params.id));
+    async handle({ images }, { request, user, params }) {
+      return await answerImage(await images.findOwn(user.accountId, params.id), request);
     },
   }),
   route('GET /api/console/images/{id}/thumbnail', {
     who: 'user',
-    async handle({ images }, { user, params }) {
-      return answerImage(await images.thumbnail(user.accountId, params.id));
+    async handle({ images }, { request, user, params }) {
+      return await answerImage(await images.thumbnail(user.accountId, params.id), request);
     },
   }),
   route('DELETE /api/console/images/{id}', {
@@ -161,16 +162,16 @@ function countedBy<Row extends { readonly images: number }>(
   return [...counts].toSorted((a, b) => b[1] - a[1]);
 }
 
-function answerImage(image: ReadImage | undefined): Response {
+async function answerImage(image: KeptImage | undefined, request: Request): Promise<Response> {
   if (!image) throw noImage();
   const shown = PICTURES.has(image.mime);
-  return new Response(image.bytes, {
-    headers: {
-      'content-type': shown ? image.mime : 'application/octet-stream',
-      'content-disposition': shown ? 'inline' : 'attachment',
-      'cache-control': 'private, max-age=3600, immutable',
-    },
+  const answer = await storedFileAnswer(image, request, {
+    'content-type': shown ? image.mime : 'application/octet-stream',
+    'content-disposition': shown ? 'inline' : 'attachment',
+    'cache-control': 'private, max-age=3600, immutable',
   });
+  if (!answer) throw noImage();
+  return answer;
 }
 
 function noImage(): Fault {

@@ -48,7 +48,7 @@ export interface ConsoleParts {
   readonly playground: PlaygroundRelay;
   readonly receiptLinks: ReceiptLinks;
   readonly messages: ConsoleMessages;
-  readonly images: Pick<ImageStore, 'readOwn' | 'thumbnail' | 'remove' | 'removeSome' | 'removeOfAccount'>;
+  readonly images: Pick<ImageStore, 'findOwn' | 'thumbnail' | 'remove' | 'removeSome' | 'removeOfAccount'>;
   readonly imageQuotaBytes: number;
   /** Where customers reach this server, as the operator says. */
   readonly publicUrl: string | undefined;

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { access, constants, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { randomPart } from '../std/ids.ts';
 import { imagesUnavailable, type ImageObjects } from './image-objects.ts';
@@ -35,13 +35,17 @@ export class ImageFiles implements ImageObjects {
     }
   }
 
-  async get(key: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    try {
-      return new Uint8Array(await readFile(this.#pathOf(key)));
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw imagesUnavailable(error);
-    }
+  async read(key: string, start: number, end: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const path = this.#pathOf(key);
+    return await unlessMissing(async () => await Bun.file(path).slice(start, end).bytes());
+  }
+
+  async file(key: string): Promise<Blob | undefined> {
+    const path = this.#pathOf(key);
+    return await unlessMissing(async () => {
+      await access(path, constants.R_OK);
+      return Bun.file(path);
+    });
   }
 
   async delete(key: string): Promise<void> {
@@ -95,6 +99,15 @@ async function sync(folder: string): Promise<void> {
     await opened.sync();
   } finally {
     await opened.close();
+  }
+}
+
+async function unlessMissing<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw imagesUnavailable(error);
   }
 }
 

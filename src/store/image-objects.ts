@@ -12,8 +12,10 @@ export interface ImageObjects {
   readonly address: string;
   /** When it resolves the object is whole and survives a power cut. */
   put(key: string, bytes: Uint8Array, mime: string): Promise<void>;
-  /** `undefined`: there is no such object. */
-  get(key: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** The bytes from `start` to before `end`; `undefined`: there is no such object. */
+  read(key: string, start: number, end: number): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** The object as a file that the server itself sends to a reader; absent where objects are no files of this machine. */
+  file?(key: string): Promise<Blob | undefined>;
   /** A missing object counts as deleted. */
   delete(key: string): Promise<void>;
 }

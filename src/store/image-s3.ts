@@ -30,8 +30,9 @@ export class ImageBucket implements ImageObjects {
     await this.#inTime(this.#client.write(`${FOLDER}/${key}`, new Uint8Array(bytes), { type }));
   }
 
-  async get(key: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const read = this.#client.file(`${FOLDER}/${key}`).bytes();
+  /** Bun's client reads a stream ahead of who takes it, so that the whole object would wait in memory for a slow reader. */
+  async read(key: string, start: number, end: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const read = this.#client.file(`${FOLDER}/${key}`).slice(start, end).bytes();
     return await this.#inTime(
       read.catch((error: unknown) => {
         if (codeOf(error) === 'NoSuchKey') return undefined;
