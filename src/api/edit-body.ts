@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { JsonBody } from '../http/request-body.ts';
 import type { IncomingRequest } from '../http/router.ts';
+import type { KeptImage } from '../activity/image-store.ts';
+import type { AskedImages, InputPicture } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
+import type { RequestMemory } from '../std/held-memory.ts';
 import type { UploadedImage } from '../wire/openai/images.ts';
 import type { ImageLinks } from './image-links.ts';
 
@@ -119,38 +122,100 @@ function formText(
   return JSON.stringify([value, hashes, mask !== undefined]);
 }
 
-/** The account whose gallery the addresses point into. */
+/** The account whose gallery the addresses point into, and the request that loads pictures from there. */
 interface PictureOwner {
   readonly links: Pick<ImageLinks, 'idIn' | 'findAllOwn'>;
   readonly origin: string;
+  /** Looked up once. */
   readonly accountId: () => Promise<AccountId>;
+  readonly memory: Pick<RequestMemory, 'hold'>;
 }
 
-/** Loads the pictures. Nothing is fetched from elsewhere: an address must be in the account's own gallery. */
-export async function loadPictures(
+/**
+ * The pictures as the relay takes them. Those of the gallery are only looked up: they are loaded when the request has
+ * passed every check that costs less. Nothing is fetched from elsewhere.
+ */
+export async function findPictures(
   { pictures, mask }: Pick<EditBody, 'pictures' | 'mask'>,
   owner: PictureOwner,
-): Promise<{ image: UploadedImage[]; mask?: UploadedImage }> {
-  const load = async (picture: Picture): Promise<UploadedImage> =>
-    'bytes' in picture ? picture : await ownImage(picture, owner);
-  const image = await Promise.all(pictures.map(load));
-  return mask ? { image, mask: await load(mask) } : { image };
+): Promise<Pick<AskedImages, 'image' | 'mask'>> {
+  const named = mask ? [...pictures, mask] : pictures;
+  const gallery = new NamedImages(await imagesNamed(named, owner), owner);
+  const found = (picture: Picture): InputPicture =>
+    'bytes' in picture
+      ? { mime: picture.mime, load: () => Promise.resolve(picture.bytes) }
+      : gallery.picture(picture);
+  return { image: pictures.map(found), ...(mask && { mask: found(mask) }) };
 }
 
-async function ownImage(
-  { address, param }: Extract<Picture, { address: string }>,
-  { links, origin, accountId }: PictureOwner,
-): Promise<UploadedImage> {
+type NamedPicture = Extract<Picture, { address: string }>;
+
+async function imagesNamed(
+  pictures: readonly Picture[],
+  owner: PictureOwner,
+): Promise<ReadonlyMap<string, KeptImage>> {
+  const ids = pictures.flatMap((picture) => ('bytes' in picture ? [] : idOf(picture, owner)));
+  if (ids.length === 0) return new Map();
+  return await owner.links.findAllOwn(await owner.accountId(), [...new Set(ids)]);
+}
+
+/** What fits into the memory of an account beside a body. */
+const MAX_NAMED_BYTES = 40 * 1_048_576;
+
+/** The images of the gallery that one request names. Each is loaded once, however often it is named. */
+class NamedImages {
+  readonly #images: ReadonlyMap<string, KeptImage>;
+  readonly #owner: PictureOwner;
+  readonly #loading = new Map<KeptImage, Promise<Uint8Array<ArrayBuffer>>>();
+  #room: Promise<void> | undefined;
+  /** A backend gets an image as often as it is named. */
+  #bytes = 0;
+
+  constructor(images: ReadonlyMap<string, KeptImage>, owner: PictureOwner) {
+    this.#images = images;
+    this.#owner = owner;
+  }
+
+  picture(named: NamedPicture): InputPicture {
+    const image = this.#images.get(idOf(named, this.#owner));
+    if (!image) throw notThere(named);
+    this.#bytes += image.size;
+    if (this.#bytes > MAX_NAMED_BYTES) throw tooLarge(named);
+    return { mime: image.mime, load: () => this.#load(image, named) };
+  }
+
+  #load(image: KeptImage, named: NamedPicture): Promise<Uint8Array<ArrayBuffer>> {
+    const loading = this.#loading.get(image) ?? this.#loadOnce(image, named);
+    this.#loading.set(image, loading);
+    return loading;
+  }
+
+  async #loadOnce(image: KeptImage, named: NamedPicture): Promise<Uint8Array<ArrayBuffer>> {
+    // For all of them before the first: a part of the pictures is of no use.
+    await (this.#room ??= this.#owner.memory.hold(this.#bytes));
+    const bytes = await image.bytes();
+    if (!bytes) throw notThere(named);
+    return bytes;
+  }
+}
+
+function idOf({ address, param }: NamedPicture, { links, origin }: PictureOwner): string {
   const id = links.idIn(address, origin);
-  if (id === undefined)
-    throw new Fault(
-      'invalid_field',
-      `${param} must be a data URL or the address of an image of your gallery; nothing is fetched from elsewhere.`,
-      { param },
-    );
-  const found = (await links.findAllOwn(await accountId(), [id])).get(id);
-  const bytes = await found?.bytes();
-  if (!found || !bytes)
-    throw new Fault('invalid_field', 'There is no such image in your gallery.', { param });
-  return { bytes, mime: found.mime };
+  if (id !== undefined) return id;
+  throw new Fault(
+    'invalid_field',
+    `${param} must be a data URL or the address of an image of your gallery; nothing is fetched from elsewhere.`,
+    { param },
+  );
+}
+
+function notThere({ param }: NamedPicture): Fault {
+  return new Fault('invalid_field', 'There is no such image in your gallery.', { param });
+}
+
+function tooLarge({ param }: NamedPicture): Fault {
+  const most = MAX_NAMED_BYTES / 1_048_576;
+  return new Fault('invalid_field', `Images of your gallery may have at most ${most} MB in one request.`, {
+    param,
+  });
 }

@@ -4,7 +4,7 @@ import type { Caller } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import type { ImageCall } from '../relay/call.ts';
 import { imageRequestSchema } from '../wire/openai/images.ts';
-import { loadPictures, MAX_PICTURES, readEdit } from './edit-body.ts';
+import { findPictures, MAX_PICTURES, readEdit } from './edit-body.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { answerOrStart, IMAGE_ANSWER, publicImageCall, readImageFields, v1ImageCall } from './images.ts';
 import { callOf, ENDPOINT_FIELDS, MAX_COST_FIELD, work, type CallBase } from './inference.ts';
@@ -103,11 +103,13 @@ interface Sender {
 
 async function edit({ incoming, caller }: Sender, parts: ApiParts, read: ReadCall): Promise<Response> {
   const { callerAuth, idempotency, links, relay } = parts;
+  const { origin, memory } = incoming;
   const { call, text } = await preferTokenError({ caller, rate: 'images' }, relay, async () => {
     const body = await readEdit(incoming);
     const plain = read(callOf(incoming, caller, body), body.value);
-    const accountId = async () => (await callerAuth.account(caller)).accountId;
-    const pictures = await loadPictures(body, { links, origin: incoming.origin, accountId });
+    let account: ReturnType<typeof callerAuth.account> | undefined;
+    const accountId = async () => (await (account ??= callerAuth.account(caller))).accountId;
+    const pictures = await findPictures(body, { links, origin, accountId, memory });
     return { call: { ...plain, request: { ...plain.request, ...pictures } }, text: body.text };
   });
   return await idempotency.run(incoming, { caller, text }, (keyed) =>

@@ -1,8 +1,9 @@
 import type { ImageJobRow, ImageJobStore, InterruptedJob } from '../activity/image-job-store.ts';
 import { admissionHeaders } from '../http/response.ts';
-import type { ImageCall, RelayParts } from '../relay/call.ts';
+import type { ImageCall, InputPicture, RelayParts } from '../relay/call.ts';
 import { endInterrupted, resumeImageJob, startImageJob, type StartedImageJob } from '../relay/image-job.ts';
 import { asFault, Fault } from '../std/fault.ts';
+import type { RequestMemory } from '../std/held-memory.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
 import type { RequestRecord } from '../std/request-record.ts';
 import { faultBody, type FaultBody } from '../wire/fault-body.ts';
@@ -41,17 +42,23 @@ export class ImageJobs {
   }
 
   /** Resolves once the call has its hold and its row. */
-  async start(asked: ImageCall, answered: RequestRecord | undefined): Promise<Response> {
+  async start(
+    asked: ImageCall,
+    answered: RequestRecord | undefined,
+    memory: Pick<RequestMemory, 'keep'>,
+  ): Promise<Response> {
     if (this.#running.size >= this.#options.max) throw full();
     // A job continues when its client leaves, and its end is not part of the access log's line about this answer.
     const requestRecord = asked.requestRecord && { ...asked.requestRecord, onEnd: undefined };
     const call = { ...asked, requestRecord, signal: new AbortController().signal };
     const job = this.#runningJob(call);
     this.#running.set(call.requestId, job);
+    // Its pictures are in memory while it runs, long after its answer.
+    const releaseMemory = memory.keep();
     try {
       const { relay } = this.#options;
       const { summary, ended } = await startImageJob(call, job, relay);
-      this.#follow(job, ended);
+      this.#follow(job, ended, releaseMemory);
       const { account, endpoint, model } = requestRecord ?? {};
       if (answered) Object.assign(answered, { account, endpoint, model });
       const headers = admissionHeaders(summary);
@@ -60,6 +67,7 @@ export class ImageJobs {
       return new Response(JSON.stringify({ id, status: 'queued', created }), { headers });
     } catch (thrown) {
       this.#running.delete(call.requestId);
+      releaseMemory();
       throw thrown;
     }
   }
@@ -110,8 +118,11 @@ export class ImageJobs {
     await Promise.race([Promise.all(this.#finishing), Bun.sleep(deadlineMs)]);
   }
 
-  #follow(job: RunningImageJob, ended: StartedImageJob['ended']): void {
-    const finishing = this.#finish(job, ended).finally(() => this.#finishing.delete(finishing));
+  #follow(job: RunningImageJob, ended: StartedImageJob['ended'], onEnded?: () => void): void {
+    const finishing = this.#finish(job, ended).finally(() => {
+      this.#finishing.delete(finishing);
+      onEnded?.();
+    });
     this.#finishing.add(finishing);
   }
 
@@ -193,15 +204,21 @@ export class ImageJobs {
 
 /** The call as another process wrote it down. */
 function adoptedCall(row: ImageJobRow): ImageCall {
-  const { isPlain: _, ...kept } = keptCallOf(row.request);
+  const { isPlain: _, request, ...kept } = keptCallOf(row.request);
+  const { image, mask } = request;
   return {
     ...kept,
+    request: { ...request, image: image?.map(elsewhere), mask: mask && elsewhere(mask) },
     requestId: row.id as RequestId,
     caller: { kind: 'account', id: row.account_id as AccountId },
     signal: new AbortController().signal,
     size: { bytes: 0, characters: 0 },
     cap: 'lowered',
   };
+}
+
+function elsewhere({ mime }: Pick<InputPicture, 'mime'>): InputPicture {
+  return { mime, load: () => Promise.resolve(undefined) };
 }
 
 interface ImageJobView {

@@ -1,11 +1,12 @@
 import type { ImageJobStore } from '../activity/image-job-store.ts';
 import type { Admitted } from '../relay/admission.ts';
-import type { ImageCall, RelayParts } from '../relay/call.ts';
+import type { ImageCall, InputPicture, RelayParts } from '../relay/call.ts';
 import type { ActiveHold } from '../relay/hold/active-hold.ts';
 import type { ImageRecord } from '../relay/images.ts';
 import { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
+import type { ImageRequestWith } from '../wire/openai/images.ts';
 import type { ImageLinks } from './image-links.ts';
 
 interface RunningImageJobParts {
@@ -180,7 +181,8 @@ export class PlainImageRecord implements ImageRecord {
 }
 
 /** The part of a call that another process needs to continue it, without uploads: the backend has those by then. */
-interface KeptCall extends Pick<ImageCall, 'selector' | 'label' | 'client' | 'request'> {
+interface KeptCall extends Pick<ImageCall, 'selector' | 'label' | 'client'> {
+  readonly request: ImageRequestWith<Pick<InputPicture, 'mime'>>;
   /** Its client waited for the answer and did not ask for a job. */
   readonly isPlain?: boolean | undefined;
 }
@@ -188,7 +190,7 @@ interface KeptCall extends Pick<ImageCall, 'selector' | 'label' | 'client' | 're
 function keptCallText(call: ImageCall, isPlain?: true): string {
   const { selector, label, client, request } = call;
   const kept: KeptCall = { selector, label, client, request, isPlain };
-  return JSON.stringify(kept, (_, value: unknown) => (value instanceof Uint8Array ? undefined : value));
+  return JSON.stringify(kept);
 }
 
 /** Written by `keptCallText` alone. */

@@ -2,6 +2,7 @@ import { admissionHeaders, baseHeaders } from '../http/response.ts';
 import type { ImageCall, RelayParts } from '../relay/call.ts';
 import { relayImageStream, type ImageSink, type TakenImage } from '../relay/image-stream.ts';
 import { asFault, type Fault } from '../std/fault.ts';
+import type { RequestMemory } from '../std/held-memory.ts';
 import { encodeEvent, SSE_COMMENT } from '../std/sse.ts';
 import type { GeneratedImage, ImageEvent } from '../upstream/port.ts';
 import { faultBody } from '../wire/fault-body.ts';
@@ -15,6 +16,8 @@ interface ImageStreamParts {
   readonly links: ImageLinks;
   readonly origin: string;
   readonly record: PlainImageRecord;
+  /** Of the request, which holds the call's pictures until the stream ends. */
+  readonly memory: Pick<RequestMemory, 'keep'>;
 }
 
 /**
@@ -63,6 +66,7 @@ class ImageEventWriter implements ImageSink {
   readonly #call: ImageCall;
   readonly #parts: ImageStreamParts;
   readonly #timer: Timer;
+  readonly #releaseMemory: () => void;
   readonly #silence = Promise.withResolvers<undefined>();
   #mayBegin: () => boolean = () => false;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -73,6 +77,7 @@ class ImageEventWriter implements ImageSink {
   constructor(call: ImageCall, parts: ImageStreamParts) {
     this.#call = call;
     this.#parts = parts;
+    this.#releaseMemory = parts.memory.keep();
     this.body = new ReadableStream<Uint8Array>({
       start: (controller) => void (this.#controller = controller),
       pull: () => this.#drained?.resolve(),
@@ -103,6 +108,7 @@ class ImageEventWriter implements ImageSink {
 
   end(_settled: unknown, fault: Fault | undefined): void {
     void this.#parts.record.end();
+    this.#releaseMemory();
     if (fault) this.#write(encodeEvent(JSON.stringify({ type: 'error', ...faultBody(fault) }), 'error'));
     clearInterval(this.#timer);
     if (this.#isOver) return;

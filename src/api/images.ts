@@ -3,15 +3,11 @@ import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer, json, rateHeaders } from '../http/response.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { rateOf } from '../relay/admission.ts';
-import type { ImageCall, RelayParts } from '../relay/call.ts';
+import type { AskedImages, ImageCall, RelayParts } from '../relay/call.ts';
 import { relayImages, type ImageReply } from '../relay/images.ts';
 import { Fault } from '../std/fault.ts';
-import {
-  IMAGE_FIELDS,
-  imageRequestSchema,
-  type ImageRequest,
-  type ImageResponse,
-} from '../wire/openai/images.ts';
+import type { RequestMemory } from '../std/held-memory.ts';
+import { IMAGE_FIELDS, imageRequestSchema, type ImageResponse } from '../wire/openai/images.ts';
 import { COMMON_ERRORS, KEYED_INFERENCE_ERRORS, OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { prefersAsync, type ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
@@ -228,7 +224,7 @@ type ImageFields = Pick<ImageCall, 'request' | 'knobs'>;
 
 export function readImageFields(value: Record<string, unknown>): ImageFields {
   const { body, knobs } = selectFields(value, IMAGE_FIELDS);
-  return { request: parseBody(imageRequestSchema, body) as ImageRequest, knobs };
+  return { request: parseBody(imageRequestSchema, body) as AskedImages, knobs };
 }
 
 /** The images, or the job of a client that does not want to wait for them. */
@@ -237,11 +233,12 @@ export async function answerOrStart(
   { imageJobs, links, relay }: Pick<ApiParts, 'imageJobs' | 'relay' | 'links'>,
   incoming: IncomingRequest,
 ): Promise<Response> {
+  const { memory } = incoming;
   if (prefersAsync(incoming.request)) {
     if (call.request.stream === true) throw streamedJob();
-    return await imageJobs.start(call, incoming.requestRecord);
+    return await imageJobs.start(call, incoming.requestRecord, memory);
   }
-  return await answerImages(call, incoming.origin, { relay, imageJobs, links });
+  return await answerImages(call, incoming.origin, { relay, imageJobs, links, memory });
 }
 
 /** A job is fetched later and a stream is read now, so a request cannot be both. */
@@ -267,16 +264,19 @@ interface WaitedImageParts {
   readonly relay: RelayParts;
   readonly imageJobs: Pick<ImageJobs, 'plain'>;
   readonly links: ImageLinks;
+  /** Of the request, which holds the call's pictures. */
+  readonly memory: Pick<RequestMemory, 'keep'>;
 }
 
 /** Runs an image call and answers in the public shape: links or base64, whichever the backend returned. */
 export async function answerImages(
   call: ImageCall,
   origin: string,
-  { relay, imageJobs, links }: WaitedImageParts,
+  { relay, imageJobs, links, memory }: WaitedImageParts,
 ): Promise<Response> {
   const record = imageJobs.plain(call, links);
-  if (call.request.stream === true) return await answerImageStream(call, { relay, links, origin, record });
+  if (call.request.stream === true)
+    return await answerImageStream(call, { relay, links, origin, record, memory });
   const reply = await relayRecorded(call, relay, record);
   const { stored } = record;
   const data = reply.answer.images.map(({ bytes, revisedPrompt }, index) => {

@@ -4,7 +4,7 @@ import { NO_USAGE } from '../ledger/price.ts';
 import type { Call, ImageCall, RelayParts } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import { answerChat, publicChatCall } from './chat-completions.ts';
-import { loadPictures, takePictures } from './edit-body.ts';
+import { findPictures, takePictures } from './edit-body.ts';
 import type { ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
 import { answerImages, publicImageCall } from './images.ts';
@@ -41,12 +41,17 @@ export function makePlayground(
     images: (asked) =>
       noted(asked, async () => {
         const call = { ...(await imageCallOf(asked, links)), onClosed: closedTo(asked) };
-        return await answerImages(call, asked.origin, { relay: parts, imageJobs, links });
+        return await answerImages(call, asked.origin, {
+          relay: parts,
+          imageJobs,
+          links,
+          memory: asked.memory,
+        });
       }),
     startImageJob: (asked) =>
       noted(asked, async () => {
         const call = await imageCallOf(asked, links);
-        await imageJobs.start(call, call.requestRecord);
+        await imageJobs.start(call, call.requestRecord, asked.memory);
       }),
     quote: async (asked) => {
       const quote = quoteView(await quoteBody(baseOf(asked), { ...asked.body }, parts));
@@ -56,13 +61,13 @@ export function makePlayground(
 }
 
 async function imageCallOf(asked: PlaygroundCall, links: ImageLinks): Promise<ImageCall> {
-  const { accountId, origin } = asked;
+  const { accountId, origin, memory } = asked;
   const { pictures, mask, value } = takePictures(asked.body);
   const call = publicImageCall(baseOf(asked), value);
   if (pictures.length === 0 && !mask) return call;
   if (pictures.length === 0) throw new Fault('missing_field', 'image is required.', { param: 'image' });
-  const owner = { links, origin, accountId: () => Promise.resolve(accountId) };
-  return { ...call, request: { ...call.request, ...(await loadPictures({ pictures, mask }, owner)) } };
+  const owner = { links, origin, accountId: () => Promise.resolve(accountId), memory };
+  return { ...call, request: { ...call.request, ...(await findPictures({ pictures, mask }, owner)) } };
 }
 
 function closedTo(asked: PlaygroundCall): NonNullable<Call<unknown>['onClosed']> {

@@ -120,7 +120,7 @@ function quotedImageCall(base: CallBase, body: Record<string, unknown>): ImageCa
   return { ...call, request: { ...call.request, image, ...(mask && { mask: NO_PICTURE }) } };
 }
 
-const NO_PICTURE = { bytes: new Uint8Array(), mime: 'image/png' };
+const NO_PICTURE = { mime: 'image/png', load: () => Promise.resolve(undefined) };
 
 /** A quote in the public API's words. */
 export function quoteView(quote: Quote): z.infer<typeof quoteAnswer> {

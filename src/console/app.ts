@@ -77,6 +77,9 @@ async function serve(
       get deadline() {
         return incoming.deadline;
       },
+      get memory() {
+        return incoming.memory;
+      },
     });
   const result =
     route.audit !== undefined && user

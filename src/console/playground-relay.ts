@@ -1,6 +1,7 @@
 import type { Outcome, Settled } from '../ledger/port.ts';
 import type { Usage } from '../ledger/price.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
+import type { RequestMemory } from '../std/held-memory.ts';
 import type { RequestRecord } from '../std/request-record.ts';
 
 /**
@@ -33,6 +34,8 @@ export interface PlaygroundCall {
   /** Parsed JSON, not yet checked: `endpoint`, `model` and whatever else the public API takes. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly size: { readonly bytes: number; readonly characters: number };
+  /** Where loaded pictures count. */
+  readonly memory: Pick<RequestMemory, 'hold' | 'keep'>;
   /** Aborted when the reader leaves. */
   readonly signal: AbortSignal;
   readonly client: string;

@@ -138,6 +138,7 @@ function callOf(
     requestRecord,
     body,
     size: call.size,
+    memory: call.memory,
     signal: call.request.signal,
     client: 'Tollgate playground',
     origin,

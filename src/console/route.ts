@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { JsonBody } from '../http/request-body.ts';
-import type { Method } from '../http/router.ts';
+import type { IncomingRequest, Method } from '../http/router.ts';
 import type { AuthMeta, Visitor } from '../identity/sign-in/session.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { RequestRecord } from '../std/request-record.ts';
@@ -59,6 +59,8 @@ export interface RouteCall<
   readonly size: JsonBody['size'];
   /** Aborted when the client leaves or the route's time is over. */
   readonly deadline: AbortSignal;
+  /** Where what it loads counts. */
+  readonly memory: IncomingRequest['memory'];
 }
 
 export type ParamName<Name extends RouteName> = Name extends `${string}{${infer Param}}${string}`

@@ -5,7 +5,7 @@ import { loggedPath, type AccessLog } from '../std/access-log.ts';
 import type { Clock } from '../std/clock.ts';
 import type { EventLoop } from '../std/event-loop.ts';
 import { Fault } from '../std/fault.ts';
-import { HeldMemory, type MemoryLease } from '../std/held-memory.ts';
+import { HeldMemory, RequestMemory } from '../std/held-memory.ts';
 import { newRequestId, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { RequestEnd, RequestRecord } from '../std/request-record.ts';
@@ -16,15 +16,7 @@ import type { CallerAuth } from './caller-auth.ts';
 import { Deadlines, rejectEntry, type Deadline } from '../std/deadlines.ts';
 import { BodyReader, NO_BODY, SMALL_BODY_BYTES, type BodySender } from './request-body.ts';
 import { baseHeaders, faultResponse, MethodFault, PLAIN_ERRORS } from './response.ts';
-import {
-  methodsOf,
-  pathOf,
-  type Door,
-  type HttpRoute,
-  type IncomingRequest,
-  type RequestMemory,
-  type Router,
-} from './router.ts';
+import { methodsOf, pathOf, type Door, type HttpRoute, type IncomingRequest, type Router } from './router.ts';
 import type { TlsFront } from './tls-front.ts';
 
 export interface GateOptions {
@@ -280,7 +272,7 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
   #caller: Caller | undefined;
   #hasPlace = false;
   #body: BodyReader | undefined;
-  #memory: LeasedMemory | undefined;
+  #memory: RequestMemory | undefined;
 
   constructor(connection: Connection, surroundings: RequestSurroundings) {
     this.#connection = connection;
@@ -324,8 +316,8 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
     return declared === null ? headers.has('transfer-encoding') : Number(declared) > SMALL_BODY_BYTES;
   }
 
-  get memory(): LeasedMemory {
-    return (this.#memory ??= new LeasedMemory(async () =>
+  get memory(): RequestMemory {
+    return (this.#memory ??= new RequestMemory(async () =>
       this.#surroundings.memory.open(await this.#owner()),
     ));
   }
@@ -391,37 +383,6 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
 /** An account has one token, so the token's hash stands for the account without a lookup. */
 function keyOf(caller: Caller): string {
   return caller.kind === 'token' ? caller.hash : caller.id;
-}
-
-/** Held by the request until its answer, and by everything that keeps it. */
-class LeasedMemory implements RequestMemory {
-  readonly #open: () => Promise<MemoryLease>;
-  #lease: MemoryLease | undefined;
-  #holders = 1;
-
-  constructor(open: () => Promise<MemoryLease>) {
-    this.#open = open;
-  }
-
-  async hold(bytes: number): Promise<void> {
-    this.#lease ??= await this.#open();
-    // The answer may have been given meanwhile, because the body was too slow.
-    if (this.#holders > 0) this.#lease.take(bytes);
-  }
-
-  keep(): () => void {
-    this.#holders++;
-    let isOver = false;
-    return () => {
-      if (isOver) return;
-      isOver = true;
-      this.answered();
-    };
-  }
-
-  answered(): void {
-    if (--this.#holders === 0) this.#lease?.release();
-  }
 }
 
 const NOWHERE: HttpRoute = {

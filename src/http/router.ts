@@ -1,5 +1,6 @@
 import type { Caller } from '../ledger/port.ts';
 import type { Fault } from '../std/fault.ts';
+import type { RequestMemory } from '../std/held-memory.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { RequestRecord } from '../std/request-record.ts';
 import type { BodyReader, BodyRule } from './request-body.ts';
@@ -51,20 +52,13 @@ export interface IncomingRequest {
   /** The body, within the bounds of the route. */
   readonly body: Pick<BodyReader, 'json' | 'form' | 'signed'>;
   /** Large bodies and loaded pictures count here until the request has its answer, or a stream has begun. */
-  readonly memory: RequestMemory;
+  readonly memory: Pick<RequestMemory, 'hold' | 'keep'>;
   /** Says who sent it. What it takes from now on counts for this account. */
   identify(caller: Caller): void;
   /** Takes one of the places for requests under way, until this one has ended; or throws the fault that says why not. */
   takePlace(): void;
   /** The fault of a path that leads nowhere, with a hint where the client may have wanted to go. */
   nothingHere(): Fault;
-}
-
-export interface RequestMemory {
-  /** Throws `service_unavailable` if there is no room for so many more bytes. */
-  hold(bytes: number): Promise<void>;
-  /** What it holds outlives its answer, until the returned function is called. */
-  keep(): () => void;
 }
 
 type RouteMatch =

@@ -214,6 +214,7 @@ interface Relay extends RelayParts {
   readonly metrics: Metrics;
   readonly dailyCosts: DailyCosts;
   readonly requestSlots: RequestSlots;
+  /** What requests hold in memory. */
 }
 
 function makeRelay(

@@ -13,7 +13,7 @@ import type { UpstreamPool } from '../upstream/port.ts';
 import type { Knobs } from '../wire/field-table.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { ChatEncoder, ShownCompletion } from '../wire/openai/answer.ts';
-import type { ImageRequest } from '../wire/openai/images.ts';
+import type { ImageRequestWith } from '../wire/openai/images.ts';
 
 /** One inference call: caller, request, size of the body, and a signal for a client that disconnects. */
 export interface Call<Request> {
@@ -63,7 +63,16 @@ export interface NativeRequest {
   readonly untranslatable?: Fault | undefined;
 }
 
-export type ImageCall = Call<ImageRequest>;
+export type ImageCall = Call<AskedImages>;
+
+export type AskedImages = ImageRequestWith<InputPicture>;
+
+/** A picture that a request starts from. It is loaded once the request has its hold, and not for one that is refused. */
+export interface InputPicture {
+  readonly mime: string;
+  /** `undefined`: it was sent to another process, which has given it to the backend. */
+  load(): Promise<Uint8Array<ArrayBuffer> | undefined>;
+}
 
 export interface RouteSelector {
   readonly code: string;

@@ -13,6 +13,7 @@ import { ActiveHold } from './hold/active-hold.ts';
 import {
   IMAGES,
   keepImages,
+  onImagesHeld,
   quoteImages,
   recordedImages,
   settleImages,
@@ -43,9 +44,9 @@ export async function startImageJob(
   const held = Promise.withResolvers<AdmissionSummary>();
   const operation: ImageOperation = {
     ...recordedImages(record, parts),
-    async onHeld({ quote, hold }, admission) {
-      await record.held(admission, hold);
-      held.resolve(admissionSummary(call, quote, admission, undefined));
+    async onHeld(begun, admission) {
+      await onImagesHeld(begun, admission, record);
+      held.resolve(admissionSummary(call, begun.quote, admission, undefined));
     },
   };
   const ended = relay(operation, call, parts).then(({ settled }) => settled);

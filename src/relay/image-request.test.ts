@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Model } from '../catalog/catalog.ts';
 import type { ImageAbilities } from '../catalog/image-abilities.ts';
-import type { ImageRequest, UploadedImage } from '../wire/openai/images.ts';
+import type { AskedImages, InputPicture } from './call.ts';
 import { fitToModel } from './image-request.ts';
 
 /** A request that the model cannot serve is refused with what the model has, before anything is held. */
@@ -29,14 +29,14 @@ const NO_ABILITY: ImageAbilities = {
   shapes: [],
 };
 const SIZES = ['1024x1024', '1536x1024', '2048x2048'];
-const picture: UploadedImage = { bytes: new Uint8Array(), mime: 'image/png' };
+const picture: InputPicture = { mime: 'image/png', load: () => Promise.reject(new Error('not yet')) };
 
-function fit(asked: Partial<ImageRequest>, abilities: ImageAbilities | 'unknown' = ABLE) {
+function fit(asked: Partial<AskedImages>, abilities: ImageAbilities | 'unknown' = ABLE) {
   const model = { sizes: SIZES, ...(abilities !== 'unknown' && { abilities }) } as unknown as Model;
   return fitToModel({ model: 'm', prompt: 'x', ...asked }, model);
 }
 
-function refusal(asked: Partial<ImageRequest>, abilities?: ImageAbilities) {
+function refusal(asked: Partial<AskedImages>, abilities?: ImageAbilities) {
   try {
     fit(asked, abilities);
   } catch (fault) {
@@ -94,7 +94,7 @@ describe('the size', () => {
 
 describe('what the model can do', () => {
   const LIST = 'n, size, aspect_ratio, resolution, quality, output_format, seed, mask, partial_images';
-  test.each<[Partial<ImageRequest>, string, string]>([
+  test.each<[Partial<AskedImages>, string, string]>([
     [{ quality: 'best' }, 'quality', 'quality must be one of low, high.'],
     [{ style: 'vivid' }, 'style', `style is not supported by this model, which takes ${LIST}.`],
     [
@@ -110,7 +110,7 @@ describe('what the model can do', () => {
     expect(refusal(asked)).toMatchObject({ code: 'invalid_field', param, message });
   });
 
-  test.each<[Partial<ImageRequest>, string, string]>([
+  test.each<[Partial<AskedImages>, string, string]>([
     [{ image: [picture] }, 'image', 'This model makes images from words only; it takes no pictures.'],
     [{ mask: picture }, 'mask', 'mask is not supported by this model, which takes n, size.'],
     [

@@ -9,20 +9,20 @@ import {
 } from '../catalog/image-abilities.ts';
 import { Fault } from '../std/fault.ts';
 import { CONVERTED_FORMATS } from '../upstream/port.ts';
-import type { ImageRequest } from '../wire/openai/images.ts';
+import type { AskedImages } from './call.ts';
 
 /** A request that the model can serve, as its backend gets it. */
 export interface FittingRequest {
   readonly size: string;
   /** Other names of the size, if the request used them. */
   readonly shape: NamedSize | undefined;
-  readonly request: ImageRequest;
+  readonly request: AskedImages;
   /** The format that is made from what the model makes. */
   readonly convertTo: string | undefined;
 }
 
 /** Throws a fault that says what the model has, if the request asks for something else. */
-export function fitToModel(asked: ImageRequest, model: Model): FittingRequest {
+export function fitToModel(asked: AskedImages, model: Model): FittingRequest {
   const { aspect_ratio, resolution, stream: _, partial_images: __, ...request } = asked;
   const shape =
     aspect_ratio === undefined && resolution === undefined
@@ -40,14 +40,14 @@ export function fitToModel(asked: ImageRequest, model: Model): FittingRequest {
   };
 }
 
-function wantedSize({ size: wanted }: ImageRequest, model: Model): string {
+function wantedSize({ size: wanted }: AskedImages, model: Model): string {
   const size = wanted === undefined || wanted === 'auto' ? model.sizes[0] : wanted;
   if (size !== undefined && takesSize(model, size)) return size;
   throw refused('size', `size must be ${sizesText(model)}.`);
 }
 
 function chosenShape(
-  { size, aspect_ratio, resolution }: ImageRequest,
+  { size, aspect_ratio, resolution }: AskedImages,
   shapes: readonly NamedSize[],
 ): NamedSize {
   const given = aspect_ratio === undefined ? 'resolution' : 'aspect_ratio';
@@ -73,7 +73,7 @@ function noSuchShape(field: 'aspect_ratio' | 'resolution', shapes: readonly Name
 }
 
 /** The fields that the backend does not get: they say no more than their absence, or are handled here afterwards. */
-function checkAbilities(request: ImageRequest, abilities: ImageAbilities): string[] {
+function checkAbilities(request: AskedImages, abilities: ImageAbilities): string[] {
   const left: string[] = [];
   for (const field of LISTED_FIELDS) {
     const value = request[field];
@@ -124,7 +124,7 @@ function notTaken(field: string, abilities: ImageAbilities): Fault {
   return refused(field, `${field} is not supported by this model, which takes ${taken.join(', ')}.`);
 }
 
-function without(request: ImageRequest, fields: readonly string[]): ImageRequest {
+function without(request: AskedImages, fields: readonly string[]): AskedImages {
   return { ...request, ...Object.fromEntries(fields.map((field) => [field, undefined])) };
 }
 

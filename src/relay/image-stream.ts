@@ -12,6 +12,7 @@ import { countImageInput, type ImageInputCount } from './image-tokens.ts';
 import {
   imagesMeasured,
   mayCost,
+  onImagesHeld,
   quoteImages,
   upstreamImageCall,
   withRecord,
@@ -52,7 +53,7 @@ export function relayImageStream(
 ): Promise<ImageStreamReply> {
   const operation: typeof IMAGE_STREAM = {
     ...IMAGE_STREAM,
-    onHeld: ({ hold }, admission) => record.held(admission, hold),
+    onHeld: (held, admission) => onImagesHeld(held, admission, record),
     async callUpstream(admitted, upstream, attempt) {
       await record.started(upstream.name, mayCost(admitted.quote, upstream));
       return await callUpstream(admitted, upstream, withRecord(attempt, upstream, { record, parts }));
@@ -90,7 +91,7 @@ async function callUpstream(
 ): Promise<StartedImages> {
   const stop = new AbortController();
   const signal = AbortSignal.any([attempt.signal, stop.signal]);
-  const call = upstreamImageCall(admitted, upstream, { ...attempt, signal });
+  const call = await upstreamImageCall(admitted, upstream, { ...attempt, signal });
   const { partialImages } = admitted.quote;
   const rest =
     partialImages > 0 && upstream.streamImages

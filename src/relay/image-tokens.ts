@@ -45,7 +45,8 @@ export async function countImageInput(
 ): Promise<ImageInputCount> {
   const counter = new RequestCounter(parts, model, caller);
   const uploads = [...(request.image ?? []), ...(request.mask ? [request.mask] : [])];
-  const pictures = uploads.reduce((sum, { bytes }) => sum + pictureTokens(bytes), 0);
+  const loaded = await Promise.all(uploads.map((picture) => picture.load()));
+  const pictures = loaded.reduce((sum, bytes) => sum + pictureTokens(bytes), 0);
   return { text: await counter.forCharge([request.prompt]), pictures };
 }
 
@@ -55,10 +56,12 @@ const TILE_PIXELS = 512;
 
 /**
  * A picture is scaled until its shorter side has 512 pixels; then each tile of 512 counts:
- * https://developers.openai.com/api/docs/guides/images-vision (GPT image 1). One whose size cannot be read is a square.
+ * https://developers.openai.com/api/docs/guides/images-vision (GPT image 1). One whose size cannot be read
+ * is a square.
  */
-function pictureTokens(bytes: Uint8Array): number {
-  const { width, height } = pictureSize(Buffer.from(bytes)) ?? { width: 1, height: 1 };
+function pictureTokens(bytes: Uint8Array<ArrayBuffer> | undefined): number {
+  const size = bytes && pictureSize(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  const { width, height } = size ?? { width: 1, height: 1 };
   const scale = Math.min(1, TILE_PIXELS / Math.min(width, height));
   const tiles = Math.ceil((width * scale) / TILE_PIXELS) * Math.ceil((height * scale) / TILE_PIXELS);
   return BASE_TOKENS + TILE_TOKENS * tiles;

@@ -6,7 +6,7 @@ import type { ImageCall, RelayParts } from './call.ts';
 /** What images by the token are held at, and what is charged for them whatever their backend reports. */
 
 const MAX_OUTPUT = 5_000;
-const picture = { bytes: new Uint8Array(), mime: 'image/png' };
+const picture = { mime: 'image/png', load: () => Promise.reject(new Error('not yet')) };
 
 const catalog = parseCatalog(
   `

@@ -12,7 +12,8 @@ import {
   type UpstreamImageCall,
 } from '../upstream/port.ts';
 import { withoutCost } from '../wire/openai/answer.ts';
-import type { ImageCall, Quote, RelayParts, AdmissionSummary } from './call.ts';
+import type { ImageRequest, UploadedImage } from '../wire/openai/images.ts';
+import type { AdmissionSummary, AskedImages, ImageCall, InputPicture, Quote, RelayParts } from './call.ts';
 import { quoteOf, type Admitted } from './admission.ts';
 import { withServedCost } from './attempt-costs.ts';
 import { AllAttemptsFailed, type AttemptOptions } from './attempts.ts';
@@ -20,7 +21,7 @@ import type { ActiveHold } from './hold/active-hold.ts';
 import { fitToModel, type FittingRequest } from './image-request.ts';
 import { countImageOutput, PARTIAL_TOKENS, countImageInput, type ImageInputCount } from './image-tokens.ts';
 import { knobsFor } from './knobs.ts';
-import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
+import { relay, type AdmittedCall, type AnsweredCall, type HeldCall, type Operation } from './relay.ts';
 import { readImageUsage, reportedCost, type MeteredUsage } from './stream/reported-usage.ts';
 
 export interface ImageReply {
@@ -57,7 +58,7 @@ export type ImageOperation = Operation<ImageCall, ImageQuote, ImageAnswer, Image
 export function recordedImages(record: ImageRecord, parts: RelayParts): ImageOperation {
   return {
     ...IMAGES,
-    onHeld: ({ hold }, admission) => record.held(admission, hold),
+    onHeld: (held, admission) => onImagesHeld(held, admission, record),
     async callUpstream(admitted, upstream, attempt) {
       await record.started(upstream.name, mayCost(admitted.quote, upstream));
       return await IMAGES.callUpstream(admitted, upstream, withRecord(attempt, upstream, { record, parts }));
@@ -67,6 +68,31 @@ export function recordedImages(record: ImageRecord, parts: RelayParts): ImageOpe
       return await IMAGES.deliver(answered);
     },
   };
+}
+
+/** A picture that is gone, or has no room in memory, is not a backend's failure: all are loaded before any is called. */
+export async function onImagesHeld(
+  { call, hold }: HeldCall<ImageCall, ImageQuote>,
+  admission: Admitted,
+  record: Pick<ImageRecord, 'held'>,
+): Promise<void> {
+  await withLoadedPictures(call.request);
+  await record.held(admission, hold);
+}
+
+async function withLoadedPictures({ image, mask, ...request }: AskedImages): Promise<ImageRequest> {
+  const [masked] = await loaded(mask ? [mask] : []);
+  const pictures = await loaded(image ?? []);
+  return {
+    ...request,
+    ...(pictures.length > 0 && { image: pictures }),
+    ...(masked && { mask: masked }),
+  };
+}
+
+async function loaded(pictures: readonly InputPicture[]): Promise<UploadedImage[]> {
+  const all = pictures.map(async (picture) => ({ mime: picture.mime, bytes: await picture.load() }));
+  return (await Promise.all(all)).flatMap(({ mime, bytes }) => (bytes ? { mime, bytes } : []));
 }
 
 export function mayCost({ route, image }: ImageQuote, { name }: Upstream): boolean {
@@ -105,9 +131,9 @@ type KeptAnswer = Pick<AnsweredCall<ImageCall, ImageQuote, ImageAnswer>, 'served
 export const IMAGES: ImageOperation = {
   quote: quoteImages,
   isStreamed: () => false,
-  callUpstream(admitted, upstream, { job, ...attempt }) {
-    const asked = upstreamImageCall(admitted, upstream, attempt);
-    return job === undefined ? upstream.images(asked) : resume(upstream, job, asked);
+  async callUpstream(admitted, upstream, { job, ...attempt }) {
+    const asked = await upstreamImageCall(admitted, upstream, attempt);
+    return await (job === undefined ? upstream.images(asked) : resume(upstream, job, asked));
   },
   async deliver(answered) {
     return { summary: answered.summary, ...(await settleImages(answered)) };
@@ -157,14 +183,15 @@ export interface ImageQuote extends Quote {
 }
 
 /** The call as one backend gets it. */
-export function upstreamImageCall(
+export async function upstreamImageCall(
   { call, quote, parts }: AdmittedCall<ImageCall, ImageQuote>,
   upstream: Upstream,
   attempt: AttemptOptions,
-): UpstreamImageCall {
+): Promise<UpstreamImageCall> {
   const { knobs, requestId } = call;
   const { size, shape, convertTo, request: asked } = quote.fitting;
-  const request = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
+  const fitting = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
+  const request = await withLoadedPictures(fitting);
   return { ...attempt, request, size, shape, convertTo, requestId };
 }
 

@@ -23,7 +23,7 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   const admission = await admit(call, quote, parts, streamed);
   const hold = await ActiveHold.begin(call, parts, streamed);
   return await hold.voidOnFailure(async () => {
-    if (operation.onHeld) await operation.onHeld({ quote, hold }, admission);
+    if (operation.onHeld) await operation.onHeld({ call, quote, hold }, admission);
     const admitted = { call, quote, outputCap: admission.output, parts };
     const { accountId: account, output: outputCap } = admission;
     const routed = { route: quote.route, account, quote, outputCap, requestRecord: call.requestRecord };
@@ -41,13 +41,15 @@ export interface Operation<C extends Call<unknown>, Q extends Quote, Answer, Rep
   /** The route, its price, and the most that the request can use. Throws the fault that the client gets. */
   quote(call: C, parts: RelayParts): Q;
   isStreamed(call: C): boolean;
-  /** Of jobs: before any backend is called. */
-  onHeld?(held: Pick<AnsweredCall<C, Q, unknown>, 'quote' | 'hold'>, admission: Admitted): Promise<void>;
+  /** Before any backend is called. */
+  onHeld?(held: HeldCall<C, Q>, admission: Admitted): Promise<void>;
   /** One attempt at one backend: resolves when the answer has proved to be one, while another could still be tried. */
   callUpstream(admitted: AdmittedCall<C, Q>, upstream: Upstream, attempt: AttemptOptions): Promise<Answer>;
   /** Meters the answer, settles, and returns the reply. A stream settles when it ends. */
   deliver(answered: AnsweredCall<C, Q, Answer>): Reply | Promise<Reply>;
 }
+
+export type HeldCall<C, Q> = Pick<AnsweredCall<C, Q, unknown>, 'call' | 'quote' | 'hold'>;
 
 export interface AdmittedCall<C, Q> {
   readonly call: C;

@@ -1,32 +1,23 @@
 import { ShedFault } from './request-slots.ts';
 
-interface HeldMemoryLimits {
-  /** Bytes that all requests together may hold. */
+interface MemoryLimits {
+  /** Bytes of all requests together. */
   readonly total: number;
-  /** Bytes that the requests of one account may hold. */
+  /** Bytes of the requests of one account: none takes all of the room. */
   readonly ofAccount: number;
 }
 
-/** What one request holds. */
-export interface MemoryLease {
-  /** Throws `service_unavailable` if there is no room for so many more bytes. */
-  take(bytes: number): void;
-  give(bytes: number): void;
-  /** Gives back all of it; a second call does nothing. */
-  release(): void;
-}
-
 /**
- * The memory that large bodies and loaded pictures occupy. Bytes count from the moment when they have arrived until
- * nothing refers to them, so that a client that only announces a large body takes no room from others, and no account
- * takes all of it.
+ * What requests hold in memory: bodies, pictures, and whatever else its client decides the size of. Bytes count from the
+ * moment when they arrive or are loaded, so that a client that only announces them takes no room from others, until
+ * nothing refers to them.
  */
 export class HeldMemory {
-  readonly #limits: HeldMemoryLimits;
+  readonly #limits: MemoryLimits;
   readonly #byAccount = new Map<string, number>();
   #total = 0;
 
-  constructor(limits: HeldMemoryLimits) {
+  constructor(limits: MemoryLimits) {
     this.#limits = limits;
   }
 
@@ -34,27 +25,32 @@ export class HeldMemory {
     return this.#total;
   }
 
+  /** Memory of one request of this account; grows with `take`, ends with `release`. */
   open(account: string): MemoryLease {
-    let held = 0;
-    const give = (bytes: number): void => {
-      const given = Math.min(bytes, held);
-      held -= given;
-      this.#add(account, -given);
+    let own = 0;
+    let isReleased = false;
+    const add = (bytes: number): void => {
+      own += bytes;
+      this.#add(account, bytes);
     };
     return {
       take: (bytes) => {
+        if (isReleased) throw new Error('this memory was released');
         if (!this.#hasRoom(account, bytes)) throw noRoom();
-        held += bytes;
-        this.#add(account, bytes);
+        add(bytes);
       },
-      give,
-      release: () => give(held),
+      give: (bytes) => add(-Math.min(own, bytes)),
+      release: () => {
+        isReleased = true;
+        add(-own);
+      },
     };
   }
 
   #hasRoom(account: string, bytes: number): boolean {
+    const { total, ofAccount } = this.#limits;
     const own = this.#byAccount.get(account) ?? 0;
-    return own + bytes <= this.#limits.ofAccount && this.#total + bytes <= this.#limits.total;
+    return own + bytes <= ofAccount && this.#total + bytes <= total;
   }
 
   #add(account: string, bytes: number): void {
@@ -62,6 +58,47 @@ export class HeldMemory {
     const own = (this.#byAccount.get(account) ?? 0) + bytes;
     if (own > 0) this.#byAccount.set(account, own);
     else this.#byAccount.delete(account);
+  }
+}
+
+export interface MemoryLease {
+  /** Throws the fault `service_unavailable` when there is no room; then nothing more is held. */
+  take(bytes: number): void;
+  give(bytes: number): void;
+  /** Of everything; a second time it does nothing. */
+  release(): void;
+}
+
+/** The memory of one request: until it is answered, and beyond that until whatever keeps it has ended. */
+export class RequestMemory {
+  readonly #open: () => Promise<MemoryLease>;
+  #lease: MemoryLease | undefined;
+  #holders = 1;
+
+  constructor(open: () => Promise<MemoryLease>) {
+    this.#open = open;
+  }
+
+  /** Counts so many more bytes. Throws `service_unavailable` if there is no room for them. */
+  async hold(bytes: number): Promise<void> {
+    this.#lease ??= await this.#open();
+    // The answer may have been given meanwhile, because the body was too slow.
+    if (this.#holders > 0) this.#lease.take(bytes);
+  }
+
+  /** What it holds outlives its answer, until the returned function is called. */
+  keep(): () => void {
+    this.#holders++;
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.answered();
+    };
+  }
+
+  answered(): void {
+    if (--this.#holders === 0) this.#lease?.release();
   }
 }
 

@@ -150,7 +150,7 @@ class SlowReaders {
   async rest(): Promise<Buffer> {
     const [socket] = this.#sockets;
     const received = [this.#begun[0]!];
-    socket!.on('data', (bytes) => received.push(bytes));
+    socket!.on('data', (bytes: Buffer) => received.push(bytes));
     const ended = once(socket!, 'end');
     socket!.resume();
     await ended;

@@ -39,10 +39,13 @@ export const imageRequestSchema = z.looseObject({
 type Parsed = z.infer<typeof imageRequestSchema>;
 
 /** After parsing, a field that was null is absent. `image` and `mask` come with an edit. */
-export type ImageRequest = { [K in keyof Parsed]: Exclude<Parsed[K], null> } & {
-  image?: readonly UploadedImage[] | undefined;
-  mask?: UploadedImage | undefined;
+export type ImageRequestWith<Picture> = { [K in keyof Parsed]: Exclude<Parsed[K], null> } & {
+  image?: readonly Picture[] | undefined;
+  mask?: Picture | undefined;
 };
+
+/** As a backend gets it. */
+export type ImageRequest = ImageRequestWith<UploadedImage>;
 
 export interface UploadedImage {
   readonly bytes: Uint8Array<ArrayBuffer>;
