@@ -89,6 +89,32 @@ endpoints:
     expect(backend.calls).toHaveLength(1);
   });
 
+  test('images of the gallery have room in memory while their jobs run, or are not loaded', async () => {
+    const bytes = Buffer.concat([Buffer.from(PIXEL_BASE64, 'base64'), Buffer.alloc(21 * 1_048_576)]);
+    const at = { created_at: Date.now(), expires_at: Date.now() + 3_600_000 };
+    const row = { id: 'img_large', request_id: 'req_large', mime: 'image/png', prompt: 'large' };
+    await gateway.tollgate.services.store.db
+      .insertInto('image')
+      .values({ ...row, ...at, account_id: await user.accountId(), bytes, size: bytes.length })
+      .execute();
+    const image = '/api/console/images/img_large';
+    const twice = await user.call('POST', IMAGES, { ...ORDER, image: [image], mask: image });
+    expect([twice.status, twice.body]).toMatchObject([400, { error: { param: 'mask' } }]);
+    const gate = Promise.withResolvers<void>();
+    backend.script(async () => {
+      await gate.promise;
+      return Response.json({ created: 1, data: [{ b64_json: PIXEL_BASE64 }] });
+    });
+    const start = () => user.call<{ id: string }>('POST', JOBS, { ...ORDER, image });
+    const started = [await start(), await start()];
+    expect(started.map(({ status }) => status)).toEqual([200, 200]);
+    expect((await start()).body).toMatchObject({ error: { code: 'service_unavailable' } });
+    gate.resolve();
+    for (const { body } of started)
+      await eventually('the job is done', async () => (await job(body.id))?.state === 'done');
+    await eventually('there is room again', async () => (await start()).status === 200);
+  }, 60_000);
+
   test('a stream shows previews, then the image by its link, then what was charged', async () => {
     const body = { ...ORDER, endpoint: 'paint', model: 'house-paint', stream: true, partial_images: 2 };
     const response = await user.raw('POST', IMAGES, { body });
