@@ -14,7 +14,7 @@ import { clientIdOf, traceOf, type TraceContext } from '../std/trace.ts';
 import { TransientMap } from '../std/transient-map.ts';
 import type { CallerAuth } from './caller-auth.ts';
 import { Deadlines, rejectEntry, type Deadline } from '../std/deadlines.ts';
-import { BodyReader, NO_BODY, SMALL_BODY_BYTES, type BodySender } from './request-body.ts';
+import { ARRIVAL_MS, BodyReader, NO_BODY, SMALL_BODY_BYTES, type BodySender } from './request-body.ts';
 import { baseHeaders, faultResponse, MethodFault, PLAIN_ERRORS } from './response.ts';
 import { methodsOf, pathOf, type Door, type HttpRoute, type IncomingRequest, type Router } from './router.ts';
 import type { TlsFront } from './tls-front.ts';
@@ -48,6 +48,8 @@ const MEMORY = { total: 200 * MEGABYTE, ofAccount: 60 * MEGABYTE };
  * than any stream is silent and than a reader may stall. Without it, it would stay open as long as its client likes.
  */
 const ANSWER_IDLE_SECONDS = 90;
+/** The same where the rest of a body would have to come first: nobody waits for it. */
+const OWED_BODY_SECONDS = 4;
 /** Sent only with our own TLS; a proxy that terminates TLS sends its own. */
 const ONE_YEAR = 'max-age=31536000';
 /** When an answer must have begun. The public API has the deadlines of its backends instead. */
@@ -171,9 +173,9 @@ export class Gate {
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
       this.#open.set(requestId, request);
-      const withinMs = answerMs(route);
       const work = route.handle(incoming);
-      const response = await (withinMs === undefined ? work : inTime(work, withinMs + LAST_WORDS_MS));
+      const { answerBy } = incoming;
+      const response = await (answerBy === undefined ? work : answers.within(work, answerBy));
       return this.#finished(response, route, incoming);
     } catch (thrown) {
       const response = faultResponse(thrown, incoming, this.#options.log, route.errors);
@@ -182,7 +184,7 @@ export class Gate {
     } finally {
       this.#open.delete(requestId);
       incoming.answered();
-      server.timeout(request, ANSWER_IDLE_SECONDS);
+      server.timeout(request, incoming.mayOweBody ? OWED_BODY_SECONDS : ANSWER_IDLE_SECONDS);
     }
   }
 
@@ -271,6 +273,7 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
   readonly #surroundings: RequestSurroundings;
   #caller: Caller | undefined;
   #hasPlace = false;
+  #answerBy: Deadline | undefined;
   #body: BodyReader | undefined;
   #memory: RequestMemory | undefined;
 
@@ -284,6 +287,23 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
 
   identify(caller: Caller): void {
     this.#caller = caller;
+  }
+
+  /** When it must have been answered; the time begins when its body is there. */
+  get answerBy(): Deadline | undefined {
+    const { route } = this.#connection;
+    const withinMs = answerMs(route);
+    if (withinMs === undefined) return undefined;
+    const arrivalMs = route.body.kind === 'none' ? 0 : ARRIVAL_MS.whole;
+    const startedAt = performance.now();
+    const endsAt = startedAt + arrivalMs + withinMs + LAST_WORDS_MS;
+    return (this.#answerBy ??= { startedAt, endsAt, reject: undefined });
+  }
+
+  bodyArrived(): void {
+    const withinMs = answerMs(this.#connection.route);
+    if (this.#answerBy && withinMs !== undefined)
+      this.#answerBy.endsAt = performance.now() + withinMs + LAST_WORDS_MS;
   }
 
   takePlace(): void {
@@ -309,11 +329,18 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
 
   /** On an open connection the rest of a large body would be received, and kept, although nobody reads it. */
   get hasUnreadBody(): boolean {
-    if (this.#body?.isCutOff) return true;
-    const { bodyUsed, headers } = this.request;
-    if (bodyUsed) return false;
-    const declared = headers.get('content-length');
-    return declared === null ? headers.has('transfer-encoding') : Number(declared) > SMALL_BODY_BYTES;
+    return this.#body?.isCutOff === true || (this.mayOweBody && !(this.#declaredBytes() <= SMALL_BODY_BYTES));
+  }
+
+  /** Nobody has read its body, so some of it may still have to come. */
+  get mayOweBody(): boolean {
+    return !this.request.bodyUsed && this.#declaredBytes() !== 0;
+  }
+
+  /** NaN: it does not say. */
+  #declaredBytes(): number {
+    const { headers } = this.request;
+    return Number(headers.get('content-length') ?? (headers.has('transfer-encoding') ? Number.NaN : 0));
   }
 
   get memory(): RequestMemory {
@@ -393,11 +420,6 @@ const NOWHERE: HttpRoute = {
   errors: PLAIN_ERRORS,
   handle: (incoming) => Promise.reject(incoming.nothingHere()),
 };
-
-function inTime<T>(work: Promise<T>, withinMs: number): Promise<T> {
-  const startedAt = performance.now();
-  return answers.within(work, { startedAt, endsAt: startedAt + withinMs, reject: undefined });
-}
 
 function tookTooLong(): Fault {
   return new Fault('service_unavailable', 'This took too long. Try again.', {

@@ -7,7 +7,7 @@ import { API_JSON, BodyReader, type BodySender } from './request-body.ts';
 import { faultResponse } from './response.ts';
 
 function senderOf(request: Request): BodySender {
-  return { request, address: '127.0.0.1', holdMemory: () => Promise.resolve() };
+  return { request, address: '127.0.0.1', holdMemory: () => Promise.resolve(), bodyArrived: () => undefined };
 }
 
 const QUICK = { small: 200, pause: 200, whole: 400 };

@@ -58,7 +58,9 @@ export interface BodySender {
   readonly request: Request;
   readonly address: string;
   /** Counts bytes of a large body in the memory of its account until the request no longer holds them. */
-  holdMemory(bytes: number): Promise<void> | undefined;
+  holdMemory(bytes: number): Promise<void>;
+  /** All of it is there: the time for the answer begins. */
+  bodyArrived(): void;
 }
 
 /** Reads bodies within the rules of their routes. Nothing else in the server reads one. */
@@ -144,7 +146,9 @@ export class BodyReader {
           reject: undefined,
           sender,
         };
-        return new Uint8Array(await arriving.within(request.arrayBuffer(), body));
+        const bytes = await arriving.within(request.arrayBuffer(), body);
+        sender.bodyArrived();
+        return new Uint8Array(bytes);
       }
       // Whoever has no account is refused before any of it is received.
       if (!Number.isNaN(declared)) await sender.holdMemory(0);
@@ -154,7 +158,9 @@ export class BodyReader {
         reject: undefined,
         sender,
       };
-      return await arriving.within(this.#pieces(rule.maxBytes, body), body);
+      const bytes = await arriving.within(this.#pieces(rule.maxBytes, body), body);
+      sender.bodyArrived();
+      return bytes;
     } catch (thrown) {
       this.isCutOff = true;
       throw thrown instanceof Fault ? thrown : unreadable(thrown);
@@ -187,7 +193,7 @@ export class BodyReader {
  * How long bodies may take. `small`: enough on the slowest connection. `pause`: of a large one between two pieces.
  * `whole`: enough for the largest on a slow connection.
  */
-const ARRIVAL_MS = { small: 20_000, pause: 15_000, whole: 120_000 };
+export const ARRIVAL_MS = { small: 20_000, pause: 15_000, whole: 120_000 };
 
 interface ArrivingBody extends Deadline {
   readonly sender: BodySender;
