@@ -17,17 +17,19 @@ export const passwordResetRoutes = [
   route('POST /api/console/password-reset/send', {
     who: 'public',
     body: z.strictObject({ email: z.string().max(512) }),
-    handle({ auth, log }, { body, meta, request }): Promise<{ sent: true }> {
+    async handle({ auth, log }, { body, meta, request }): Promise<{ sent: true }> {
       if (!auth.mails.areSent)
         throw new Fault('not_found', 'This server sends no mail. Ask its operator for a reset link.');
       const email = normalEmail(body.email);
-      auth.throttle.act('reset', meta.address);
-      auth.throttle.act('reset_mail_everybody', '');
-      auth.throttle.act('reset_mail', email);
+      // Only a browser in which the mailbox's owner has signed in is known: to others this tells nothing.
+      const device = await auth.knownDevice(email, request.headers, authMeta(meta));
+      const known = device === undefined ? undefined : email;
+      auth.throttle.act('reset_mail', meta.address, known);
+      auth.throttle.act('reset_mailbox', email, known);
       auth.mails
         .sendReset(email, wantedLanguage(request.headers))
         .catch((error: unknown) => log.error('reset_mail_failed', { error }));
-      return Promise.resolve({ sent: true });
+      return { sent: true };
     },
   }),
   route('POST /api/console/password-reset/check', {

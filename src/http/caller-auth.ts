@@ -2,7 +2,7 @@ import { rateState } from '../ledger/decide.ts';
 import type { Caller, AccountSnapshot, RateState } from '../ledger/port.ts';
 import { invalidToken, RefusedRequest } from '../relay/admission.ts';
 import type { RelayParts } from '../relay/call.ts';
-import { addressMatcher, isLoopback } from '../std/addresses.ts';
+import { addressMatcher, isLoopback, parseAddress } from '../std/addresses.ts';
 import { Fault } from '../std/fault.ts';
 import type { TokenHash, AccountId } from '../std/ids.ts';
 import { pathOf, type IncomingRequest } from './router.ts';
@@ -67,11 +67,21 @@ export class CallerAuth {
     return { account, rate: this.#freeCalls.count(account, limit) };
   }
 
-  /** The client behind trusted proxies: the last forwarded address that is not a trusted proxy. */
+  /**
+   * The client behind trusted proxies: the last forwarded address that is not a trusted proxy. Where a proxy forwards
+   * something that is no address, the proxy counts as the client: nobody gets a new address by what they write.
+   */
   clientAddress(peer: string, request: Request): string {
-    if (!this.#isTrusted(peer)) return peer;
-    const forwarded = listOf(request.headers.get('x-forwarded-for'));
-    return forwarded.findLast((address) => !this.#isTrusted(address)) ?? peer;
+    if (!this.#trustsProxies || !this.#isTrusted(peer)) return peer;
+    const { hops, client } = this.#forwardedFor(request);
+    return client ?? hops[0] ?? peer;
+  }
+
+  /** Who is forwarded for: the trusted proxies nearest to this server, first the farthest, and the client before them. */
+  #forwardedFor(request: Request): { readonly hops: string[]; readonly client: string | undefined } {
+    const addresses = listOf(request.headers.get('x-forwarded-for')).map(parseAddress);
+    const last = addresses.findLastIndex((address) => address === undefined || !this.#isTrusted(address));
+    return { hops: addresses.slice(last + 1).filter((one) => one !== undefined), client: addresses[last] };
   }
 
   /** Whether the client uses HTTPS: our own TLS, or as a trusted proxy reports it. */
@@ -85,10 +95,8 @@ export class CallerAuth {
   /** The scheme at the first trusted proxy: as many from the end as there are trusted hops in `X-Forwarded-For`. */
   #forwardedProto(request: Request): string | undefined {
     const schemes = listOf(request.headers.get('x-forwarded-proto'));
-    const addresses = listOf(request.headers.get('x-forwarded-for'));
-    const trustedHops =
-      addresses.length - 1 - addresses.findLastIndex((address) => !this.#isTrusted(address));
-    const index = schemes.length - 1 - Math.min(trustedHops, schemes.length - 1);
+    const { hops } = this.#forwardedFor(request);
+    const index = schemes.length - 1 - Math.min(hops.length, schemes.length - 1);
     return schemes[index]?.toLowerCase();
   }
 

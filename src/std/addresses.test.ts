@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { addressMatcher, isLoopback, isPrivateAddress } from './addresses.ts';
+import { addressMatcher, isLoopback, isPrivateAddress, parseAddress } from './addresses.ts';
 
 test.each(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'])('%s is loopback', (address) => {
   expect(isLoopback(address)).toBe(true);
@@ -36,4 +36,35 @@ test('a proxy is trusted by address or by range, in both families, and nothing e
   for (const address of ['10.1.2.3', '192.0.2.7', '::ffff:10.1.2.3', 'fd12::1'])
     expect(trusted(address)).toBe(true);
   for (const address of ['10.2.0.1', '192.0.2.8', 'fe80::1', 'x']) expect(trusted(address)).toBe(false);
+});
+
+test.each([
+  ['192.0.2.1', '192.0.2.1'],
+  [' 192.0.2.1 ', '192.0.2.1'],
+  ['192.0.2.1:443', '192.0.2.1'],
+  ['[2001:DB8::1]:443', '2001:db8::1'],
+  ['[2001:db8::1]', '2001:db8::1'],
+  ['2001:0db8:0000::0001', '2001:db8::1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['[::ffff:c000:201]:80', '192.0.2.1'],
+  ['fe80::1%eth0', 'fe80::1'],
+  ['2001:db8::1:443', '2001:db8::1:443'],
+])('%s is the address %s', (text, address) => {
+  expect(parseAddress(text)).toBe(address);
+});
+
+test.each([
+  '',
+  'unknown',
+  '_hidden',
+  'for=192.0.2.1',
+  '192.0.2.1:x',
+  '192.0.2.1:',
+  '192.0.2.256',
+  '[192.0.2',
+  '[]',
+  '1.2.3',
+  '192.0.2.1, 192.0.2.2',
+])('%j is no address', (text) => {
+  expect(parseAddress(text)).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 import { lookup as systemLookup } from 'node:dns/promises';
-import { BlockList, isIP, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
 const loopback = listOf([
   ['127.0.0.0', 8],
@@ -42,6 +42,26 @@ const notPublic = listOf([
   ['ff00::', 8],
 ]);
 
+/**
+ * An address as a proxy or a socket gives it, in its one shortest form: without a port, brackets or a zone, IPv4 in IPv6 as
+ * IPv4. `undefined`: it is no address. Everything that counts by address compares this form.
+ */
+export function parseAddress(text: string): string | undefined {
+  // What most clients have, and every request is asked for.
+  if (isIPv4(text)) return text;
+  const bare = withoutPort(text.trim());
+  const version = isIP(bare);
+  if (version !== 6) return version === 4 ? bare : undefined;
+  const host = new URL(`http://[${bare.replace(/%.*$/, '')}]`).hostname;
+  return unmapped(host.slice(1, -1));
+}
+
+/** `192.0.2.1:443`, `[2001:db8::1]:443` and `[2001:db8::1]`; what is neither stays as it is. */
+function withoutPort(text: string): string {
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/.exec(text) ?? [];
+  return bracketed ?? plain ?? text;
+}
+
 export function isLoopback(address: string): boolean {
   return contains(loopback, address);
 }
@@ -63,31 +83,37 @@ export function addressMatcher(ranges: readonly string[]): (address: string) => 
 }
 
 function contains(list: BlockList, address: string): boolean {
-  const plain = unmapped(address);
-  const version = isIP(plain);
-  return version !== 0 && list.check(plain, version === 6 ? 'ipv6' : 'ipv4');
+  const plain = parseAddress(address);
+  return plain !== undefined && list.check(plain, plain.includes(':') ? 'ipv6' : 'ipv4');
 }
 
-/** ::ffff:127.0.0.1 is 127.0.0.1. */
+/** In the shortest form 127.0.0.1 in IPv6 is ::ffff:7f00:1. */
 function unmapped(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
+  const [, high, low] = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/.exec(address) ?? [];
+  if (high === undefined || low === undefined) return address;
+  const [first, second] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+  return [first >> 8, first & 0xff, second >> 8, second & 0xff].join('.');
 }
 
 /**
  * The network that attempts are counted for. One IPv4 address: whole blocks are shared by strangers at a hoster or a
  * carrier, whose failures must not delay each other; somebody with many addresses is bounded by the limit on the
- * account. A /64 of IPv6, because any client has one to itself.
+ * account. A /64 of IPv6, because any client has one to itself. What is no address is one network, whatever it says.
  */
 export function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
-  if (!plain.includes(':')) return plain;
-  const [head = '', tail] = plain.split('::');
+  const plain = parseAddress(address);
+  if (plain === undefined) return 'unknown';
+  return plain.includes(':') ? groupsOf(plain).slice(0, 4).join(':') : plain;
+}
+
+/** The first groups of an address that is written in the shortest form. */
+function groupsOf(address: string): string[] {
+  const [head = '', tail] = address.split('::');
   const left = head === '' ? [] : head.split(':');
   const right = tail === undefined || tail === '' ? [] : tail.split(':');
   const zeros =
     tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
-  const groups = [...left, ...zeros, ...right].slice(0, 4);
-  return groups.map((group) => group.toLowerCase().replace(/^0+(?=.)/, '')).join(':');
+  return [...left, ...zeros, ...right];
 }
 
 function listOf(ranges: readonly (readonly [string, number])[]): BlockList {

@@ -239,4 +239,51 @@ describe('throttling', () => {
     for (let n = 0; n < 9; n++) throttle.act('redeem', 'account-999999');
     expect(() => throttle.act('redeem', 'account-999999')).toThrow('Too many tries');
   });
+
+  const FOR_ALL = ['sign_in', 'sign_up', 'reset_mail', 'challenge'] as const;
+  const actTimes = (act: () => unknown, times: number): number => {
+    let done = 0;
+    for (let n = 0; n < times; n++) {
+      try {
+        act();
+        done++;
+      } catch {
+        // Refused: only what was allowed is counted.
+      }
+    }
+    return done;
+  };
+
+  test.each(FOR_ALL)('%s: what a network’s own limit refuses takes nothing from everybody else', (action) => {
+    const throttle = makeThrottle({ now: () => 0 });
+    for (let network = 0; network < 30; network++)
+      actTimes(() => throttle.act(action, `192.0.2.${network}`), 300);
+    expect(() => throttle.act(action, '198.51.100.1')).not.toThrow();
+  });
+
+  test.each(FOR_ALL)(
+    '%s: everybody together is bounded, and who is known has room all the same',
+    (action) => {
+      const throttle = makeThrottle({ now: () => 0 });
+      const networks = Array.from({ length: 400 }, (_, n) => `198.18.${n >> 8}.${n & 255}`);
+      const done = networks.map((network) => actTimes(() => throttle.act(action, network), 65));
+      expect(done.at(-1)).toBe(0);
+      expect(() => throttle.act(action, '192.0.2.1')).toThrow('Too many tries');
+      const known = () => actTimes(() => throttle.act(action, '192.0.2.1', 'ann'), 100);
+      expect(known()).toBe(done[0] ?? 0);
+      expect(known()).toBe(0);
+    },
+  );
+
+  test.each(FOR_ALL)('%s: the 65,536 networks of one IPv6 site cannot use it up', (action) => {
+    const throttle = makeThrottle({ now: () => 0 });
+    for (let n = 0; n < 100; n++) actTimes(() => throttle.act(action, `2001:db8:1:${n.toString(16)}::1`), 65);
+    expect(() => throttle.act(action, '2001:db8:1:ffff::1')).toThrow('Too many tries');
+    expect(() => throttle.act(action, '2001:db8:2::1')).not.toThrow();
+  });
+
+  test('what is given back can be done again', () => {
+    const throttle = makeThrottle({ now: () => 0 });
+    expect(actTimes(() => throttle.act('sign_in', '192.0.2.1').giveBack(), 1_000)).toBe(1_000);
+  });
 });

@@ -41,6 +41,8 @@ export interface Auth {
   callback(request: Request, meta: AuthMeta): Promise<Response>;
   /** Checks the password again for an existing session; returns until when the session counts as confirmed. */
   confirm(visitor: Visitor, password: string, meta: AuthMeta): Promise<number>;
+  /** The device that is known for the e-mail address and sent this request; `undefined`: a stranger, as far as is known. */
+  knownDevice(email: string, headers: Headers, meta: AuthMeta): Promise<string | undefined>;
   /** Removes expired sessions, challenges and reset links; called periodically. */
   sweep(): Promise<void>;
   /** Removes attempts to sign in that no longer count; called more often, because anybody can make them. */
@@ -75,7 +77,7 @@ export function makeAuth(parts: AuthParts): Auth {
   const sessions = makeSessions({ store, secret, clock });
   const devices = makeKnownDevices({ secret, clock });
   const throttle = makeThrottle(clock);
-  const limiter = makeSignInLimiter({ store, secret, clock });
+  const limiter = makeSignInLimiter({ store, secret, clock, throttle });
   const resetLinks = makeResetLinks({ store, passwords, clock });
   const { notices, publicUrl } = parts;
   const mails = makeAccountMails({ store, secret, clock, resetLinks, notices, publicUrl });
@@ -114,13 +116,14 @@ export function makeAuth(parts: AuthParts): Auth {
       return await rememberDevice(context, response, { headers: request.headers, meta, visitor: undefined });
     },
     async confirm(visitor, password, meta) {
-      const guess = await guessOwnPassword(context, visitor.accountId, meta);
+      const guess = await guessOwnPassword(context, visitor, meta);
       if (!(await users.checkPassword(visitor.accountId, password))) {
         throw new Fault('invalid_credentials', 'This is not your password.', { param: 'password' });
       }
       await guess.right();
       return sessions.confirm(visitor.sessionId);
     },
+    knownDevice: (email, headers, meta) => knownDevice(context, email, { headers, meta }),
     async sweep() {
       const now = new Date(clock.now()).toISOString();
       await store.db.deleteFrom('auth_session').where('expiresAt', '<', now).execute();
@@ -161,8 +164,7 @@ async function signUp(context: AuthContext, body: unknown, { headers, meta }: Au
   // Checked before the attempt is counted, so that a typing error does not use up the allowance.
   context.throttle.act('new_password', meta.address);
   await checkNewPassword(password, normalEmail(email));
-  context.throttle.act('sign_up_address', meta.address);
-  context.throttle.act('sign_up_everybody', '');
+  context.throttle.act('sign_up', meta.address);
   const address = normalEmail(email);
   const accountId = await context.users.create(
     { email, password, name, role: 'user' },
@@ -203,10 +205,7 @@ async function forwardToLibrary(
     context.throttle.act('new_password', call.meta.address);
     await checkNewPassword(fields['newPassword'], call.visitor?.email ?? '');
   }
-  if (route.makesChallenge) {
-    context.throttle.act('challenge_address', call.meta.address);
-    context.throttle.act('challenge_everybody', '');
-  }
+  if (route.makesChallenge) context.throttle.act('challenge', call.meta.address, call.visitor?.accountId);
   const guess = await countGuess(context, route, fields, call);
   const library = await context.library(call.meta.secure);
   const response = await library.handler(
@@ -226,44 +225,78 @@ async function countGuess(
   context: AuthContext,
   { guesses: kind }: AuthRoute,
   fields: Record<string, unknown>,
-  { headers, meta, visitor }: AuthCall,
+  call: AuthCall,
 ): Promise<SignInGuess | undefined> {
+  const { limiter, users } = context;
+  const { address } = call.meta;
   if (kind === undefined) return undefined;
-  if (kind === 'own-password') return await guessOwnPassword(context, visitor?.accountId ?? '', meta);
-  context.throttle.act('sign_in_everybody', '');
-  if (kind === 'passkey')
-    return await context.limiter.guess({ kind, subject: undefined, address: meta.address });
-  if (kind === 'code') return await guessCode(context, { headers, meta, visitor });
-  const email = String(fields['email']);
-  // Failures with a password that has been replaced since, on whichever node, no longer count.
-  const secretSetAt = await context.users.passwordSetAt({ email });
-  const device = context.devices.find(headers, meta, { email, passwordSetAt: secretSetAt });
-  return await context.limiter.guess({ kind, subject: email, address: meta.address, device, secretSetAt });
+  switch (kind) {
+    case 'own-password':
+      // Such a route needs a session.
+      return call.visitor && (await guessOwnPassword(context, call.visitor, call.meta));
+    case 'passkey': {
+      const owner = await passkeyOwner(context, fields, call);
+      const device = owner && (await knownDevice(context, owner, call));
+      return await limiter.guess({ kind, subject: device && owner, address, device });
+    }
+    case 'code': {
+      // Codes can be guessed only by a user who is signed in or has just entered the right password.
+      const owner = call.visitor ?? (await context.sessions.awaitingCode(call.headers, call.meta));
+      const device = owner && (await knownDevice(context, owner.email, call));
+      return await limiter.guess({ kind, subject: owner?.accountId, address, device });
+    }
+    case 'password': {
+      const email = String(fields['email']);
+      const device = await knownDevice(context, email, call);
+      // Failures with a password that has been replaced since, on whichever node, no longer count.
+      const secretSetAt = () => users.passwordSetAt({ email });
+      return await limiter.guess({ kind, subject: email, address, device, secretSetAt });
+    }
+  }
 }
 
-/** Codes can be guessed only by a user who is signed in or has just entered the right password. */
-async function guessCode(
-  { sessions, users, devices, limiter }: AuthContext,
-  { headers, meta, visitor }: AuthCall,
-): Promise<SignInGuess> {
-  const owner = visitor ?? (await sessions.awaitingCode(headers, meta));
-  const device =
-    owner &&
-    devices.find(headers, meta, {
-      email: owner.email,
-      passwordSetAt: await users.passwordSetAt({ accountId: owner.accountId }),
-    });
-  return await limiter.guess({ kind: 'code', subject: owner?.accountId, address: meta.address, device });
-}
-
+/** Counted for the session: whoever has none cannot guess here, and must not be able to keep its owner waiting. */
 async function guessOwnPassword(
-  { throttle, limiter, users }: AuthContext,
-  accountId: string,
+  { limiter, users }: AuthContext,
+  { accountId, sessionId }: Visitor,
   { address }: AuthMeta,
 ): Promise<SignInGuess> {
-  throttle.act('sign_in_everybody', '');
-  const secretSetAt = await users.passwordSetAt({ accountId });
-  return await limiter.guess({ kind: 'own-password', subject: accountId, address, secretSetAt });
+  const secretSetAt = () => users.passwordSetAt({ accountId });
+  return await limiter.guess({
+    kind: 'own-password',
+    subject: accountId,
+    address,
+    device: sessionId,
+    secretSetAt,
+  });
+}
+
+/** The device that is known for the e-mail address and sent this; see `KnownDevices`. */
+async function knownDevice(
+  { devices, users }: Pick<AuthContext, 'devices' | 'users'>,
+  email: string,
+  { headers, meta }: Pick<AuthCall, 'headers' | 'meta'>,
+): Promise<string | undefined> {
+  // Strangers have no cookie that is signed for the address, so that their attempts take no query here.
+  if (devices.find(headers, meta, { email, passwordSetAt: undefined }) === undefined) return undefined;
+  return devices.find(headers, meta, { email, passwordSetAt: await users.passwordSetAt({ email }) });
+}
+
+/** The e-mail address whose passkey this says it is; asked only for a browser in which somebody has signed in. */
+async function passkeyOwner(
+  { store, devices }: AuthContext,
+  fields: Record<string, unknown>,
+  { headers, meta }: AuthCall,
+): Promise<string | undefined> {
+  const { id } = fields['response'] as { id?: unknown };
+  if (typeof id !== 'string' || !devices.has(headers, meta)) return undefined;
+  const row = await store.db
+    .selectFrom('auth_passkey')
+    .innerJoin('auth_user', 'auth_user.id', 'auth_passkey.userId')
+    .select('auth_user.email')
+    .where('auth_passkey.credentialID', '=', id)
+    .executeTakeFirst();
+  return row?.email;
 }
 
 /** Any answer that starts a session makes this browser a known device. */

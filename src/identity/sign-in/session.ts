@@ -235,6 +235,8 @@ export interface KnownDevices {
    * earlier password could have made as many devices as they liked.
    */
   find(headers: Headers, meta: AuthMeta, who: DeviceOwner): string | undefined;
+  /** Whether the browser says that it is a known device, of whomever. */
+  has(headers: Headers, meta: AuthMeta): boolean;
 }
 
 interface DeviceOwner {
@@ -272,6 +274,7 @@ export function makeKnownDevices({
       const age = clock.now() - Number(issuedAt);
       return Number(issuedAt) >= passwordSetAt && age < DEVICE_SECONDS * 1000 ? id : undefined;
     },
+    has: (headers, meta) => COOKIE.test(readCookie(headers, cookieName(meta)) ?? ''),
   };
 }
 

@@ -8,6 +8,7 @@ import { networkOf } from '../../std/addresses.ts';
 import type { Fault } from '../../std/fault.ts';
 import { silentLog } from '../../std/log.ts';
 import { openStore, type Store } from '../../store/store.ts';
+import { makeThrottle } from './throttle.ts';
 import { makeSignInLimiter, type SignInAttempt, type SignInLimiter } from './sign-in-limiter.ts';
 
 const cleanUps: (() => unknown)[] = [];
@@ -42,7 +43,9 @@ class Limited {
 
   constructor(store: Store, maxRows?: number) {
     this.store = store;
-    this.limiter = makeSignInLimiter({ store, secret: 'a secret', clock: { now: () => this.now } }, maxRows);
+    const clock = { now: () => this.now };
+    const throttle = makeThrottle(clock);
+    this.limiter = makeSignInLimiter({ store, secret: 'a secret', clock, throttle }, maxRows);
   }
 
   /** Whether the attempt may be made; it then counts as wrong. */
@@ -125,9 +128,11 @@ describe.each(Object.entries(DATABASES))('attempts to sign in on %s', (_, databa
   test('from before the secret was set do not count, later ones do', async () => {
     const limited = new Limited(await opened(await database()));
     await limited.allowed(5, () => ({}));
-    expect(await limited.wrong({ secretSetAt: limited.now - 1 })).toBe(false);
+    const before = limited.now - 1;
+    expect(await limited.wrong({ secretSetAt: () => Promise.resolve(before) })).toBe(false);
     limited.now += 2_000;
-    const secretSetAt = limited.now - 1;
+    const after = limited.now - 1;
+    const secretSetAt = () => Promise.resolve(after);
     expect(await limited.allowed(7, () => ({ secretSetAt }))).toBe(5);
   });
 

@@ -3,10 +3,11 @@ import { sql } from 'kysely';
 import { networkOf } from '../../std/addresses.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
-import { tooManyTries } from './throttle.ts';
+import { tooManyTries, type Throttle } from './throttle.ts';
 
 /**
- * Slows down guessing of passwords and codes. Attempts are counted in the store, by all nodes and workers together.
+ * Slows down guessing of passwords and codes. Attempts are counted in the store, by all nodes and workers together. What
+ * reaches the store is bounded by the throttle of each process, so that a flood of attempts is refused without a query.
  *
  * Guesses of one network at an account make only that network wait, not the owner elsewhere and not the owner's known
  * devices. Distributed guessing is bounded by a higher limit on each network and on each account.
@@ -28,8 +29,8 @@ export interface SignInAttempt {
   readonly address: string;
   /** The known device of this subject that the attempt comes from: it is counted on its own, and nothing else delays it. */
   readonly device?: string | undefined;
-  /** When the secret was set: earlier failures of this client do not count. */
-  readonly secretSetAt?: number | undefined;
+  /** When the secret was set: earlier failures of this client do not count. Asked only for an attempt that may be made. */
+  readonly secretSetAt?: (() => Promise<number | undefined>) | undefined;
 }
 
 export interface SignInGuess {
@@ -52,26 +53,43 @@ interface Count {
 
 const NO_ATTEMPTS: CountedAttempts = { count: 0, at: 0 };
 
+interface SignInLimiterParts {
+  readonly store: Store;
+  readonly secret: string;
+  readonly clock: Clock;
+  readonly throttle: Throttle;
+}
+
 export function makeSignInLimiter(
-  { store, secret, clock }: { readonly store: Store; readonly secret: string; readonly clock: Clock },
+  { store, secret, clock, throttle }: SignInLimiterParts,
   maxRows = MAX_ATTEMPT_ROWS,
 ): SignInLimiter {
   const key = (...parts: readonly string[]): string =>
     createHmac('sha256', secret).update(JSON.stringify(parts)).digest('base64url').slice(0, 32);
   return {
     async guess(attempt) {
+      // By the subject: whoever can sign in to an account can make any number of devices known to it.
+      const known = attempt.device === undefined ? undefined : attempt.subject;
+      const counted = throttle.act('sign_in', attempt.address, known);
+      const since = await attempt.secretSetAt?.();
       // In the order of their keys, so that attempts that lock several rows never wait for each other in a circle.
-      const counts = countsOf(attempt, key).toSorted((a, b) => (a.key < b.key ? -1 : 1));
+      const counts = countsOf(attempt, key, since).toSorted((a, b) => (a.key < b.key ? -1 : 1));
       await countAttempt(store, counts, clock.now());
-      return { right: () => takeBack(store, counts) };
+      return {
+        async right() {
+          counted.giveBack();
+          await takeBack(store, counts);
+        },
+      };
     },
     sweep: () => sweep(store, clock.now(), maxRows),
   };
 }
 
 function countsOf(
-  { kind, subject, address, device, secretSetAt: since }: SignInAttempt,
+  { kind, subject, address, device }: SignInAttempt,
   key: (...parts: readonly string[]) => string,
+  since: number | undefined,
 ): Count[] {
   if (device !== undefined) return [{ key: key('device', kind, device), limit: ONE_CLIENT, since }];
   const network = networkOf(address);

@@ -4,66 +4,118 @@ import { Fault } from '../../std/fault.ts';
 
 /**
  * Bounds what strangers can make this process do. Counters are in its memory and bounded in number; each process counts
- * separately. Attempts to guess a secret are counted in the store instead, see sign-in-limiter.ts.
+ * separately. Attempts to guess a secret are counted in the store as well, see sign-in-limiter.ts.
  */
 export interface Throttle {
-  /** Counts one action (a sign-up, a redeemed code) against its own allowance, or throws. */
-  act(kind: keyof typeof ALLOWANCES, key: string): void;
+  /**
+   * Counts one action by its client's own limit and, if that has room, by the limit for everybody; or counts nothing and
+   * throws `rate_limit_exceeded`. `key` is a network address or an account, as the action's limit says. `known` is whom
+   * the client has proved to be: it is then counted on its own, and strangers cannot use up its room.
+   */
+  act(action: Action, key: string, known?: string): CountedAction;
+}
+
+export interface CountedAction {
+  /** It turned out not to be worth counting. */
+  giveBack(): void;
 }
 
 const MAX_KEYS = 50_000;
 
-/** How many at once, and after how long one more is allowed. */
-const ALLOWANCES = {
-  /** All attempts to sign in on this process; each writes to the store. */
-  sign_in_everybody: { burst: 500, everyMs: 20 },
-  /** Estimating how strong a password is takes some milliseconds of the thread that serves requests. */
-  new_password: { burst: 20, everyMs: 5_000 },
-  sign_up_address: { burst: 10, everyMs: 360_000 },
-  sign_up_everybody: { burst: 100, everyMs: 1_000 },
-  redeem: { burst: 10, everyMs: 30_000 },
-  /** New webhooks, and tests of one or of mail, by whoever asks for them. */
-  webhook: { burst: 10, everyMs: 10_000 },
-  /** Pages at the payment provider; each is a row. */
-  payment: { burst: 10, everyMs: 30_000 },
-  /** Making a PDF takes some milliseconds of the thread that serves requests. */
-  statement: { burst: 40, everyMs: 5_000 },
-  export: { burst: 3, everyMs: 600_000 },
-  setup: { burst: 20, everyMs: 10_000 },
-  reset: { burst: 20, everyMs: 10_000 },
-  /** Mails with a link for a new password, to one address and to all. */
-  reset_mail: { burst: 3, everyMs: 1_200_000 },
-  reset_mail_everybody: { burst: 50, everyMs: 2_000 },
-  verification: { burst: 3, everyMs: 600_000 },
-  /** Passkey challenges: every visit to the sign-in page takes one, and each is a row for five minutes. */
-  challenge_address: { burst: 60, everyMs: 2_000 },
-  challenge_everybody: { burst: 1_000, everyMs: 20 },
-} as const;
+/** So many at once, and after a while one more. */
+interface Rate {
+  readonly burst: number;
+  readonly everyMs: number;
+}
 
-/** Counted by account or mail address; the others by network. */
-const BY_ACCOUNT: ReadonlySet<string> = new Set([
-  'redeem',
-  'webhook',
-  'payment',
-  'statement',
-  'reset_mail',
-  'verification',
-]);
+interface ActionLimit extends Rate {
+  /** Whose the rate is. */
+  readonly of: 'network' | 'account';
+  /**
+   * Everybody together may do as much as this many networks: the limit for all is a multiple of the limit of one, so that
+   * a few networks cannot use it up.
+   */
+  readonly networks?: number;
+}
+
+type Action = keyof typeof LIMITS;
+
+const LIMITS = {
+  /** Attempts that may guess a secret; each writes to the store. Those that succeed are given back. */
+  sign_in: { of: 'network', burst: 30, everyMs: 10_000, networks: 100 },
+  /** Estimating how strong a password is takes some milliseconds of the thread that serves requests. */
+  new_password: { of: 'network', burst: 20, everyMs: 5_000 },
+  sign_up: { of: 'network', burst: 10, everyMs: 360_000, networks: 360 },
+  setup: { of: 'network', burst: 20, everyMs: 10_000 },
+  reset: { of: 'network', burst: 20, everyMs: 10_000 },
+  /** Asking for a mail with a link for a new password, for whichever mailboxes. */
+  reset_mail: { of: 'network', burst: 10, everyMs: 120_000, networks: 60 },
+  /** Passkey challenges: every visit to the sign-in page takes one, and each is a row for five minutes. */
+  challenge: { of: 'network', burst: 60, everyMs: 2_000, networks: 100 },
+  /** Mails with a link for a new password to one mailbox, by its address. */
+  reset_mailbox: { of: 'account', burst: 3, everyMs: 1_200_000 },
+  redeem: { of: 'account', burst: 10, everyMs: 30_000 },
+  /** New webhooks, and tests of one or of mail, by whoever asks for them. */
+  webhook: { of: 'account', burst: 10, everyMs: 10_000 },
+  /** Pages at the payment provider; each is a row. */
+  payment: { of: 'account', burst: 10, everyMs: 30_000 },
+  /** Making a PDF takes some milliseconds of the thread that serves requests. */
+  statement: { of: 'account', burst: 40, everyMs: 5_000 },
+  export: { of: 'account', burst: 3, everyMs: 600_000 },
+  verification: { of: 'account', burst: 3, everyMs: 600_000 },
+} as const satisfies Record<string, ActionLimit>;
+
+/** Whose actions are counted at which rate. */
+interface Counted {
+  readonly name: string;
+  readonly rate: Rate;
+}
 
 export function makeThrottle(clock: Clock): Throttle {
   const arrivals = new BoundedMap<number>(MAX_KEYS);
+  /** GCRA: one timestamp per name says how far it is ahead of its rate. */
+  const after = ({ name, rate }: Counted, now: number): number =>
+    Math.max(arrivals.get(name) ?? 0, now) + rate.everyMs;
   return {
-    /** GCRA: one timestamp per key says how far it is ahead of its allowance. */
-    act(kind, key) {
-      const { burst, everyMs } = ALLOWANCES[kind];
-      const name = `${kind} ${BY_ACCOUNT.has(kind) ? key : networkOf(key)}`;
+    act(action, key, known) {
       const now = clock.now();
-      const next = Math.max(arrivals.get(name) ?? 0, now) + everyMs;
-      const waitMs = next - now - burst * everyMs;
-      if (waitMs > 0) throw tooManyTries(waitMs);
-      arrivals.set(name, next);
+      const all = countedFor(action, key, known);
+      for (const one of all) {
+        const waitMs = after(one, now) - now - one.rate.burst * one.rate.everyMs;
+        if (waitMs > 0) throw tooManyTries(waitMs);
+      }
+      for (const one of all) arrivals.set(one.name, after(one, now));
+      return {
+        giveBack() {
+          for (const { name, rate } of all) {
+            const arrival = arrivals.get(name);
+            if (arrival !== undefined) arrivals.set(name, arrival - rate.everyMs);
+          }
+        },
+      };
     },
   };
+}
+
+/** Those of one IPv6 site together may do as much as this many networks: a site has 65,536 of them to itself. */
+const NETWORKS_OF_SITE = 8;
+
+/** The client itself, and last everybody. */
+function countedFor(action: Action, key: string, known: string | undefined): Counted[] {
+  const rate: ActionLimit = LIMITS[action];
+  if (known !== undefined) return [{ name: `${action} known ${known}`, rate }];
+  if (rate.of === 'account') return [{ name: `${action} ${key}`, rate }];
+  const network = networkOf(key);
+  const own = { name: `${action} ${network}`, rate };
+  if (rate.networks === undefined) return [own];
+  const everybody = { name: `${action} everybody`, rate: times(rate, rate.networks) };
+  const site = siteOf(network);
+  if (site === undefined) return [own, everybody];
+  return [own, { name: `${action} site ${site}`, rate: times(rate, NETWORKS_OF_SITE) }, everybody];
+}
+
+function times({ burst, everyMs }: Rate, networks: number): Rate {
+  return { burst: burst * networks, everyMs: everyMs / networks };
 }
 
 export function tooManyTries(retryAfterMs: number): Fault {
@@ -95,4 +147,9 @@ class BoundedMap<Value> {
     this.#old = this.#recent;
     this.#recent = new Map();
   }
+}
+
+/** The /48 of an IPv6 network: what a hoster gives one customer. */
+function siteOf(network: string): string | undefined {
+  return network.includes(':') ? network.split(':').slice(0, 3).join(':') : undefined;
 }
