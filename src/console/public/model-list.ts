@@ -111,7 +111,7 @@ function listTable(context: PageContext, shown: readonly SoldModel[]): Markup {
             </tr>
           </thead>
           <tbody>
-            ${shown.map((model) => listRow(context, model))}
+            ${shown.map((model) => keptRow(context, model))}
           </tbody>
         </table>
       </div>
@@ -123,7 +123,22 @@ function listTable(context: PageContext, shown: readonly SoldModel[]): Markup {
   </form>`;
 }
 
-function listRow(context: PageContext, model: SoldModel): Markup {
+/** What a row depends on beside its model. */
+type RowContext = Pick<PageContext, 't' | 'language' | 'isChosen'>;
+
+const keptRows = new WeakMap<SoldModel, Map<string, Markup>>();
+
+/** Made once for a model in each language: formatting its numbers takes most of the time that a list takes. */
+function keptRow(context: RowContext, model: SoldModel): Markup {
+  const rows = keptRows.get(model) ?? new Map<string, Markup>();
+  keptRows.set(model, rows);
+  const name = `${context.language} ${context.isChosen}`;
+  const row = rows.get(name) ?? listRow(context, model);
+  rows.set(name, row);
+  return row;
+}
+
+function listRow(context: RowContext, model: SoldModel): Markup {
   const { t, language } = context;
   const { best, offers } = model;
   const hasContext = best.type !== 'image_generation' && best.contextTokens > 0;
@@ -158,7 +173,7 @@ function listRow(context: PageContext, model: SoldModel): Markup {
 
 /** The lowest one, and that there are others. A kind of price that a model does not have is a dash, not zero. */
 function lowestPrice(
-  { t, language }: PageContext,
+  { t, language }: RowContext,
   offers: readonly ModelItem[],
   part: 'input' | 'output',
 ): Markup | string {
@@ -310,6 +325,13 @@ export function modelQuery(asked: URLSearchParams): ModelQuery {
     page: Number.isSafeInteger(page) && page > 0 ? page : 1,
     compare: [...new Set(asked.getAll('compare').slice(0, MOST_CHOSEN))],
   };
+}
+
+/** A list that many ask for, by its filters; `undefined`: one of what a visitor wrote or chose, which nobody else asks for. */
+export function listName({ q, compare, ...query }: ModelQuery, sold: number): string | undefined {
+  if (q !== '' || compare.length > 0) return undefined;
+  const page = Math.min(query.page, Math.max(1, Math.ceil(sold / PAGE_ROWS)));
+  return listHref({ ...query, page, q, compare });
 }
 
 function hasFilter(query: ModelQuery): boolean {

@@ -33,7 +33,10 @@ export function pageTexts(language: PageLanguage): PublicTexts {
 }
 
 /** The address of a page, in the language that was chosen. */
-export function pageHref({ isChosen, language }: PageContext, path: string): string {
+export function pageHref(
+  { isChosen, language }: Pick<PageContext, 'isChosen' | 'language'>,
+  path: string,
+): string {
   if (!isChosen) return path;
   return `${path}${path.includes('?') ? '&' : '?'}lang=${language}`;
 }

@@ -37,7 +37,7 @@ export function stateDot(state: EndpointItem['status'], { t }: PageContext): Mar
   ></span>`;
 }
 
-export function featureBadges(item: ModelItem, { t }: PageContext): Markup {
+export function featureBadges(item: ModelItem, { t }: Pick<PageContext, 't'>): Markup {
   const names = [
     t.kinds[item.type],
     ...(item.vision ? [t.vision] : []),

@@ -5,14 +5,22 @@ import type { IncomingRequest } from '../../http/router.ts';
 import { readPublicPages, readSite } from '../../identity/sign-in/site.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
-import { compressedJson, encodingFor } from '../answers.ts';
+import { encodingFor } from '../answers.ts';
 import { endpointItems } from '../models.ts';
 import type { BackendHealth } from '../parts.ts';
 import { PAGE_HEADERS, STRICT_TRANSPORT } from '../security.ts';
+import { ANY_ORIGIN, DrawnDocument, DrawnDocuments, type PublicDocument } from './drawn-documents.ts';
 import { llmsText, robotsText, sitemapXml } from './machine-files.ts';
-import { modelListPage, modelQuery } from './model-list.ts';
+import { listName, modelListPage, modelQuery } from './model-list.ts';
 import { modelMissing, modelPage } from './model-page.ts';
-import { framed, PAGE_LANGUAGES, pageTexts, type PageAssets, type PageContext } from './page-frame.ts';
+import {
+  framed,
+  PAGE_LANGUAGES,
+  pageTexts,
+  type PageAssets,
+  type PageContent,
+  type PageContext,
+} from './page-frame.ts';
 import { modelIdAt, soldModels, typicalCost, type ShownOffer, type SoldModel } from './sold-models.ts';
 import { statusJson, statusPage, type ServiceStatus } from './status-page.ts';
 
@@ -25,13 +33,6 @@ interface PublicPageParts {
   readonly version: string;
   /** Whether requests can be taken now. */
   apiIsUp(): Promise<boolean>;
-}
-
-/** A document that anybody may read: `body` and what it is. */
-interface PublicDocument {
-  readonly body: string;
-  readonly type: 'text/html' | 'text/plain' | 'application/json' | 'application/xml';
-  readonly status?: number;
 }
 
 type FileNames = Iterable<string>;
@@ -58,49 +59,90 @@ export function makePublicPages(parts: PublicPageParts): PublicPages {
   const figures = new RecentFigures(parts);
   const siteName = rememberedSiteName(parts);
   const areOpen = rememberedOpen(parts);
+  const documents = new DrawnDocuments(parts.clock);
   return async (incoming, fileNames) => {
     const { request, path } = incoming;
     // A client whose base URL lacks /v1 asks for /models with its token: it is told so, and gets no page.
     if (path.startsWith('/models') && request.headers.has('authorization')) return undefined;
+    const origin = parts.publicUrl ?? incoming.origin;
     // Closed pages do not exist for anybody; only crawlers are still told what not to read.
     if (!(await areOpen()))
-      return path === '/robots.txt' ? await respond(robots(undefined), incoming) : undefined;
+      return path === '/robots.txt'
+        ? await respond(new DrawnDocument(robots(undefined)), origin, incoming)
+        : undefined;
     const url = new URL(request.url, incoming.origin);
-    const context = await contextOf(parts, { incoming, url, fileNames, siteName });
-    const document = await documentAt({ parts, figures, context, url }, path);
-    return await respond(document, incoming);
+    const catalog = parts.catalog.current();
+    const visit = {
+      parts,
+      figures,
+      fileNames,
+      siteName: await siteName(),
+      catalog,
+      ...languageOf(request, url),
+    };
+    const { name, draw, keptMs = PAGE_MS, inputs = [] } = documentAt(visit, path, url.searchParams);
+    const from = { inputs: [catalog, visit.siteName, ...inputs], keptMs };
+    const drawn = name === undefined ? new DrawnDocument(await draw()) : await documents.of(name, from, draw);
+    return await respond(drawn, origin, incoming);
   };
 }
 
-interface Visit {
+/** Short beside the minute for which clients may keep a page. What changes a page at once is among its inputs. */
+const PAGE_MS = 10_000;
+const STATUS_MS = 1_000;
+
+interface Visit extends Pick<PageContext, 'language' | 'isChosen' | 'siteName'> {
   readonly parts: PublicPageParts;
   readonly figures: RecentFigures;
-  readonly context: PageContext;
-  readonly url: URL;
+  readonly catalog: Catalog;
+  readonly fileNames: () => Promise<FileNames>;
 }
 
-async function documentAt(visit: Visit, path: string): Promise<PublicDocument> {
-  const { parts, context, url } = visit;
-  const catalog = parts.catalog.current();
+interface WantedDocument {
+  /**
+   * Whoever asks for the same name gets the same document. There are as many as pages of what is sold, whatever strangers
+   * ask for. `undefined`: it depends on what the visitor wrote, and is drawn for each visit.
+   */
+  readonly name: string | undefined;
+  /** What it is drawn from, beside the catalog and the site's name. */
+  readonly inputs?: readonly unknown[];
+  readonly keptMs?: number;
+  readonly draw: () => Promise<PublicDocument>;
+}
+
+function documentAt(visit: Visit, path: string, asked: URLSearchParams): WantedDocument {
+  const { siteName, catalog } = visit;
   const sold = soldModels(catalog);
+  const text = (type: PublicDocument['type'], body: () => Promise<string> | string): WantedDocument => ({
+    name: path,
+    draw: async () => ({ body: await body(), type }),
+  });
   switch (path) {
     case '/robots.txt':
-      return robots(context.origin);
+      return { name: path, draw: () => Promise.resolve(robots(ANY_ORIGIN)) };
     case '/sitemap.xml':
-      return { body: sitemapXml(sold, context.origin), type: 'application/xml' };
+      return text('application/xml', () => sitemapXml(sold, ANY_ORIGIN));
     case '/llms.txt':
-      return { body: llmsText(sold, context), type: 'text/plain' };
+      return text('text/plain', () => llmsText(sold, { origin: ANY_ORIGIN, siteName }));
     case '/status':
-      return page(framed(context, statusPage(context, await statusOf(visit, catalog))));
+      return {
+        ...page(visit, 'status', async (context) => statusPage(context, await statusOf(visit))),
+        keptMs: STATUS_MS,
+      };
     case '/status.json':
-      return { body: JSON.stringify(statusJson(await statusOf(visit, catalog))), type: 'application/json' };
-    case '/models':
-      return page(framed(context, modelListPage(context, sold, modelQuery(url.searchParams))));
+      return {
+        ...text('application/json', async () => JSON.stringify(statusJson(await statusOf(visit)))),
+        keptMs: STATUS_MS,
+      };
+    case '/models': {
+      const query = modelQuery(asked);
+      return page(visit, listName(query, sold.size), (context) => modelListPage(context, sold, query));
+    }
     default: {
       const model = sold.get(modelIdAt(path) ?? '');
-      if (!model) return page(framed(context, modelMissing(context, '/models')), 404);
-      const offers = await shownOffers(visit, catalog, model);
-      return page(framed(context, modelPage(context, model, offers)));
+      if (!model) return page(visit, 'missing', (context) => modelMissing(context, '/models'), 404);
+      const draw = async (context: PageContext) => modelPage(context, model, await shownOffers(visit, model));
+      return { ...page(visit, `model ${model.id}`, draw), inputs: [backendStates(visit)] };
     }
   }
 }
@@ -109,15 +151,30 @@ function robots(origin: string | undefined): PublicDocument {
   return { body: robotsText(origin), type: 'text/plain' };
 }
 
-function page(body: string, status = 200): PublicDocument {
-  return { body, type: 'text/html', status };
+/** A page in the visitor's language. */
+function page(
+  visit: Visit,
+  name: string | undefined,
+  content: (context: PageContext) => Promise<PageContent> | PageContent,
+  status = 200,
+): WantedDocument {
+  return {
+    name: name && `${visit.language} ${visit.isChosen} ${name}`,
+    async draw() {
+      const context = await contextOf(visit);
+      return { body: framed(context, await content(context)), type: 'text/html', status };
+    },
+  };
 }
 
-async function shownOffers(
-  { parts, figures }: Visit,
-  catalog: Catalog,
-  model: SoldModel,
-): Promise<ShownOffer[]> {
+function backendStates({ parts }: Visit): string {
+  return parts.backends
+    .list()
+    .map(({ name, state }) => `${name} ${state}`)
+    .join(', ');
+}
+
+async function shownOffers({ parts, figures, catalog }: Visit, model: SoldModel): Promise<ShownOffer[]> {
   const states = new Map(
     endpointItems(catalog, parts.backends).map(({ endpoint, status }) => [endpoint, status]),
   );
@@ -132,7 +189,7 @@ async function shownOffers(
 }
 
 /** An endpoint that was never configured is not an outage. */
-async function statusOf({ parts, figures }: Visit, catalog: Catalog): Promise<ServiceStatus> {
+async function statusOf({ parts, figures, catalog }: Visit): Promise<ServiceStatus> {
   const served = endpointItems(catalog, parts.backends).filter(({ unavailable }) => unavailable === null);
   const [apiIsUp, endpoints] = await Promise.all([
     parts.apiIsUp(),
@@ -146,30 +203,22 @@ async function statusOf({ parts, figures }: Visit, catalog: Catalog): Promise<Se
   return { at: parts.clock.now(), apiIsUp, endpoints };
 }
 
-interface ContextSources {
-  readonly incoming: IncomingRequest;
-  readonly url: URL;
-  readonly fileNames: () => Promise<FileNames>;
-  readonly siteName: () => Promise<string>;
-}
-
-async function contextOf(
-  { publicUrl, version }: PublicPageParts,
-  { incoming, url, fileNames, siteName }: ContextSources,
-): Promise<PageContext> {
-  const chosen = PAGE_LANGUAGES.find((code) => code === url.searchParams.get('lang'));
-  const accepted = incoming.request.headers.get('accept-language') ?? '';
-  const language = chosen ?? preferredLanguage(accepted);
+async function contextOf({ parts, language, isChosen, siteName, fileNames }: Visit): Promise<PageContext> {
   return {
     language,
-    isChosen: chosen !== undefined,
+    isChosen,
     t: pageTexts(language),
-    origin: publicUrl ?? incoming.origin,
-    siteName: await siteName(),
-    version,
-    // What programs read does not wait for the bundler.
-    assets: /^\/(?:models|status$)/.test(incoming.path) ? assetsOf(await fileNames()) : {},
+    origin: ANY_ORIGIN,
+    siteName,
+    version: parts.version,
+    assets: assetsOf(await fileNames()),
   };
+}
+
+function languageOf(request: Request, url: URL): Pick<PageContext, 'language' | 'isChosen'> {
+  const chosen = PAGE_LANGUAGES.find((code) => code === url.searchParams.get('lang'));
+  const accepted = request.headers.get('accept-language') ?? '';
+  return { language: chosen ?? preferredLanguage(accepted), isChosen: chosen !== undefined };
 }
 
 /** The first one that is named and that there is. */
@@ -233,25 +282,24 @@ function rememberedOpen({ store, clock }: PublicPageParts): () => Promise<boolea
 /**
  * May be cached for a minute by anybody; after that, a client that has the current version is told so and gets no body.
  */
-async function respond(
-  { body, type, status = 200 }: PublicDocument,
-  { request, origin }: IncomingRequest,
-): Promise<Response> {
-  const tag = `W/"${Bun.hash(body).toString(36)}"`;
+async function respond(drawn: DrawnDocument, origin: string, incoming: IncomingRequest): Promise<Response> {
+  const { request } = incoming;
+  const { type, status = 200 } = drawn.document;
+  const sent = drawn.at(origin);
   const headers = new Headers({
     ...PAGE_HEADERS,
-    etag: tag,
+    etag: sent.tag,
     vary: 'accept-encoding, accept-language, authorization',
     'cache-control': 'public, max-age=60',
-    ...(origin.startsWith('https:') ? { 'strict-transport-security': STRICT_TRANSPORT } : {}),
+    ...(incoming.origin.startsWith('https:') ? { 'strict-transport-security': STRICT_TRANSPORT } : {}),
   });
-  if (status === 200 && request.headers.get('if-none-match') === tag)
+  if (status === 200 && request.headers.get('if-none-match') === sent.tag)
     return new Response(null, { status: 304, headers });
   headers.set('content-type', `${type}; charset=utf-8`);
   const encoding = encodingFor(request.headers.get('accept-encoding'));
-  const bytes = encoding && (await compressedJson(body, encoding));
+  const bytes = encoding && (await sent.compressed(encoding));
   if (bytes && encoding) headers.set('content-encoding', encoding);
-  return new Response(bytes ?? body, { status, headers });
+  return new Response(bytes ?? sent.bytes, { status, headers });
 }
 
 const FRESH_MS = 60_000;

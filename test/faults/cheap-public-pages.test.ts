@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { NodeProcess } from '../support/node-process.ts';
+
+/** What strangers can make the main thread do by asking for pages. */
+
+const MODELS = 150;
+const ENDPOINTS = 40;
+const YAML = `
+upstreams:
+  house: { kind: house }
+lists:
+  chat:
+${Array.from({ length: MODELS }, (_, n) => `    - { model: vendor/model-${n}, display_name: Model ${n}, input: 1.${n}, output: 2.${n}, context: 128000 }`).join('\n')}
+endpoints:
+${Array.from({ length: ENDPOINTS }, (_, n) => `  svc_chat_${n}: { name: Chat ${n}, type: chat_completion, lists: [chat], upstreams: [house] }`).join('\n')}
+`;
+const REQUESTS = 240;
+
+let node: NodeProcess;
+beforeAll(async () => {
+  node = await NodeProcess.start({ yaml: YAML });
+}, 60_000);
+afterAll(() => node.stop());
+
+async function get(path: string, headers: Record<string, string> = {}): Promise<string> {
+  const reply = await fetch(`${node.url}${path}`, { headers });
+  expect([path, reply.status]).toEqual([path, 200]);
+  return await reply.text();
+}
+
+/** Milliseconds of the main thread for so many requests. */
+async function mainThreadMs(ask: (n: number) => Promise<string>): Promise<number> {
+  await ask(0);
+  const before = node.mainThread().ranMs;
+  for (let n = 1; n <= REQUESTS; n += 8)
+    await Promise.all(Array.from({ length: 8 }, (_, more) => ask(n + more)));
+  return node.mainThread().ranMs - before;
+}
+
+test.each<[string, number, (n: number) => Promise<string>]>([
+  ['the status', 5, () => get('/status')],
+  ['the status for programs', 5, () => get('/status.json')],
+  ['the models', 5, () => get('/models')],
+  ['a model', 5, () => get('/models/vendor/model-7')],
+  ['the list for language models', 5, () => get('/llms.txt')],
+  ['the status with other words in each query', 5, (n) => get(`/status?x=${n}`)],
+  ['the models with other words in each query', 5, (n) => get(`/models?page=${n + 50}&utm_source=${n}`)],
+  // Another address has at least to be put into the page, and a long page to be sent.
+  ['the models by another host name each time', 20, (n) => get('/models', { host: `h${n}.example.com` })],
+  ['the status by another host name each time', 20, (n) => get('/status', { host: `h${n}.example.com` })],
+])(
+  '%s: many visits take no more than a few times the main thread’s time for as many of a small text',
+  async (_, times, ask) => {
+    const small = await mainThreadMs(() => get('/robots.txt'));
+    expect(await mainThreadMs(ask)).toBeLessThan(times * small);
+  },
+  60_000,
+);
+
+test('strangers do not fill the memory by what they write into queries and host names', async () => {
+  const visit = async (n: number): Promise<void> => {
+    await Promise.all([
+      get(`/models?q=model&page=${n}`, { host: `g${n}.example.com`, 'accept-encoding': 'br' }),
+      get(`/models/vendor/model-${n % MODELS}?x=${n}`, { host: `g${n}.example.com` }),
+    ]);
+  };
+  for (let n = 0; n < 200; n++) await visit(n);
+  const before = node.mostMegabytes();
+  for (let n = 200; n < 500; n++) await visit(n);
+  // As often asked for again: were every answer kept, they alone would be more than this.
+  expect(node.mostMegabytes() - before).toBeLessThan(60);
+}, 60_000);
+
+test('every visitor gets links to the host name by which they came', async () => {
+  for (const host of Array.from({ length: 8 }, (_, n) => `shop${n}.example.com`)) {
+    expect(await get('/models', { host })).toContain(`<link rel="canonical" href="http://${host}/models" />`);
+    expect(await get('/sitemap.xml', { host })).toContain(`<loc>http://${host}/models</loc>`);
+    expect(await get('/llms.txt', { host })).not.toContain('.invalid');
+  }
+});
