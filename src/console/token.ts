@@ -18,6 +18,7 @@ export const tokenRoutes = [
     async handle(parts, { user }) {
       const before = await tokenRow(parts, user.accountId);
       if (before.token_hash !== null) requireConfirmed(user, parts.clock);
+      parts.auth.throttle.act('token', user.accountId);
       const token = await parts.accounts.replaceToken(user.accountId);
       await parts.store.durable();
       const info = tokenInfo(await tokenRow(parts, user.accountId));

@@ -49,15 +49,24 @@ interface SenderParts {
 }
 
 /**
- * How many messages may be sent at once. Those that have failed before have places of their own, so that they delay no
- * others.
+ * How many messages may be sent at once, and how many of them for one account. Receivers that fail or are slow have places
+ * of their own, so that they delay no others.
  */
 const LANES = [
-  { kind: 'mail', failing: undefined, places: 4 },
-  { kind: 'webhook', failing: false, places: 16 },
-  { kind: 'webhook', failing: true, places: 8 },
+  { name: 'mail', kind: 'mail', places: 4, perAccount: 2 },
+  { name: 'prompt webhooks', kind: 'webhook', places: 32, perAccount: 2 },
+  { name: 'slow webhooks', kind: 'webhook', places: 32, perAccount: 1 },
 ] as const;
 type Lane = (typeof LANES)[number];
+const SLOW_LANE = LANES[2];
+
+/** An attempt that takes longer gives its place to another, and its receiver counts as slow until it answers in time. */
+const PROMPT_MS = 1_000;
+/** Of all attempts under way; beyond them a slow one keeps its place. */
+const MOST_SENDING = 256;
+const MOST_SLOW = 1_000;
+/** Of the accounts that had their turn. */
+const MOST_SERVED = 1_000;
 
 /** Until when others leave a message alone that was taken; longer than an attempt may take. */
 const LEASE_MS = 60_000;
@@ -87,13 +96,24 @@ const PAUSES_MS = {
 } as const;
 const JITTER = 0.2;
 
+interface RunningAttempt {
+  lane: Lane;
+  readonly account: string;
+  readonly done: Promise<void>;
+}
+
 /**
- * Sends what is due. Any number of processes may run one: the one that advances a message's `next_at` by
+ * Sends what is due, the accounts in turns. Any number of processes may run one: the one that advances a message's `next_at` by
  * compare-and-set owns it until then, and if it dies, the others take over.
  */
 export class OutboxSender {
   readonly #parts: SenderParts;
-  readonly #running = new Map<string, { readonly lane: Lane; readonly done: Promise<void> }>();
+  /** By destination: a receiver gets one message at a time. */
+  readonly #running = new Map<string, RunningAttempt>();
+  /** Destinations that have not answered in time, the longest known first. */
+  readonly #slow = new Set<string>();
+  /** The accounts of each lane that had their turn, while others still wait for theirs. */
+  readonly #served = new Map<Lane, Set<string>>();
   readonly #stopping = new AbortController();
   #passing: Promise<void> | undefined;
   #isPassWanted = false;
@@ -151,48 +171,102 @@ export class OutboxSender {
   }
 
   async #takeDue(): Promise<void> {
-    for (const lane of LANES) {
-      if (!this.#parts.channels[lane.kind] || this.#stopping.signal.aborted) continue;
-      const running = [...this.#running.values()].filter((one) => one.lane === lane).length;
-      for (const row of await this.#due(lane, lane.places - running)) {
-        if (!this.#running.has(row.destination)) await this.#start(row, lane);
+    for (const lane of LANES) if (this.#parts.channels[lane.kind]) await this.#fillLane(lane);
+  }
+
+  /**
+   * What was looked at is left out of the next look: however many messages wait for one receiver or one account, those of
+   * others are found behind them.
+   */
+  async #fillLane(lane: Lane): Promise<void> {
+    const served = this.#served.get(lane) ?? new Set<string>();
+    this.#served.set(lane, served);
+    const lookedAt = new Set<string>();
+    while (this.#runningIn(lane).length < lane.places && !this.#stopping.signal.aborted) {
+      const rows = await this.#due(lane, { served, lookedAt });
+      if (rows.length === 0 && served.size === 0) return;
+      // Everybody who waits has had a turn: the next round begins.
+      if (rows.length === 0 || served.size > MOST_SERVED) served.clear();
+      for (const row of rows) {
+        if (this.#runningIn(lane).length >= lane.places) return;
+        if (served.has(row.account_id) || this.#running.has(row.destination)) continue;
+        lookedAt.add(row.destination);
+        if (await this.#start(row, lane)) served.add(row.account_id);
       }
     }
   }
 
-  /** One for each destination: a slow receiver delays only its own messages. */
-  async #due({ kind, failing }: Lane, places: number): Promise<OutboxRow[]> {
-    if (places <= 0) return [];
+  #runningIn(lane: Lane): RunningAttempt[] {
+    return [...this.#running.values()].filter((one) => one.lane === lane);
+  }
+
+  /** The accounts that use all the places that they may have. */
+  #fullAccounts(lane: Lane): string[] {
+    const running = Map.groupBy(this.#runningIn(lane), ({ account }) => account);
+    return [...running].flatMap(([account, { length }]) => (length < lane.perAccount ? [] : [account]));
+  }
+
+  async #due(
+    lane: Lane,
+    { served, lookedAt }: { readonly served: Iterable<string>; readonly lookedAt: Iterable<string> },
+  ): Promise<OutboxRow[]> {
     const { db, clock } = this.#parts;
     let query = db
       .selectFrom('outbox')
       .selectAll('outbox')
-      .where('outbox.kind', '=', kind)
+      .where('outbox.kind', '=', lane.kind)
       .where(isWaiting)
       .where('outbox.next_at', '<=', clock.now());
-    const busy = [...this.#running.keys()];
-    if (busy.length > 0) query = query.where('outbox.destination', 'not in', busy);
-    if (failing !== undefined) {
-      query = query
-        .leftJoin('webhook', 'webhook.id', 'outbox.destination')
-        .where('webhook.failing_since', failing ? 'is not' : 'is', null);
+    const destinations = [...this.#running.keys(), ...lookedAt];
+    if (destinations.length > 0) query = query.where('outbox.destination', 'not in', destinations);
+    const accounts = [...this.#fullAccounts(lane), ...served];
+    if (accounts.length > 0) query = query.where('outbox.account_id', 'not in', accounts);
+    if (lane.kind === 'webhook') {
+      const slow = [...this.#slow];
+      query = query.leftJoin('webhook', 'webhook.id', 'outbox.destination').where((where) => {
+        const isFailing = where('webhook.failing_since', 'is not', null);
+        const isSlow =
+          slow.length === 0 ? isFailing : where.or([isFailing, where('outbox.destination', 'in', slow)]);
+        return lane === SLOW_LANE ? isSlow : where.not(isSlow);
+      });
     }
-    const rows = await query.orderBy('outbox.next_at').limit(LOOKED_AT).execute();
-    const first = new Map(rows.toReversed().map((row) => [row.destination, row]));
-    return rows.filter((row) => first.get(row.destination) === row).slice(0, places);
+    return await query.orderBy('outbox.next_at').limit(LOOKED_AT).execute();
   }
 
-  async #start(row: OutboxRow, lane: Lane): Promise<void> {
-    if (!(await this.#take(row))) return;
+  /** False: another process has it. */
+  async #start(row: OutboxRow, lane: Lane): Promise<boolean> {
+    if (!(await this.#take(row))) return false;
+    const { destination, account_id: account } = row;
+    const startedAt = performance.now();
+    const timer = setTimeout(() => this.#giveUpPlace(destination), PROMPT_MS);
     const done = this.#attempt(row)
       .then(() => undefined)
       .catch((error: unknown) => this.#parts.log.error('outbox_attempt_failed', { message: row.id, error }))
       .finally(() => {
-        this.#running.delete(row.destination);
-        // The free place may serve the next message; a failure is met again by the periodic pass.
-        if (!this.#stopping.signal.aborted) void this.pass().catch(() => undefined);
+        clearTimeout(timer);
+        this.#running.delete(destination);
+        if (performance.now() - startedAt < PROMPT_MS) this.#slow.delete(destination);
+        this.#passAgain();
       });
-    this.#running.set(row.destination, { lane, done });
+    this.#running.set(destination, { lane, account, done });
+    return true;
+  }
+
+  /** A receiver that is slow now is expected to be slow the next time. */
+  #giveUpPlace(destination: string): void {
+    const running = this.#running.get(destination);
+    if (running?.lane.kind !== 'webhook') return;
+    this.#slow.add(destination);
+    const [longest] = this.#slow;
+    if (this.#slow.size > MOST_SLOW && longest !== undefined) this.#slow.delete(longest);
+    if (this.#running.size >= MOST_SENDING) return;
+    running.lane = SLOW_LANE;
+    this.#passAgain();
+  }
+
+  /** A free place may serve the next message; a failure is met again by the periodic pass. */
+  #passAgain(): void {
+    if (!this.#stopping.signal.aborted) void this.pass().catch(() => undefined);
   }
 
   async #take(row: OutboxRow): Promise<boolean> {
