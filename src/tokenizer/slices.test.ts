@@ -37,6 +37,16 @@ describe('slices', () => {
     expect(sizes(['x'.repeat(16_385)])).toEqual([16_384, 1]);
   });
 
+  test('are shorter where characters take longer, and nothing is cut between two texts', () => {
+    expect(sizes(['字'.repeat(4_100)])).toEqual([2_048, 2_048, 4]);
+    expect(sizes([`${'x'.repeat(8_192)}${'字'.repeat(1_025)}`])).toEqual([9_216, 1]);
+    const slices = [...slicesOf(['x'.repeat(16_380), '字'])];
+    expect(slices.map(({ characters, cuts }) => [characters, cuts])).toEqual([
+      [16_380, 0],
+      [1, 0],
+    ]);
+  });
+
   test('say whether they were cut inside of what may be one token', () => {
     const cuts = (text: string) => [...slicesOf([text])].map((slice) => slice.cuts);
     expect(cuts('x'.repeat(40_000))).toEqual([1, 1, 0]);

@@ -19,7 +19,7 @@ afterEach(() => {
 });
 afterAll(() => shared.close());
 
-const LIMITS: CounterLimits = { waiting: 100, loadMs: 60_000, hangMs: 30_000 };
+const LIMITS: CounterLimits = { waiting: 100, waitingEach: 100, loadMs: 60_000, hangMs: 30_000 };
 /** For all tests but those that close, fill or break theirs: a thread loads its vocabulary for a second. */
 const shared = new WorkerTokenCounter(
   makeLog((line) => log.push(line)),
@@ -139,7 +139,7 @@ describe('a counter that has much to do', () => {
     const hour = 3_600_000;
     const script = `
       const { WorkerTokenCounter } = await import(${JSON.stringify(import.meta.resolve('./worker-counter.ts'))});
-      const limits = { waiting: 1, loadMs: ${hour}, hangMs: ${hour} };
+      const limits = { waiting: 1, waitingEach: 1, loadMs: ${hour}, hangMs: ${hour} };
       const counter = new WorkerTokenCounter({ error() {} }, limits);
       const job = { encoding: 'r50k_base', texts: ['x'], account: 'a', limitMs: ${hour}, loadMs: ${hour} };
       console.log((await counter.count(job)).tokens);`;
@@ -154,6 +154,28 @@ describe('a counter that has much to do', () => {
     expect(await third).toBeUndefined();
     expect(await first).toEqual(await second);
     expect(await counter.count(job([PROSE]))).toBeDefined();
+  });
+
+  test('refuses a job when too many of its account wait, and none of another account', async () => {
+    const counter = counterWith({ waitingEach: 2 });
+    const [first, second, third] = [1, 2, 3].map(() => counter.count(job([PROSE])));
+    const others = [1, 2].map(() => counter.count(job([PROSE], { account: 'b' })));
+    expect(await third).toBeUndefined();
+    for (const counted of [first, second, ...others]) expect(await counted).toBeDefined();
+    expect(await counter.count(job([PROSE]))).toBeDefined();
+  });
+
+  test('shares the time between accounts, not the turns: many quick slices do not wait for as many slow ones', async () => {
+    await shared.count(job(['x']));
+    const order: string[] = [];
+    const quick = PROSE.repeat(Math.ceil(320_000 / PROSE.length));
+    const slow = shared.count(job(['字'.repeat(40_000)])).then(() => order.push('slow'));
+    await Promise.all([
+      slow,
+      // Twenty slices each, but a tenth of the time.
+      shared.count(job([quick], { account: 'b' })).then(() => order.push('quick')),
+    ]);
+    expect(order).toEqual(['quick', 'slow']);
   });
 });
 

@@ -6,15 +6,16 @@ import type { CountedText, CountJob, TokenCounter, TokenEncoding } from './port.
 import { slicesOf, type TextSlice } from './slices.ts';
 
 export interface CounterLimits {
-  /** Jobs that may wait. */
+  /** Jobs that may wait, of all accounts and of one. */
   readonly waiting: number;
+  readonly waitingEach: number;
   /** A worker that takes longer to load an encoding is replaced. */
   readonly loadMs: number;
   /** A worker that takes longer than this for one slice is replaced. */
   readonly hangMs: number;
 }
 
-const USUAL_LIMITS: CounterLimits = { waiting: 2_000, loadMs: 60_000, hangMs: 10_000 };
+const USUAL_LIMITS: CounterLimits = { waiting: 10_000, waitingEach: 250, loadMs: 60_000, hangMs: 10_000 };
 /** A job whose worker failed is tried once more, by a new worker. */
 const MAX_FAILURES = 2;
 
@@ -31,19 +32,29 @@ interface PendingCount {
   isDone: boolean;
 }
 
+/** The jobs of one account that are not done. */
+interface AccountJobs {
+  readonly waiting: PendingCount[];
+  /** How long the thread has worked for it, beginning with the least of those that were here before. */
+  usedMs: number;
+  /** With the one that runs. */
+  size: number;
+}
+
 /**
- * Counts on one worker thread, slice by slice. The accounts take turns, so that an account waits for at most one slice
- * of another's long text. The thread starts with the first job, and is replaced when it fails or hangs.
+ * Counts on one worker thread, slice by slice. The next slice is that of the account that has used the thread the least:
+ * accounts share its time, whatever their texts cost, and one waits for at most one slice of another's long text. The
+ * thread starts with the first job, and is replaced when it fails or hangs.
  */
 export class WorkerTokenCounter implements TokenCounter {
   readonly #log: Log;
   readonly #limits: CounterLimits;
-  /** By account, in the order of their turns. */
-  readonly #waiting = new Map<string, PendingCount[]>();
+  readonly #accounts = new Map<string, AccountJobs>();
   readonly #loaded = new Set<TokenEncoding>();
   #size = 0;
   #worker: Worker | undefined;
   #running: PendingCount | undefined;
+  #runningSince = 0;
   #hang: Timer | undefined;
   #closed = false;
 
@@ -63,7 +74,8 @@ export class WorkerTokenCounter implements TokenCounter {
   }
 
   count(job: CountJob): Promise<CountedText | undefined> {
-    const isFull = this.#size >= this.#limits.waiting;
+    const { waiting, waitingEach } = this.#limits;
+    const isFull = this.#size >= waiting || (this.#accounts.get(job.account)?.size ?? 0) >= waitingEach;
     if (this.#closed || isFull || job.signal?.aborted) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const waitMs = job.limitMs + (this.#loaded.has(job.encoding) ? 0 : job.loadMs);
@@ -81,24 +93,28 @@ export class WorkerTokenCounter implements TokenCounter {
       };
       job.signal?.addEventListener('abort', pending.onAbort);
       this.#size++;
-      this.#enqueue(pending);
+      const jobs = this.#jobsOf(job.account);
+      jobs.size++;
+      jobs.waiting.push(pending);
       this.#runNext();
     });
   }
 
   close(): void {
     this.#closed = true;
-    for (const jobs of this.#waiting.values()) for (const pending of jobs) this.#finish(pending, undefined);
-    this.#waiting.clear();
+    for (const { waiting } of this.#accounts.values())
+      for (const pending of waiting.splice(0)) this.#finish(pending, undefined);
     if (this.#running) this.#finish(this.#running, undefined);
     this.#dismiss();
   }
 
-  #enqueue(pending: PendingCount): void {
-    const { account } = pending.job;
-    const jobs = this.#waiting.get(account);
-    if (jobs) jobs.push(pending);
-    else this.#waiting.set(account, [pending]);
+  #jobsOf(account: string): AccountJobs {
+    const known = this.#accounts.get(account);
+    if (known) return known;
+    const used = [...this.#accounts.values()].map(({ usedMs }) => usedMs);
+    const jobs = { waiting: [], usedMs: used.length === 0 ? 0 : Math.min(...used), size: 0 };
+    this.#accounts.set(account, jobs);
+    return jobs;
   }
 
   #runNext(): void {
@@ -115,6 +131,7 @@ export class WorkerTokenCounter implements TokenCounter {
       return this.#runNext();
     }
     this.#running = pending;
+    this.#runningSince = performance.now();
     const worker = (this.#worker ??= this.#start());
     const { encoding } = pending.job;
     const loadMs = this.#loaded.has(encoding) ? 0 : this.#limits.loadMs;
@@ -125,23 +142,28 @@ export class WorkerTokenCounter implements TokenCounter {
     worker.postMessage(order);
   }
 
-  /** The account's next turn comes after all others'. */
   #takeTurn(): PendingCount | undefined {
-    for (const [account, jobs] of this.#waiting) {
-      this.#waiting.delete(account);
-      const [first, ...others] = jobs;
-      if (others.length > 0) this.#waiting.set(account, others);
-      return first;
-    }
-    return undefined;
+    let next: AccountJobs | undefined;
+    for (const jobs of this.#accounts.values())
+      if (jobs.waiting.length > 0 && (!next || jobs.usedMs < next.usedMs)) next = jobs;
+    return next?.waiting.shift();
+  }
+
+  /** The thread is free again. */
+  #takeBack(): PendingCount | undefined {
+    clearTimeout(this.#hang);
+    const pending = this.#running;
+    this.#running = undefined;
+    const jobs = pending && this.#accounts.get(pending.job.account);
+    if (jobs) jobs.usedMs += performance.now() - this.#runningSince;
+    return pending;
   }
 
   /** Its texts are dropped at once: its account's next turn may come late, while more such jobs arrive. */
   #giveUp(pending: PendingCount): void {
-    const { account } = pending.job;
-    const others = this.#waiting.get(account)?.filter((one) => one !== pending);
-    if (others && others.length > 0) this.#waiting.set(account, others);
-    else this.#waiting.delete(account);
+    const waiting = this.#accounts.get(pending.job.account)?.waiting ?? [];
+    const place = waiting.indexOf(pending);
+    if (place !== -1) waiting.splice(place, 1);
     this.#finish(pending, undefined);
   }
 
@@ -154,6 +176,9 @@ export class WorkerTokenCounter implements TokenCounter {
     if (pending.isDone) return;
     pending.isDone = true;
     this.#size--;
+    const { account } = pending.job;
+    const jobs = this.#accounts.get(account);
+    if (jobs && --jobs.size === 0) this.#accounts.delete(account);
     clearTimeout(pending.timer);
     pending.job.signal?.removeEventListener('abort', pending.onAbort);
     pending.resolve(counted);
@@ -168,11 +193,10 @@ export class WorkerTokenCounter implements TokenCounter {
   }
 
   #take(worker: Worker, answer: CountAnswer): void {
-    const pending = this.#running;
-    if (worker !== this.#worker || !pending) return;
+    if (worker !== this.#worker || !this.#running) return;
     if ('failure' in answer) return this.#fail(worker, answer.failure);
-    clearTimeout(this.#hang);
-    this.#running = undefined;
+    const pending = this.#takeBack();
+    if (!pending) return;
     this.#loaded.add(pending.job.encoding);
     pending.tokens += answer.tokens;
     pending.cuts += answer.cuts + (pending.slice?.cuts ?? 0);
@@ -183,17 +207,13 @@ export class WorkerTokenCounter implements TokenCounter {
 
   /** Its account's next turn goes on with this job. */
   #requeue(pending: PendingCount): void {
-    const { account } = pending.job;
-    const others = this.#waiting.get(account) ?? [];
-    this.#waiting.delete(account);
-    this.#waiting.set(account, [pending, ...others]);
+    this.#jobsOf(pending.job.account).waiting.unshift(pending);
   }
 
   #fail(worker: Worker, reason: string): void {
     if (worker !== this.#worker) return;
     this.#log.error('token_counter_failed', { reason });
-    const pending = this.#running;
-    this.#running = undefined;
+    const pending = this.#takeBack();
     this.#dismiss();
     if (pending && !pending.isDone) {
       if (++pending.failures < MAX_FAILURES) this.#requeue(pending);
