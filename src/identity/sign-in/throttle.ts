@@ -15,7 +15,7 @@ export interface Throttle {
   act(action: Action, key: string, known?: string): CountedAction;
 }
 
-export interface CountedAction {
+interface CountedAction {
   /** It turned out not to be worth counting. */
   giveBack(): void;
 }
