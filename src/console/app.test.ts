@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Overview, RequestPage, ReceiptDetail, UsageHeatMap, UsageReport } from './contract.ts';
 import type { Answer } from './contract/routes.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type Overview = Answer<'GET /api/console/overview'>;
+type RequestPage = Answer<'GET /api/console/requests'>;
+type ReceiptDetail = Answer<'GET /api/console/requests/{id}'>;
+type UsageHeatMap = Answer<'GET /api/console/usage/hours'>;
+type UsageReport = Answer<'GET /api/console/usage'>;
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
   SQLite: () => testConsole(),

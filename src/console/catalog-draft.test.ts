@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
-import type {
-  AdminBackendDetail,
-  AdminCatalog,
-  AdminCatalogDraft,
-  AdminCatalogProposal,
-  AdminMergedDraft,
-} from './contract.ts';
 import type { Answer } from './contract/routes.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type AdminBackendDetail = Answer<'GET /api/console/admin/backends/{id}/edit'>;
+type AdminCatalogDraft = Answer<'GET /api/console/admin/catalog/draft'>;
+type AdminMergedDraft = Answer<'POST /api/console/admin/catalog/draft/merge'>;
+
+type AdminCatalog = Answer<'GET /api/console/admin/catalog'>;
+type AdminCatalogProposal = Answer<'POST /api/console/admin/catalog/propose'>;
 
 let site: TestConsole;
 let admin: Browser;

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { bareModel, ListingServer } from '../../test/import/listing-server.ts';
-import type { AdminCatalog, AdminCatalogImport } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type AdminCatalog = Answer<'GET /api/console/admin/catalog'>;
+type AdminCatalogImport = Answer<'POST /api/console/admin/catalog/import'>;
 
 let site: TestConsole;
 let admin: Browser;

@@ -4,8 +4,13 @@ import { dayOf } from '../std/calendar.ts';
 import type { AccountId } from '../std/ids.ts';
 import { nanoUsd } from '../std/money.ts';
 import type { UpstreamStatus } from '../upstream/pool.ts';
-import type { AdminAttention, AdminOverview, AdminTraffic, AttentionItem } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import { HEALTHY, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type AdminAttention = Answer<'GET /api/console/admin/attention'>;
+type AdminOverview = Answer<'GET /api/console/admin/overview'>;
+type AdminTraffic = Answer<'GET /api/console/admin/traffic'>;
+type AttentionItem = AdminAttention['items'][number];
 
 const DAY_MS = 86_400_000;
 

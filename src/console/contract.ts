@@ -4,12 +4,8 @@
  */
 export type * from './contract/shared.ts';
 export type * from './contract/session.ts';
-export type * from './contract/account.ts';
 export type * from './contract/images.ts';
 export type * from './contract/messages.ts';
 export type * from './contract/playground.ts';
-export type * from './contract/admin.ts';
-export type * from './contract/backends.ts';
-export type * from './contract/cockpit.ts';
 export type * from './contract/payments.ts';
 export type * from './contract/statements.ts';

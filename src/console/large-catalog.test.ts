@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import type { AdminCatalog, ModelList } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import type { UpstreamStatus } from '../upstream/pool.ts';
 import { encodingFor } from './answers.ts';
 import type { RouteDeclaration } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { HEALTHY, PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type AdminCatalog = Answer<'GET /api/console/admin/catalog'>;
+
+type ModelList = Answer<'GET /api/console/models'>;
 
 const MODELS = 5_000;
 const OFFERS = 2;

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { nanoUsd } from '../std/money.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
-import type { AdminMargin, AdminReceipt } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type AdminMargin = Answer<'GET /api/console/admin/margin'>;
+type AdminReceipt = Answer<'GET /api/console/admin/requests/{id}'>;
 
 /** Each chat brings 0.00018 dollars: 60 tokens of input at 1, 40 at 0.5, 50 of output at 2 dollars a million. */
 describe.each(['SQLite', 'Postgres'])('the margin on %s', (store) => {

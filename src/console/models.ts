@@ -3,7 +3,7 @@ import type { Catalog, Endpoint, Model, ModelPrice } from '../catalog/catalog.ts
 import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import { usd } from './amounts.ts';
-import type { EndpointItem, ModelItem, ModelList, ListedPrice } from './contract.ts';
+import type { Usd } from './contract.ts';
 import type { BackendHealth } from './parts.ts';
 import { route } from './route.ts';
 
@@ -12,12 +12,16 @@ export const modelRoutes = [
   route('GET /api/console/models', {
     who: 'public',
     compressed: true,
-    handle: ({ catalog, backends }): Promise<ModelList> =>
-      Promise.resolve(modelList(catalog.current(), backends)),
+    handle: ({ catalog, backends }) => Promise.resolve(modelList(catalog.current(), backends)),
   }),
 ];
 
 type BackendStates = ReadonlyMap<string, ReturnType<BackendHealth['list']>[number]['state']>;
+
+interface ModelList {
+  endpoints: EndpointItem[];
+  models: ModelItem[];
+}
 
 const listOf = new WeakMap<Catalog, ModelList>();
 
@@ -50,7 +54,9 @@ export function endpointItems(catalog: Catalog, backends: Pick<BackendHealth, 'l
   return [...catalog.endpoints.values()].map((endpoint) => endpointItem(endpoint, states));
 }
 
-function endpointItem(endpoint: Endpoint, states: BackendStates): EndpointItem {
+export type EndpointItem = ReturnType<typeof endpointItem>;
+
+function endpointItem(endpoint: Endpoint, states: BackendStates) {
   return {
     endpoint: endpoint.code,
     name: endpoint.name,
@@ -61,32 +67,64 @@ function endpointItem(endpoint: Endpoint, states: BackendStates): EndpointItem {
 }
 
 /** Down when no backend can serve it, degraded when some of its backends cannot. */
-function statusOf(endpoint: Endpoint, states: BackendStates): EndpointItem['status'] {
+function statusOf(endpoint: Endpoint, states: BackendStates): 'up' | 'degraded' | 'down' {
   const used = endpoint.places.flat().map(({ upstream }) => states.get(upstream) ?? 'ok');
   if (endpoint.unavailable !== undefined || used.every((state) => state === 'resting')) return 'down';
   return used.every((state) => state === 'ok') ? 'up' : 'degraded';
 }
 
-function modelItem(endpoint: Endpoint, model: Model): ModelItem {
+export type ModelItem = ReturnType<typeof modelItem>;
+
+function modelItem(endpoint: Endpoint, model: Model) {
   return {
     endpoint: endpoint.code,
     endpointName: endpoint.name,
     type: endpoint.type,
     model: model.id,
     displayName: model.displayName,
+    /** The catalog's list: `source_table` of the public API. */
     list: model.list,
     price: priceOf(model),
     free: model.free,
     contextTokens: model.contextTokens,
     maxOutput: model.maxOutput,
+    /** Image models; the first is the default. */
     sizes: [...model.sizes],
+    /** Image models only: what a request may ask for. */
     abilities: endpoint.type === 'image_generation' ? (abilitiesView(model) ?? null) : null,
     vision: model.vision,
+    /** It takes files such as PDF. */
     files: model.inputs?.file !== undefined,
     tools: model.tools,
     reasoning: model.reasoning,
+    /** Why it cannot be used now; null when it can. */
     unavailable: endpoint.unavailable ?? null,
   };
+}
+
+/** Tokens: dollars per million. Images: dollars each. */
+type ListedPrice =
+  | {
+      kind: 'tokens';
+      inputUsd: Usd;
+      cachedInputUsd: Usd;
+      outputUsd: Usd;
+      others: OtherPrice[];
+      /** The factor of the token prices in each service tier. */
+      tiers: { tier: string; factor: number }[];
+    }
+  | { kind: 'images'; bySize: { size: string; imageUsd: Usd }[]; others: OtherPrice[] };
+
+/** A price beside the ordinary ones. */
+export interface OtherPrice {
+  /** The key in the catalog; of an image its size. */
+  item: string;
+  usd: Usd;
+  /** How many of it the price is for. */
+  per: number;
+  /** Only where the input has more tokens than this. */
+  above: number | null;
+  quality: string | null;
 }
 
 function priceOf(model: Model): ListedPrice {

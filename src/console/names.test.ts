@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
 import type { Answer, ItemOf } from './contract/routes.ts';
-import type { AdminCatalog, Page } from './contract.ts';
+import type { Page } from './contract.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type AdminCatalog = Answer<'GET /api/console/admin/catalog'>;
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
   SQLite: () => testConsole(),

@@ -2,8 +2,10 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { createSetup } from '../identity/sign-in/setup.ts';
 import type { AccountId } from '../std/ids.ts';
-import type { Overview } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type Overview = Answer<'GET /api/console/overview'>;
 
 const sites: TestConsole[] = [];
 const DATABASES: Record<string, () => Promise<TestConsole>> = {

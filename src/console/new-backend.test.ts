@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { bareModel, ListingServer } from '../../test/import/listing-server.ts';
-import type {
-  AdminPrices,
-  AdminCatalog,
-  AdminCatalogDraft,
-  AdminCatalogImport,
-  AdminProviders,
-} from './contract.ts';
 import type { Answer } from './contract/routes.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type AdminPrices = Answer<'GET /api/console/admin/prices'>;
+type AdminCatalogDraft = Answer<'GET /api/console/admin/catalog/draft'>;
+type AdminProviders = Answer<'GET /api/console/admin/providers'>;
+
+type AdminCatalog = Answer<'GET /api/console/admin/catalog'>;
+type AdminCatalogImport = Answer<'POST /api/console/admin/catalog/import'>;
 
 let site: TestConsole;
 let admin: Browser;

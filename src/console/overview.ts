@@ -9,7 +9,7 @@ import type { AccountRow } from '../store/schema.ts';
 import { topUpOf } from '../payments/automatic.ts';
 import { dayText, usd } from './amounts.ts';
 import { expectedWelcomeCredit } from '../identity/sign-in/welcome-credit.ts';
-import type { ShownLimits, Overview, Quickstart } from './contract.ts';
+import type { Usd } from './contract.ts';
 import { modelSample } from './models.ts';
 import type { RouteParts } from './parts.ts';
 import { requestItem } from './request-row.ts';
@@ -34,7 +34,7 @@ export const overviewRoutes = [
   }),
 ];
 
-async function overview(parts: RouteParts, accountId: string): Promise<Overview> {
+async function overview(parts: RouteParts, accountId: string) {
   const { clock, reader, store } = parts;
   const now = clock.now();
   const at = { db: store.db, reader };
@@ -58,24 +58,37 @@ async function overview(parts: RouteParts, accountId: string): Promise<Overview>
     balanceUsd: usd(account.balance),
     heldUsd: usd(account.held),
     availableUsd: usd(account.balance - account.held),
+    /** The account had money at some time: an empty balance has been used up, and is not just new. */
     everFunded: funded,
+    /** What the account gets when its address is confirmed; null: nothing, or it had it. */
     welcomeUsd: welcome ?? null,
+    /** Set when the balance is under the account's own threshold. */
     lowBalance: low !== null && account.balance < low ? { thresholdUsd: usd(low) } : null,
     spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
     binding: bindingOf(account, now),
     limits: limitsOf(parts, account),
     openHolds: account.open_holds,
+    /** The balance at the end of each of the last days, and now. */
     balanceDays: balances.map(({ day, balance }) => ({ day: dayText(day), balanceUsd: usd(balance) })),
+    /** When the balance is used up at the pace of the last week, or why that cannot be said. */
     forecast: balanceForecast(account.balance - account.held, days, now),
+    /** A saved card is charged before the balance runs out. */
     automaticTopUp: parts.payments !== undefined && topUp?.enabled === 1,
     token: tokenInfo(account),
+    /** As the rows of the usage report. */
     chart: (await usageDaysByModel(at, charted, chartDays, models)).map(modelRow),
     latest: latest.rows.map(requestItem),
   };
 }
 
-/** Whichever of balance and monthly limit runs out first. */
-function bindingOf(account: AccountRow, now: number): Overview['binding'] {
+/** What will stop an account first. */
+interface Binding {
+  kind: 'balance' | 'monthly_limit';
+  leftUsd: Usd;
+  limitUsd: Usd | null;
+}
+
+function bindingOf(account: AccountRow, now: number): Binding {
   const limit = account.monthly_limit;
   const monthLeft = limit === null ? undefined : Math.max(0, limit - monthSpent(account, now));
   return monthLeft !== undefined && monthLeft < account.balance
@@ -83,7 +96,8 @@ function bindingOf(account: AccountRow, now: number): Overview['binding'] {
     : { kind: 'balance', leftUsd: usd(account.balance), limitUsd: null };
 }
 
-function limitsOf({ catalog, clock }: RouteParts, account: AccountRow): ShownLimits {
+/** Where the account has none of its own, the catalog's default is shown. */
+function limitsOf({ catalog, clock }: RouteParts, account: AccountRow) {
   const { limits } = catalog.current();
   return {
     chatPerMinute: account.chat_per_minute ?? limits.chatPerMinute,
@@ -94,7 +108,7 @@ function limitsOf({ catalog, clock }: RouteParts, account: AccountRow): ShownLim
   };
 }
 
-async function quickstart(parts: RouteParts, accountId: string): Promise<Quickstart> {
+async function quickstart(parts: RouteParts, accountId: string) {
   const [account, first] = await Promise.all([
     requireAccount(parts, accountId),
     firstRequest(parts.store.db, accountId),
@@ -102,6 +116,7 @@ async function quickstart(parts: RouteParts, accountId: string): Promise<Quickst
   const catalog = parts.catalog.current();
   return {
     hasToken: account.token_hash !== null,
+    /** When the first request arrived with the token; null: still waiting. Playground calls count too. */
     firstRequest: first
       ? {
           id: first.id,
@@ -111,6 +126,7 @@ async function quickstart(parts: RouteParts, accountId: string): Promise<Quickst
           state: first.state,
         }
       : null,
+    /** A chat and an image model that work right now, for the snippets. */
     chat: modelSample(catalog, 'chat_completion'),
     image: modelSample(catalog, 'image_generation'),
   };

@@ -19,7 +19,7 @@ import type { Store } from '../store/store.ts';
 import type { ImportTarget } from '../upstream/offered/import-preview.ts';
 import type { UpstreamStatus } from '../upstream/pool.ts';
 import type { UpstreamHealth } from '../upstream/port.ts';
-import type { AdminBackendTrial } from './contract.ts';
+import type { Usd } from './contract.ts';
 import type { PlaygroundRelay } from './playground-relay.ts';
 import type { ReceiptLinks } from './receipt-links.ts';
 
@@ -42,7 +42,7 @@ export interface ConsoleParts {
   importTarget(): Promise<CatalogImportTarget>;
   /** Whether the environment has a variable of this name, as providers name their keys. */
   hasVariable(name: string): boolean;
-  tryBackend(trial: BackendTrial): Promise<AdminBackendTrial>;
+  tryBackend(trial: BackendTrial): Promise<TriedBackend>;
   readonly backends: BackendHealth;
   readonly operation: OperationHealth;
   readonly playground: PlaygroundRelay;
@@ -82,6 +82,19 @@ export interface BackendTrial {
   readonly catalog: Catalog;
   readonly backend: string;
   readonly model: string;
+}
+
+/** How a small streamed request to it went. */
+export interface TriedBackend {
+  readonly ok: boolean;
+  /** What is wrong, or empty. */
+  readonly detail: string;
+  /** The words of the answer. */
+  readonly text: string;
+  readonly durationMs: number;
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  readonly cost: Usd;
 }
 
 /** Redeem codes as the console needs them: sold or given away in batches, each worth its amount once. */

@@ -3,7 +3,6 @@ import { Fault } from '../std/fault.ts';
 import type { Clock } from '../std/clock.ts';
 import { sameSecret } from '../std/same-secret.ts';
 import type { Store } from '../store/store.ts';
-import type { KeptReceiptLink } from './contract.ts';
 
 const DAY_MS = 86_400_000;
 /** Links of earlier versions have no id; the last of them expires thirty days after the upgrade. */
@@ -93,11 +92,7 @@ export async function keepReceiptLink(store: Store, link: NewLink): Promise<void
 }
 
 /** The links of an account that have not expired, newest first; ended ones among them. */
-export async function receiptLinksOf(
-  { db }: Store,
-  accountId: string,
-  now: number,
-): Promise<readonly KeptReceiptLink[]> {
+export async function receiptLinksOf({ db }: Store, accountId: string, now: number) {
   const rows = await db
     .selectFrom('receipt_link')
     .selectAll()
@@ -112,6 +107,7 @@ export async function receiptLinksOf(
     requestId: row.request_id,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
+    /** When its owner ended it; null: it works. */
     endedAt: row.ended_at,
   }));
 }

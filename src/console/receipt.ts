@@ -3,31 +3,37 @@ import { receiptOf as billOf } from '../ledger/receipt.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import type { RequestRow as StoredRequest } from '../store/schema.ts';
 import { usd } from './amounts.ts';
-import type { ReceiptDetail } from './contract.ts';
 import { requestItem } from './request-row.ts';
 
 const SOURCES = ['upstream', 'counted', 'mixed'] as const;
 
 /** A request's bill, line by line, computed again from the price it was admitted at. */
-export function receiptDetail(row: StoredRequest, catalog: Catalog): ReceiptDetail {
+export function receiptDetail(row: StoredRequest, catalog: Catalog) {
   const { lines, total, attempts } = billOf(row);
   return {
     ...requestItem(row),
     ...namesOf(row, catalog),
+    /** What was held and not charged; null while it runs. */
     releasedUsd: row.state === 'pending' ? null : usd(row.held - row.charged),
     finishedAt: row.finished_at,
     finishReason: row.finish_reason,
+    /** Who counted: the backend, or Tollgate's own meter. */
     usageSource: SOURCES.find((source) => source === row.usage_source) ?? null,
+    /** The output cap that the hold covered. */
     outputCap: row.output_cap,
     choices: row.choices,
     lines: lines.map(({ item, quantity, unitPrice, per, factor, amountUsd }) => ({
       item,
       quantity,
+      /** Dollars per `per` units. */
       unitUsd: usd(unitPrice),
       per,
+      /** Of the service tier; null where it is 1. */
       factor: factor === undefined ? null : factor / FACTOR_ONE,
+      /** Exact, before rounding; up to fifteen decimals. */
       amountUsd,
     })),
+    /** The sum of the lines, rounded up once to a whole nano-dollar; what was charged is never more than what was held. */
     totalUsd: usd(total),
     attempts: attempts.map(({ upstream, result, reason, durationMs }) => ({
       upstream,
@@ -38,16 +44,15 @@ export function receiptDetail(row: StoredRequest, catalog: Catalog): ReceiptDeta
   };
 }
 
-function namesOf(
-  row: StoredRequest,
-  catalog: Catalog,
-): Pick<ReceiptDetail, 'endpointName' | 'modelName' | 'playable'> {
+/** As the catalog calls them now; null where it has them no longer. */
+function namesOf(row: StoredRequest, catalog: Catalog) {
   const endpoint = catalog.endpoints.get(row.endpoint);
   const model = endpoint?.models.find(({ id }) => id === row.model);
   const canServe = endpoint && model && endpoint.unavailable === undefined;
   return {
     endpointName: endpoint?.name ?? null,
     modelName: model?.displayName ?? null,
+    /** What the endpoint is for, where the model can be called now. */
     playable: canServe ? endpoint.type : null,
   };
 }

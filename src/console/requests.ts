@@ -7,12 +7,12 @@ import { ALL_ACCOUNTS } from '../activity/usage.ts';
 import { Fault } from '../std/fault.ts';
 import { extraUsageOf } from '../ledger/price.ts';
 import { usd } from './amounts.ts';
-import type { ReceiptDetail, RequestPage, RequestValues } from './contract.ts';
+import type { SearchedPage } from './contract.ts';
 import { limitOf, pagingFields, wrongCursor } from './paging.ts';
 import type { RouteParts } from './parts.ts';
 import { receiptDetail } from './receipt.ts';
 import { recentOf } from './recent-answers.ts';
-import { requestItem } from './request-row.ts';
+import { requestItem, type RequestItem } from './request-row.ts';
 import { searchField } from './table-query.ts';
 import { csvResponse } from './usage.ts';
 import { route } from './route.ts';
@@ -51,7 +51,7 @@ export const requestRoutes = [
     who: 'user',
     compressed: true,
     query: querySchema,
-    async handle(parts, { user, query }): Promise<RequestPage> {
+    async handle(parts, { user, query }): Promise<SearchedPage<RequestItem>> {
       // The rows themselves are not for customers: they name backends and costs.
       const { rows, ...page } = await findRequests(parts, filterOf(query, user.accountId), query);
       return { ...page, items: rows.map(requestItem) };
@@ -72,7 +72,7 @@ export const requestRoutes = [
   }),
   route('GET /api/console/requests/{id}', {
     who: 'user',
-    async handle(parts, { user, params }): Promise<ReceiptDetail> {
+    async handle(parts, { user, params }) {
       const row = await requestById(parts.store.db, params.id, user.accountId);
       if (!row) throw new Fault('not_found', 'There is no such request.');
       return receiptDetail(row, parts.catalog.current());
@@ -98,13 +98,14 @@ function searched(search: string | undefined): Pick<RequestFilter, 'idPrefix' | 
   return search?.startsWith('req_') ? { idPrefix: search } : { text: search };
 }
 
-/** A new model is offered a moment later. */
-export function usedValues({ store, reader, clock }: RouteParts, accountId: string): Promise<RequestValues> {
+/** Whatever was used at any time; a new model is offered a moment later. */
+export function usedValues({ store, reader, clock }: RouteParts, accountId: string) {
   return recentOf(store, accountId === ALL_ACCOUNTS ? undefined : accountId).get('values', clock.now(), () =>
     requestValues({ db: store.db, reader }, accountId),
   );
 }
 
+/** A page may have fewer rows than asked for, even none, and still have a `next`: the search is bounded, go on. */
 export async function findRequests(parts: RouteParts, filter: RequestFilter, query: ListQuery) {
   if (query.sort !== undefined) return await findSorted(parts, filter, { ...query, sort: query.sort });
   const before = query.cursor === undefined || query.cursor === '' ? undefined : query.cursor;
@@ -112,10 +113,7 @@ export async function findRequests(parts: RouteParts, filter: RequestFilter, que
     before,
     limit: limitOf(query),
   });
-  return { rows: page.rows, next: page.next ?? null, searchedTo: page.searchedTo ?? null } satisfies Omit<
-    RequestPage,
-    'items'
-  > & { rows: readonly LoggedRequest[] };
+  return { rows: page.rows, next: page.next ?? null, searchedTo: page.searchedTo ?? null };
 }
 
 async function findSorted(

@@ -2,9 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';
-import type { KeptReceiptLink, ReceiptDetail, ReceiptLink, SharedReceipt } from './contract.ts';
+import type { Answer, ItemOf } from './contract/routes.ts';
 import { MAX_RECEIPT_LINKS } from './receipt-links.ts';
 import { KEY, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type KeptReceiptLink = ItemOf<'GET /api/console/receipt-links'>;
+type ReceiptDetail = Answer<'GET /api/console/requests/{id}'>;
+type ReceiptLink = Answer<'POST /api/console/requests/{id}/share'>;
+type SharedReceipt = Answer<'POST /api/console/shared-receipt'>;
 
 const DAY_MS = 86_400_000;
 

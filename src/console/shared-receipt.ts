@@ -2,18 +2,20 @@ import { z } from 'zod';
 import { requestById } from '../activity/request-log.ts';
 import { Fault } from '../std/fault.ts';
 import { RETRY_OF } from '../ledger/port.ts';
-import type { KeptReceiptLink, ReceiptLink, SharedReceipt } from './contract.ts';
 import { endReceiptLink, keepReceiptLink, receiptLinksOf, receiptLinkState } from './receipt-links.ts';
 import type { RouteParts } from './parts.ts';
 import { receiptDetail } from './receipt.ts';
 import { route } from './route.ts';
 
-/** A receipt for others: whoever has its link sees it until the link expires, is ended, or the account is closed. */
+/**
+ * A receipt for others: whoever has its link sees it until the link expires, is ended, or the account is closed, and
+ * sees nothing about its owner, the client or other requests.
+ */
 export const sharedReceiptRoutes = [
   route('POST /api/console/requests/{id}/share', {
     who: 'user',
     body: z.strictObject({ days: z.union([z.literal(1), z.literal(7), z.literal(30)]) }),
-    async handle({ store, receiptLinks, clock }, { user, params, body }): Promise<ReceiptLink> {
+    async handle({ store, receiptLinks, clock }, { user, params, body }) {
       const row = await requestById(store.db, params.id, user.accountId);
       if (!row) throw new Fault('not_found', 'There is no such request.');
       const { code, ...link } = receiptLinks.create(row.id, body.days);
@@ -25,12 +27,13 @@ export const sharedReceiptRoutes = [
         accountId: user.accountId,
         now: clock.now(),
       });
+      // A browser never sends the fragment to a server.
       return { id, path: `/receipt#${code}`, expiresAt };
     },
   }),
   route('GET /api/console/receipt-links', {
     who: 'user',
-    async handle({ store, clock }, { user }): Promise<{ items: readonly KeptReceiptLink[] }> {
+    async handle({ store, clock }, { user }) {
       return { items: await receiptLinksOf(store, user.accountId, clock.now()) };
     },
   }),
@@ -50,7 +53,7 @@ export const sharedReceiptRoutes = [
   route('POST /api/console/shared-receipt', {
     who: 'public',
     body: z.strictObject({ code: z.string().max(200) }),
-    async handle(parts, { body }): Promise<SharedReceipt> {
+    async handle(parts, { body }) {
       const link = parts.receiptLinks.open(body.code);
       const state = link?.id === undefined ? 'open' : await receiptLinkState(parts.store, link.id);
       const row = link && state && (await sharedRow(parts, link.requestId));

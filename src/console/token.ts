@@ -1,7 +1,6 @@
 import { Fault } from '../std/fault.ts';
 import type { AccountRow } from '../store/schema.ts';
 import { requireConfirmed } from '../identity/sign-in/session.ts';
-import type { TokenInfo } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
 
@@ -68,12 +67,14 @@ export async function revokeToken({ store }: RouteParts, accountId: string): Pro
   await store.durable();
 }
 
-export function tokenInfo(row: Pick<AccountRow, (typeof TOKEN_COLUMNS)[number]>): TokenInfo | null {
+export function tokenInfo(row: Pick<AccountRow, (typeof TOKEN_COLUMNS)[number]>) {
   if (row.token_hash === null) return null;
   return {
+    /** `sk-…a1b2` */
     hint: row.token_hint ?? '',
     createdAt: row.token_created_at ?? 0,
     usedAt: row.token_used_at,
+    /** It was seen over plain HTTP: replace it. */
     exposedAt: row.token_exposed_at,
   };
 }

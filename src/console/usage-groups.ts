@@ -14,7 +14,7 @@ import {
 import { QUARTER_MS } from '../std/time-zone.ts';
 import type { Schema } from '../store/schema.ts';
 import { dayText, usd } from './amounts.ts';
-import type { UsageChartRow, UsageCounts, UsageGroup, UsageSaved } from './contract.ts';
+import type { Day, Millis } from './contract.ts';
 
 export const GROUPINGS = ['model', 'endpoint', 'client', 'hour', 'day'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
@@ -43,8 +43,14 @@ export function showsModels(by: Grouping): boolean {
 export const MAX_GROUPS = 200;
 const CHART_SERIES = 8;
 
-type Keys = Partial<Pick<UsageGroup, 'day' | 'endpoint' | 'model' | 'client' | 'hour'>>;
-type SummedGroup = UsageSums & Keys;
+interface SummedGroup extends UsageSums {
+  readonly day?: Day;
+  readonly endpoint?: string;
+  readonly model?: string;
+  readonly client?: string;
+  /** When an hour of the asked time zone began. */
+  readonly hour?: Millis;
+}
 
 /** The lines of the table, the largest charge first, days and hours newest first. */
 export async function groupsBy(by: Grouping, read: UsageRead): Promise<readonly SummedGroup[]> {
@@ -83,7 +89,7 @@ function endpointSums(
 }
 
 /** What the chart stacks: endpoints and clients where the table has them, otherwise models. */
-export async function chartRows(by: Grouping, read: UsageRead): Promise<UsageChartRow[]> {
+export async function chartRows(by: Grouping, read: UsageRead): Promise<ChartRow[]> {
   const { at, filter, days, counted } = read;
   switch (by) {
     case 'endpoint':
@@ -135,15 +141,19 @@ function largest<Row extends UsageSums>(rows: readonly Row[], measure: Measure):
 }
 
 /** The others together have no model. */
-export function modelRow(row: UsageOfDayAndModel): UsageChartRow {
+export function modelRow(row: UsageOfDayAndModel) {
   return chartRow(row.day, row.model === '' ? null : row.model, row);
 }
 
-function chartRow(day: number, name: string | null, sums: UsageSums): UsageChartRow {
+type ChartRow = ReturnType<typeof chartRow>;
+
+/** Of the others together the name is null; it is empty for a client that did not say what it is. */
+function chartRow(day: number, name: string | null, sums: UsageSums) {
   return { day: dayText(day), name, ...usageCounts(sums) };
 }
 
-export function usageGroup({ day, endpoint, model, client, hour, ...sums }: SummedGroup): UsageGroup {
+/** The fields by which it was not grouped are null. */
+export function usageGroup({ day, endpoint, model, client, hour, ...sums }: SummedGroup) {
   return {
     day: day ?? null,
     endpoint: endpoint ?? null,
@@ -154,16 +164,21 @@ export function usageGroup({ day, endpoint, model, client, hour, ...sums }: Summ
   };
 }
 
-export function othersOf(totals: UsageSums, groups: readonly UsageSums[]): UsageSaved | null {
+export function othersOf(totals: UsageSums, groups: readonly UsageSums[]) {
   const rest = minus(totals, groups);
   return rest.requests > 0 ? usageSaved(rest) : null;
 }
 
-export function usageSaved(sums: UsageSums): UsageSaved {
-  return { ...usageCounts(sums), savedUsd: usd(sums.saved) };
+export function usageSaved(sums: UsageSums) {
+  return {
+    ...usageCounts(sums),
+    /** How much more it would have cost had no input been cached. */
+    savedUsd: usd(sums.saved),
+  };
 }
 
-export function usageCounts(sums: UsageSums): UsageCounts {
+/** `inputTokens` includes `cachedTokens`; `outputTokens` includes `reasoningTokens`. */
+export function usageCounts(sums: UsageSums) {
   return {
     requests: sums.requests,
     failures: sums.failures,

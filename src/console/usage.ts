@@ -7,7 +7,6 @@ import { Fault } from '../std/fault.ts';
 import { dayOf } from '../std/calendar.ts';
 import { isTimeZone } from '../std/time-zone.ts';
 import { dayText } from './amounts.ts';
-import type { UsageHeatMap, UsageReport } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import { route } from './route.ts';
 import { usageFile, type DayRange } from './usage-file.ts';
@@ -72,7 +71,7 @@ export const usageRoutes = [
   }),
 ];
 
-async function usageReport(parts: RouteParts, accountId: string, query: UsageQuery): Promise<UsageReport> {
+async function usageReport(parts: RouteParts, accountId: string, query: UsageQuery) {
   const { endpoint, model, by = 'model', measure = 'spend', zone = UTC } = query;
   const isPart = (endpoint ?? model) !== undefined;
   if (isPart && (by === 'client' || by === 'hour'))
@@ -98,8 +97,13 @@ async function usageReport(parts: RouteParts, accountId: string, query: UsageQue
     to: dayText(range.to),
     rows,
     groups: groups.map(usageGroup),
+    /** What is not among the groups, together; null: there is nothing else. */
     others: othersOf(totals, groups),
     totals: usageSaved(totals),
+    /**
+     * Requests that are not broken down by hour and client: their receipts are no longer kept, or are still being
+     * counted.
+     */
     missing: counted.missing,
   };
 }
@@ -117,17 +121,15 @@ async function countedDays(
   return { days, counted };
 }
 
-async function heatMap(
-  parts: RouteParts,
-  accountId: string,
-  query: z.output<typeof hoursSchema>,
-): Promise<UsageHeatMap> {
+/** By hour and weekday of a time zone; only those with requests. */
+async function heatMap(parts: RouteParts, accountId: string, query: z.output<typeof hoursSchema>) {
   const at = { db: parts.store.db, reader: parts.reader };
   const range = { accountId, ...rangeOf(query, parts.clock.now()) };
   const counted = await UsageByHour.read(at, range, usageDays(at, range));
   const hours = await counted.byHourOfWeek(query.zone ?? UTC);
   return {
     cells: [...hours].map(([place, sums]) => ({
+      /** 0 is Monday. */
       weekday: Math.floor(place / 24),
       hour: place % 24,
       ...usageSaved(sums),

@@ -3,9 +3,10 @@ import { testPostgres } from '../../test/support/postgres.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';
 import { giveWelcomeCredit } from '../identity/sign-in/welcome-credit.ts';
 import { MailServer, readMail } from '../outbox/testing/mail-server.ts';
-import type { Overview } from './contract.ts';
 import type { Answer } from './contract/routes.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type Overview = Answer<'GET /api/console/overview'>;
 
 const DAY_MS = 86_400_000;
 const CREDIT = 'welcome credit';

@@ -8,7 +8,12 @@ const READER = 'http/request-body.ts';
 /** Bounds what routes take, and closes connections that make no request. */
 const TIMEKEEPERS = new Set(['http/gate.ts', 'http/idle-connections.ts']);
 /** The server and the TLS before it; metrics at an address of their own; and one that answers nobody but this process. */
-const LISTENERS = new Set(['http/server.ts', 'http/tls-front.ts', 'http/metrics-server.ts', 'main/compose.ts']);
+const LISTENERS = new Set([
+  'http/server.ts',
+  'http/tls-front.ts',
+  'http/metrics-server.ts',
+  'main/compose.ts',
+]);
 
 async function filesWith(pattern: RegExp, room = ROOMS): Promise<string[]> {
   const found: string[] = [];

@@ -1,9 +1,12 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { Browser } from '../../src/console/testing/harness.ts';
-import type { AdminBackendTest, AdminCatalogProposal } from '../../src/console/contract.ts';
 import type { Answer } from '../../src/console/contract/routes.ts';
 import { Gateway } from '../support/gateway.ts';
 import { testPostgres } from '../support/postgres.ts';
+
+type AdminBackendTest = Answer<'POST /api/console/admin/backends/{id}/test'>;
+
+type AdminCatalogProposal = Answer<'POST /api/console/admin/catalog/propose'>;
 
 const PASSWORD = 'a quiet gate at dawn';
 const KEY = 'sk-the-provider-key-0001';

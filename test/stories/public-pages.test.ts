@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { countModelDays } from '../../src/activity/model-days.ts';
-import type { OfferFigures } from '../../src/console/contract.ts';
+import type { Answer } from '../../src/console/contract/routes.ts';
 import { Browser, PASSWORD } from '../../src/console/testing/harness.ts';
 import { FAILED, used } from '../../src/ledger/testing/contract-harness.ts';
 import { newRequestId, type RequestId } from '../../src/std/ids.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
+
+type OfferFigures = Answer<'GET /api/console/figures'>;
 
 /** What anybody may see of the models, without an account and without script. */
 

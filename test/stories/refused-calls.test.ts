@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { RequestPage } from '../../src/console/contract.ts';
 import type { Answer, ItemOf } from '../../src/console/contract/routes.ts';
 import { Browser, PASSWORD } from '../../src/console/testing/harness.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { Gateway } from '../support/gateway.ts';
 import { testPostgres } from '../support/postgres.ts';
 import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
+
+type RequestPage = Answer<'GET /api/console/requests'>;
 
 type AdminRefusedCallPage = Answer<'GET /api/console/admin/refused-calls'>;
 type RefusedCallItem = ItemOf<'GET /api/console/refused-calls'>;

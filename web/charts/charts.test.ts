@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { UsageChartRow } from '../../src/console/contract.ts';
+import type { UsageChartRow } from '../lib/answers.ts';
 import { chosenBars, daysBetween, usageBars } from './usageBars.ts';
 import { axisTicks, signedTicks } from './size.ts';
 

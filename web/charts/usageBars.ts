@@ -1,4 +1,4 @@
-import type { UsageChartRow } from '../../src/console/contract.ts';
+import type { UsageChartRow } from '../lib/answers.ts';
 import { shiftDay } from '../lib/time.ts';
 import type { Bar, Series } from './StackedBars.tsx';
 

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import TriangleAlert from 'lucide-react/icons/triangle-alert';
-import type { Overview } from '../../src/console/contract.ts';
+import type { Overview } from '../lib/answers.ts';
 import { useApi } from '../lib/api.ts';
 import { classes } from '../lib/classes.ts';
 import { formatUsd } from '../lib/money.ts';

@@ -14,7 +14,7 @@ import { DAY_MS } from '../../activity/usage.ts';
 import { dayOf } from '../../std/calendar.ts';
 import type { UpstreamStatus } from '../../upstream/pool.ts';
 import { usd } from '../amounts.ts';
-import type { AdminAttention, AttentionItem, AttentionSubject } from '../contract.ts';
+import type { Millis, Usd } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';
 import { route } from '../route.ts';
@@ -26,7 +26,7 @@ const MOST_REASONS = 5;
 const MOST_LOSSES = 3;
 const MOST_BATCHES = 3;
 
-/** What the operator should look at. */
+/** What the operator should look at, the most urgent first. */
 export const attentionRoutes = [
   route('GET /api/console/admin/attention', {
     who: 'admin',
@@ -37,7 +37,7 @@ export const attentionRoutes = [
   }),
 ];
 
-async function computeAttention(parts: RouteParts, now: number): Promise<AdminAttention> {
+async function computeAttention(parts: RouteParts, now: number) {
   const groups = await Promise.all([
     serverItems(parts, now),
     moneyItems(parts, now),
@@ -54,6 +54,35 @@ async function computeAttention(parts: RouteParts, now: number): Promise<AdminAt
     at: now,
   };
 }
+
+type AttentionItem = { urgency: 'high' | 'low' } & AttentionSubject;
+
+type AttentionSubject =
+  | { kind: 'catalog_rejected'; error: string }
+  | { kind: 'ledger_breach'; rules: string }
+  /** `reason`: the kind of the last failure. */
+  | { kind: 'backend_down'; backend: string; reason: string | null }
+  | { kind: 'backend_key_refused'; backend: string }
+  | { kind: 'backend_out_of_credit'; backend: string }
+  | { kind: 'backend_unusable'; backend: string; problem: string }
+  | { kind: 'backend_test_failed'; backend: string }
+  | { kind: 'backend_paused'; backend: string }
+  | { kind: 'certificate_ends'; at: Millis }
+  | { kind: 'settlements_waiting'; count: number }
+  /** Over seven days. */
+  | { kind: 'margin_below_zero'; by: 'model' | 'backend'; key: string; lossUsd: Usd }
+  /** `more`: further accounts of which the same is true. */
+  | { kind: 'balance_empty'; accountId: string; email: string; more: number }
+  | { kind: 'balance_ends'; accountId: string; email: string; balanceUsd: Usd; perDayUsd: Usd; more: number }
+  | { kind: 'payments_failed'; count: number }
+  | { kind: 'payment_problems'; count: number }
+  | { kind: 'messages_failed'; count: number; channel: 'mail' | 'webhook' }
+  | { kind: 'webhook_paused'; url: string }
+  | { kind: 'webhook_secret_ends'; url: string; at: Millis }
+  /** Over 24 hours. */
+  | { kind: 'calls_refused'; reason: string; count: number }
+  | { kind: 'invites_end'; count: number; at: Millis }
+  | { kind: 'codes_end'; count: number; batch: string; at: Millis };
 
 function high(subject: AttentionSubject): AttentionItem {
   return { urgency: 'high', ...subject };

@@ -6,12 +6,6 @@ import { UPSTREAM_KINDS, type UpstreamKind } from '../../catalog/kinds.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
 import { Fault } from '../../std/fault.ts';
 import { usd } from '../amounts.ts';
-import type {
-  AdminBackendDetail,
-  AdminBackendEndpoint,
-  AdminBackendKey,
-  AdminBackendModel,
-} from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { route } from '../route.ts';
 import { providerKey, requireEditor } from './catalog.ts';
@@ -25,7 +19,8 @@ export const backendDetailRoutes = [
   }),
 ];
 
-async function backendDetail(parts: RouteParts, owner: string, name: string): Promise<AdminBackendDetail> {
+/** A backend as the draft has it, or as it is published where there is no draft. */
+async function backendDetail(parts: RouteParts, owner: string, name: string) {
   const editor = requireEditor(parts);
   const { file, built } = editor.inspect(await draftText(editor, owner));
   if (!file || !built)
@@ -44,23 +39,25 @@ async function backendDetail(parts: RouteParts, owner: string, name: string): Pr
     preset: config.preset ?? null,
     ...addressOf(config, written),
     ...(await keysOf(parts, config, written)),
+    /** False: it is in the draft alone. */
     isPublished: parts.catalog.current().upstreams.has(name),
     endpoints: endpoints.filter(serves).map((endpoint) => endpointOf(endpoint, file)),
+    /** Others that it could serve too. */
     otherEndpoints: endpoints.filter((one) => !serves(one)).map((endpoint) => endpointOf(endpoint, file)),
     models: modelsOf(endpoints.filter(serves), name),
+    /** What would go, or change, with it. */
     references: shownReferences(file, name),
   };
 }
 
-function addressOf(
-  config: UpstreamConfig,
-  { base_url }: WrittenUpstream,
-): Pick<AdminBackendDetail, 'baseUrl' | 'usualAddress' | 'origin'> {
+function addressOf(config: UpstreamConfig, { base_url }: WrittenUpstream) {
   const kind: UpstreamKind | undefined = kindOf(config);
   const usual = presetOf(config)?.baseUrl ?? defaultAddress(config);
   return {
+    /** As it was written; null: `usualAddress`. */
     baseUrl: base_url ?? null,
     usualAddress: usual ?? null,
+    /** The server that its keys are sent to; null: it takes none. */
     origin: (kind?.remote && upstreamOrigin(config)) || null,
   };
 }
@@ -75,14 +72,17 @@ function presetOf({ preset }: UpstreamConfig): Preset | undefined {
   return preset === undefined ? undefined : presets[preset];
 }
 
-async function keysOf(
-  parts: RouteParts,
-  config: UpstreamConfig,
-  written: WrittenUpstream,
-): Promise<Pick<AdminBackendDetail, 'keys' | 'spareKeys' | 'nextKeyName'>> {
+interface BackendKey {
+  name: string;
+  /** Of a stored key; null: it is in the environment, or nowhere. */
+  hint: string | null;
+  source: 'stored' | 'environment' | 'missing';
+}
+
+async function keysOf(parts: RouteParts, config: UpstreamConfig, written: WrittenUpstream) {
   const stored = (await parts.catalogEditor?.listProviderKeys()) ?? [];
   const names = keyNames(config, written);
-  const keys = names.map((name): AdminBackendKey => {
+  const keys = names.map((name): BackendKey => {
     const hint = stored.find((key) => key.name === name)?.hint ?? null;
     const source = hint !== null ? 'stored' : parts.hasVariable(name) ? 'environment' : 'missing';
     return { name, hint, source };
@@ -90,7 +90,13 @@ async function keysOf(
   const origin = upstreamOrigin(config);
   const taken = new Set([...stored.map(({ name }) => name), ...names]);
   const spare = stored.filter((key) => key.origin === origin && !names.includes(key.name));
-  return { keys, spareKeys: spare.map(providerKey), nextKeyName: freeKeyName(config, names, taken) };
+  return {
+    keys,
+    /** Stored for the same server, and not used. */
+    spareKeys: spare.map(providerKey),
+    /** A name for one more key. */
+    nextKeyName: freeKeyName(config, names, taken),
+  };
 }
 
 /** As they are written, or the variable that the preset means. */
@@ -116,35 +122,39 @@ function endpointOf({ code, name, type, places, placesByModel }: Endpoint, file:
     name,
     type,
     lists: file.endpoints[code]?.lists ?? [],
+    /** Tried in order; those of one place share by weight. */
     places: places.map((place) => place.map(({ upstream, weight }) => ({ upstream, weight }))),
+    /** The cheapest goes first, whatever the order says. */
     sortsByPrice: placesByModel !== undefined,
-  } satisfies AdminBackendEndpoint;
+  };
 }
 
 /** Each model of each list once, however many endpoints offer it. */
-function modelsOf(endpoints: readonly Endpoint[], backend: string): AdminBackendModel[] {
-  const models = new Map<string, AdminBackendModel>();
+function modelsOf(endpoints: readonly Endpoint[], backend: string) {
+  const models = new Map<string, ReturnType<typeof modelOf>>();
   for (const model of endpoints.flatMap((endpoint) => endpoint.models))
     models.set(`${model.list}\n${model.id}`, modelOf(model, backend));
   return [...models.values()];
 }
 
-function modelOf({ list, id, displayName, price, free, costs }: Model, backend: string): AdminBackendModel {
+function modelOf({ list, id, displayName, price, free, costs }: Model, backend: string) {
   return {
     list,
     model: id,
     name: displayName,
+    /** Per million tokens; null: it is not sold by the token. */
     price: tokenAmounts(price),
     isFree: free,
+    /** What this backend charges for it; null: not known. */
     cost: tokenAmounts(costs.get(backend)),
   };
 }
 
-function tokenAmounts(price: ModelPrice | undefined): AdminBackendModel['price'] {
+function tokenAmounts(price: ModelPrice | undefined) {
   return price?.kind === 'tokens' ? { input: usd(price.input), output: usd(price.output) } : null;
 }
 
-function shownReferences(file: CatalogFile, backend: string): AdminBackendDetail['references'] {
+function shownReferences(file: CatalogFile, backend: string) {
   const { sharedEndpoints, ownEndpoints, ownLists, aliases, details } = referencesTo(file, backend);
   return {
     sharedEndpoints: [...sharedEndpoints],

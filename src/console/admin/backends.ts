@@ -1,7 +1,7 @@
 import { backendLatencies, type LatencySample } from '../../activity/backend-latency.ts';
 import { Fault } from '../../std/fault.ts';
 import type { UpstreamStatus } from '../../upstream/pool.ts';
-import type { BackendState, Millis } from '../contract.ts';
+import type { Millis } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';
 import { emptyBody, route } from '../route.ts';
@@ -52,7 +52,7 @@ async function allBackends(parts: RouteParts): Promise<AdminBackends> {
 export function backendState(
   catalog: RouteParts['catalog'],
   { name, state }: Pick<UpstreamStatus, 'name' | 'state'>,
-): BackendState {
+): 'closed' | 'half_open' | 'open' {
   if (state === 'resting' || catalog.current().upstreams.get(name)?.problem !== undefined) return 'open';
   return state === 'probing' ? 'half_open' : 'closed';
 }
@@ -64,7 +64,7 @@ interface AdminBackend {
   name: string;
   kind: string;
   baseUrl: string | null;
-  state: BackendState;
+  state: ReturnType<typeof backendState>;
   /** Why it is not asked at all: its key is for another host. Then `state` is `open`. */
   problem: string | null;
   /** It gets no new requests. */

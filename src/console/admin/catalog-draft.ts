@@ -5,7 +5,7 @@ import { ImportError } from '../../catalog/mistakes.ts';
 import { storedText } from '../../catalog/catalog-data.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
 import { Fault } from '../../std/fault.ts';
-import type { AdminCatalogDraft, AdminMergedDraft } from '../contract.ts';
+import type { Millis } from '../contract.ts';
 import type { CatalogEditor } from '../parts.ts';
 import { MEGABYTE, emptyBody, route } from '../route.ts';
 import { catalogText, requireEditor } from './catalog.ts';
@@ -60,6 +60,24 @@ export const catalogDraftRoutes = [
     },
   }),
 ];
+
+interface AdminCatalogDraft {
+  draft: {
+    yaml: string;
+    /** Changes with each save; sent back with the next one. */
+    tag: number;
+    savedAt: Millis;
+    /** The version that it began with; sent along when it is published. */
+    revision: number;
+    /** Another version was published since: the draft must be merged with it or discarded. */
+    isOutdated: boolean;
+  } | null;
+}
+
+interface AdminMergedDraft extends AdminCatalogDraft {
+  /** What both have changed, each to something else; if there are any, nothing was merged. */
+  conflicts: string[];
+}
 
 /** What pages show and edit: the draft, or what is published. */
 export async function draftText(editor: CatalogEditor, owner: string): Promise<string> {

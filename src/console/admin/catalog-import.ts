@@ -5,7 +5,6 @@ import { markupFactor } from '../../catalog/price-schema.ts';
 import { Fault } from '../../std/fault.ts';
 import { previewImport, type ImportRequest } from '../../upstream/offered/import-preview.ts';
 import { shownImport } from '../../upstream/offered/import-view.ts';
-import type { AdminCatalogImport } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { route } from '../route.ts';
 import { draftText } from './catalog-draft.ts';
@@ -40,15 +39,17 @@ export async function importDraft(
   owner: string,
   wanted: ImportRequest,
   deadline: AbortSignal,
-): Promise<AdminCatalogImport> {
+) {
   const published = await parts.importTarget();
   const text = parts.catalogEditor ? await draftText(parts.catalogEditor, owner) : published.text;
   const target = { ...published, text };
   const preview = await previewImport(target, wanted, deadline).catch(refused);
   return {
     ...shownImport(preview),
+    /** The draft, to be saved with `revision`; null: nothing would change, or the catalog is a file. */
     yaml: target.revision === undefined || preview.changed === undefined ? null : shownYaml(preview.changed),
     revision: target.revision ?? null,
+    /** The changes alone, to paste into a file. */
     paste: preview.paste,
   };
 }

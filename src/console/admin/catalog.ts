@@ -1,20 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { emailsOf } from '../../activity/accounts.ts';
-import type { Catalog } from '../../catalog/catalog.ts';
+import type { Endpoint } from '../../catalog/catalog.ts';
 import { KNOWN_HOSTS } from '../../catalog/known-hosts.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
 import { Fault } from '../../std/fault.ts';
-import type {
-  AdminCatalog,
-  AdminCatalogEndpoint,
-  AdminCatalogProposal,
-  AdminProviderKey,
-  AdminProviderKeys,
-  Page,
-  Millis,
-} from '../contract.ts';
+import type { Page, Millis } from '../contract.ts';
 import { limitOf, numberCursor, pageOf, pagingSchema } from '../paging.ts';
 import type { CatalogEditor, RouteParts } from '../parts.ts';
 import { MEGABYTE, route } from '../route.ts';
@@ -30,7 +22,7 @@ export const catalogRoutes = [
     // A preview stores nothing, so there is nothing to record.
     maxBytes: 4 * MEGABYTE,
     body: z.strictObject({ yaml: catalogText }),
-    handle: (parts, { body }): Promise<AdminCatalogProposal> => {
+    handle: (parts, { body }) => {
       const { ok, mistakes, changes } = requireEditor(parts).propose(body.yaml);
       return Promise.resolve({
         ok,
@@ -39,8 +31,10 @@ export const catalogRoutes = [
           column,
           path,
           message,
+          /** A key that would fix it if it were stored, and the server that it would be sent to. */
           missingKey: missingKey ? { name: missingKey.name, host: missingKey.origin } : null,
         })),
+        /** What would change, for the preview; empty when nothing does. */
         changes: changes.map(({ kind, subject, before, after }) => ({
           kind,
           subject,
@@ -92,8 +86,9 @@ export const catalogRoutes = [
   }),
   route('GET /api/console/admin/catalog/keys', {
     who: 'admin',
-    handle: async (parts): Promise<AdminProviderKeys> => ({
+    handle: async (parts) => ({
       items: ((await parts.catalogEditor?.listProviderKeys()) ?? []).map(providerKey),
+      /** By the usual name of a key, the host it is for. */
       knownHosts: Object.fromEntries(KNOWN_HOSTS),
     }),
   }),
@@ -162,7 +157,7 @@ export async function saveDraft(
   }
 }
 
-async function currentCatalog(parts: RouteParts): Promise<AdminCatalog> {
+async function currentCatalog(parts: RouteParts) {
   const catalog = parts.catalog.current();
   const status = parts.catalog.status();
   const newest = parts.catalogEditor?.newest();
@@ -172,10 +167,12 @@ async function currentCatalog(parts: RouteParts): Promise<AdminCatalog> {
       path: status.path ?? null,
       loadedAt: status.loadedAt,
       error: status.error ?? null,
+      /** Keys whose new value is not in force before the next start. */
       restartNeeded: [...parts.restartNeeded()],
       editable: parts.catalogEditor !== undefined,
     },
     version: catalog.version,
+    /** The newest stored version's number; send it back with a save. Null for a file. */
     revision: newest?.version ?? null,
     yaml: newest?.yaml ?? (await fileText(status.path)),
     endpoints: [...catalog.endpoints.values()].map(endpointItem),
@@ -184,6 +181,7 @@ async function currentCatalog(parts: RouteParts): Promise<AdminCatalog> {
       kind: upstream.kind,
       baseUrl: upstream.baseUrl ?? null,
       hasKey: upstream.apiKey !== undefined,
+      /** Why it is not asked at all: its key is for another host. */
       problem: upstream.problem ?? null,
     })),
     limits: { ...catalog.limits },
@@ -196,21 +194,27 @@ async function fileText(path: string | undefined): Promise<string> {
   return await readFile(path, 'utf8').catch(() => '');
 }
 
-function endpointItem(
-  endpoint: Catalog['endpoints'] extends ReadonlyMap<string, infer One> ? One : never,
-): AdminCatalogEndpoint {
+function endpointItem(endpoint: Endpoint) {
   return {
     code: endpoint.code,
     name: endpoint.name,
     type: endpoint.type,
     unavailable: endpoint.unavailable ?? null,
     models: endpoint.models.map(({ id }) => id),
+    /** Tried in order; those of one place share by weight. */
     places: endpoint.places.map((place) => place.map(({ upstream, weight }) => ({ upstream, weight }))),
   };
 }
 
-export function providerKey({ name, hint, origin, updatedAt }: ProviderKey): AdminProviderKey {
-  return { name, hint, host: origin ?? null, updatedAt };
+export function providerKey({ name, hint, origin, updatedAt }: ProviderKey) {
+  return {
+    /** As written in the YAML: `${NAME}`. */
+    name,
+    hint,
+    /** `https://host:port`: the only server it is sent to. null: to none until it is entered again. */
+    host: origin ?? null,
+    updatedAt,
+  };
 }
 
 interface AdminCatalogVersion {

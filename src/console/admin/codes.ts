@@ -6,7 +6,7 @@ import { Fault } from '../../std/fault.ts';
 import { MAX_BATCH_NAME } from '../../ledger/codes.ts';
 import { removeInvite, makeInvite, type InviteRow } from '../../identity/sign-in/invites.ts';
 import { readUsd, usd } from '../amounts.ts';
-import type { AdminMadeCodes, SearchedPage, Millis, Usd } from '../contract.ts';
+import type { SearchedPage, Millis, Usd } from '../contract.ts';
 import { emptyBody, route } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 
@@ -39,12 +39,13 @@ export const codeRoutes = [
       return searchedPage(page, (row) => batchItem(row, emails));
     },
   }),
+  /** The codes are shown once. */
   route('POST /api/console/admin/codes', {
     who: 'admin',
     confirmed: true,
     audit: 'codes.make',
     body: makeSchema,
-    async handle(parts, { user, body }): Promise<AdminMadeCodes> {
+    async handle(parts, { user, body }) {
       const amount = readUsd(body.amountUsd, 'amountUsd');
       const { batch, codes } = await parts.codes.make({
         amount,

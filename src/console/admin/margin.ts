@@ -10,7 +10,6 @@ import { DAY_MS } from '../../activity/usage.ts';
 import { dayOf } from '../../std/calendar.ts';
 import { requestIdAt } from '../../std/ids.ts';
 import { dayText, usd } from '../amounts.ts';
-import type { AdminLoss, AdminMargin, AdminMarginRow, AdminMarginSums } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';
 import { route } from '../route.ts';
@@ -36,7 +35,7 @@ export const marginRoutes = [
     who: 'admin',
     compressed: true,
     query: querySchema,
-    async handle(parts, { query }): Promise<AdminMargin> {
+    async handle(parts, { query }) {
       const { by = 'day' } = query;
       const days = Math.min(Number(query.days ?? DEFAULT_DAYS), MAX_DAYS);
       const now = parts.clock.now();
@@ -55,14 +54,9 @@ async function readMargin(parts: RouteParts, days: number) {
   return { groups, losses: await lossesSince(parts, from) };
 }
 
-function marginBy(
-  by: MarginGroup,
-  groups: Readonly<Record<MarginGroup, MarginRow[]>>,
-): Omit<AdminMargin, 'days' | 'losses'> {
+function marginBy(by: MarginGroup, groups: Readonly<Record<MarginGroup, MarginRow[]>>) {
   const rows = groups[by];
-  const shown = rows
-    .slice(0, MAX_ROWS)
-    .map((row): AdminMarginRow => ({ key: keyText(by, row.key), ...sumsOf(row) }));
+  const shown = rows.slice(0, MAX_ROWS).map((row) => ({ key: keyText(by, row.key), ...sumsOf(row) }));
   if (by === 'day') shown.sort((a, b) => b.key.localeCompare(a.key));
   const belowZero = MARGIN_GROUPS.flatMap((group) =>
     groups[group]
@@ -73,16 +67,20 @@ function marginBy(
     by,
     total: sumsOf(totalOf(rows)),
     rows: shown,
+    /** Groups that are not among the rows: those that cost least. */
     moreRows: rows.length - shown.length,
+    /** Some of the days, models and backends whose margin is below zero, whatever the rows are grouped by. */
     belowZero: belowZero.slice(0, MAX_ALARMS),
   };
 }
 
+/** Empty where no backend was asked. */
 function keyText(by: MarginGroup, key: string): string {
   return by === 'day' ? dayText(Number(key)) : key;
 }
 
-async function lossesSince({ store, reader }: RouteParts, from: number): Promise<AdminLoss[]> {
+/** The latest requests that cost more than they brought. */
+async function lossesSince({ store, reader }: RouteParts, from: number) {
   const lost = await reader.all(losses(store.db, SHOWN_LOSSES).where('id', '>=', requestIdAt(from)));
   return lost.map(({ id, model, upstream, charged, cost, possible_cost }) => ({
     id,
@@ -96,14 +94,17 @@ async function lossesSince({ store, reader }: RouteParts, from: number): Promise
 
 type Sums = Omit<MarginRow, 'key'>;
 
-function sumsOf({ requests, charged, costed, cost, possibleCost, margin }: Sums): AdminMarginSums {
+function sumsOf({ requests, charged, costed, cost, possibleCost, margin }: Sums) {
   const isKnown = costed > 0 || cost > 0;
   return {
     requests,
     chargedUsd: usd(charged),
+    /** Of that, what was charged for requests whose cost is not known. */
     unknownUsd: usd(charged - costed),
+    /** Null: not known of any of them. */
     costUsd: isKnown ? usd(cost) : null,
     possibleCostUsd: usd(possibleCost),
+    /** Of the requests whose cost is known, if all that is possible is billed; null: of none. */
     marginUsd: isKnown || possibleCost > 0 ? usd(margin) : null,
     isLoss: margin < 0,
   };

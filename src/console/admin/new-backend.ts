@@ -7,7 +7,6 @@ import { markupFactor, tokenPrice } from '../../catalog/price-schema.ts';
 import { Fault } from '../../std/fault.ts';
 import { OWN_KINDS } from '../../upstream/offered/import-preview.ts';
 import { discoverLocalServers } from '../../upstream/local-servers.ts';
-import type { AdminBackendTrial, AdminProvider, AdminProviders } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { MEGABYTE, route } from '../route.ts';
 import { catalogText, requireEditor, saveDraft } from './catalog.ts';
@@ -73,16 +72,19 @@ export const newBackendRoutes = [
   }),
 ];
 
-async function providers(parts: RouteParts): Promise<AdminProviders> {
+async function providers(parts: RouteParts) {
   const stored = new Set(((await parts.catalogEditor?.listProviderKeys()) ?? []).map(({ name }) => name));
   const known = parts.catalog.current().upstreams;
   const hasKey = (variable: string | undefined): boolean =>
     variable === undefined || stored.has(variable) || parts.hasVariable(variable);
-  const item = (name: string, title: string, address: string, variable?: string): AdminProvider => ({
+  const item = (name: string, title: string, address: string, variable?: string) => ({
+    /** Of the preset or kind, and of the backend that is made of it. */
     name,
     title,
     host: new URL(address).host,
+    /** The server that its key is for. */
     origin: new URL(address).origin,
+    /** The variable with the key; null: it needs none. */
     keyName: variable ?? null,
     hasKey: hasKey(variable),
     isAdded: known.has(name),
@@ -97,6 +99,7 @@ async function providers(parts: RouteParts): Promise<AdminProviders> {
   const found = await discoverLocalServers();
   return {
     items: [...own, ...presets.filter(({ keyName }) => keyName !== null)],
+    /** Servers that answer on this machine. */
     local: found.map(({ key, name, baseUrl, models }) => ({
       name: key,
       title: name,
@@ -117,7 +120,7 @@ const OWN_TITLES: Readonly<Record<string, string>> = {
 async function tryDraft(
   parts: RouteParts,
   { body: { yaml, backend, model } }: { readonly body: { yaml: string; backend: string; model: string } },
-): Promise<AdminBackendTrial> {
+) {
   const { parse } = await parts.importTarget();
   const catalog = parse(yaml);
   if (!catalog.upstreams.has(backend)) throw new Fault('not_found', 'There is no such backend.');

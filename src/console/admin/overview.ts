@@ -7,13 +7,6 @@ import { lostByPayments } from '../../payments/payment-rows.ts';
 import { OVERRUN_ACCOUNT } from '../../ledger/decide.ts';
 import { dayOf } from '../../std/calendar.ts';
 import { dayText, usd, usdOfText } from '../amounts.ts';
-import type {
-  AdminBackendFigures,
-  AdminDay,
-  AdminMoney,
-  AdminMoneySums,
-  AdminOverview,
-} from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';
 import { usageCounts } from '../usage-groups.ts';
@@ -35,7 +28,7 @@ export const adminOverviewRoutes = [
   }),
 ];
 
-async function computeOverview(parts: RouteParts, now: number): Promise<AdminOverview> {
+async function computeOverview(parts: RouteParts, now: number) {
   const at = { db: parts.store.db, reader: parts.reader };
   const sums = { db: parts.store.db, reader: parts.reader.sums };
   const to = dayOf(now);
@@ -51,7 +44,8 @@ async function computeOverview(parts: RouteParts, now: number): Promise<AdminOve
     backendLatencies(at, now),
   ]);
   return {
-    days: lastDays(now, SHOWN_DAYS).map((day): AdminDay => ({
+    /** Days without traffic are there with zeros. */
+    days: lastDays(now, SHOWN_DAYS).map((day) => ({
       day: dayText(day),
       ...usageCounts(sumUsage(days.filter((row) => row.day === day))),
     })),
@@ -64,18 +58,23 @@ async function computeOverview(parts: RouteParts, now: number): Promise<AdminOve
     },
     openRequests,
     // The losses of payments are on the same account.
+    /** What backends used beyond holds: the operator's loss, ever. */
     overrunUsd: usd((loss?.balance ?? 0) - lostPayments),
+    /** What refunds and disputes took beyond balances, as far as it did not come back. */
     lostPaymentsUsd: usd(lostPayments),
     topModels: models.map((row) =>
       Object.assign({ endpoint: row.endpoint, model: row.model }, usageCounts(row)),
     ),
+    /** Who spent most this month. */
     topAccounts: spenders.map((row) => ({
       accountId: row.id,
       email: row.email,
       monthSpentUsd: usd(row.month_spent),
     })),
     backends: backendFigures(parts, sample),
+    /** The requests that the backends' figures come from; null: there was none in 24 hours. */
     sample: sample.since === undefined ? null : { requests: sample.requests, since: sample.since },
+    /** When these figures were computed; they are kept for a few seconds. */
     at: now,
   };
 }
@@ -85,15 +84,17 @@ function lastDays(now: number, days: number): number[] {
   return Array.from({ length: days }, (_, index) => dayOf(now - (days - 1 - index) * DAY_MS));
 }
 
-function moneyOf(rows: readonly DayTotal[], now: number): AdminMoney {
-  const between = (oldest: number, newest: number): AdminMoneySums => {
+function moneyOf(rows: readonly DayTotal[], now: number) {
+  const between = (oldest: number, newest: number) => {
     const [from, to] = [dayOf(now - oldest * DAY_MS), dayOf(now - newest * DAY_MS)];
     return moneySums(rows.filter(({ day }) => day >= from && day <= to));
   };
   return {
     periods: ([1, 7, MONEY_DAYS] as const).map((days) => ({
+      /** Of the period, today included. */
       days,
       now: between(days - 1, 0),
+      /** The same number of days before it. */
       before: between(2 * days - 1, days),
     })),
     days: lastDays(now, MONEY_DAYS).map((day) => ({
@@ -103,20 +104,23 @@ function moneyOf(rows: readonly DayTotal[], now: number): AdminMoney {
   };
 }
 
-function moneySums(rows: readonly DayTotal[]): AdminMoneySums {
+function moneySums(rows: readonly DayTotal[]) {
   const sum = (of: (row: DayTotal) => number): number => rows.reduce((total, row) => total + of(row), 0);
   const [charged, costed] = [sum((row) => row.charged), sum((row) => row.costed)];
   const [cost, possible] = [sum((row) => row.cost), sum((row) => row.possible_cost)];
   const isKnown = costed > 0 || cost > 0;
   return {
     revenueUsd: usd(charged),
+    /** Null: not known of any request. */
     costUsd: isKnown ? usd(cost) : null,
+    /** Of the requests whose cost is known, if all that is possible is billed; null: of none. */
     marginUsd: isKnown || possible > 0 ? usd(costed - cost - possible) : null,
+    /** What was charged for requests whose cost is not known. */
     unknownUsd: usd(charged - costed),
   };
 }
 
-function backendFigures(parts: RouteParts, sample: LatencySample): AdminBackendFigures[] {
+function backendFigures(parts: RouteParts, sample: LatencySample) {
   return parts.backends.list().map((status) => {
     const figures = sample.backends.get(status.name);
     return {
@@ -124,8 +128,10 @@ function backendFigures(parts: RouteParts, sample: LatencySample): AdminBackendF
       state: backendState(parts.catalog, status),
       isPaused: parts.catalog.current().upstreams.get(status.name)?.paused === true,
       hasFailedTest: status.hasFailedTest,
+      /** Calls of the sample, and those of them that failed. */
       calls: figures?.calls ?? 0,
       failures: figures?.failures ?? 0,
+      /** Null: no completed request. */
       firstByteMs: figures?.firstByteMs ?? null,
       durationMs: figures?.durationMs ?? null,
     };

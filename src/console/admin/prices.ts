@@ -1,6 +1,6 @@
 import type { Catalog, Model, TokenModelPrice } from '../../catalog/catalog.ts';
 import { usd } from '../amounts.ts';
-import type { AdminPrices, AdminPriceRow } from '../contract.ts';
+import type { Usd } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { route } from '../route.ts';
 
@@ -9,7 +9,7 @@ export const priceRoutes = [
   route('GET /api/console/admin/prices', {
     who: 'admin',
     compressed: true,
-    async handle(parts, { user }): Promise<AdminPrices> {
+    async handle(parts, { user }) {
       const current = parts.catalog.current();
       const drafted = await draftedCatalog(parts, user.accountId);
       return drafted ? { items: withDraft(rowsOf(current), rowsOf(drafted)) } : publishedPrices(current);
@@ -17,9 +17,22 @@ export const priceRoutes = [
   }),
 ];
 
-const published = new WeakMap<Catalog, AdminPrices>();
+/** A model that is sold by the token; amounts are for a million of them. */
+interface PriceRow {
+  list: string;
+  model: string;
+  name: string;
+  input: Usd;
+  output: Usd;
+  /** What the draft says instead; null: the same. */
+  draft: { input: Usd; output: Usd } | null;
+  /** What the most expensive of its backends charges; null: not known. */
+  cost: { input: Usd; output: Usd } | null;
+}
 
-function publishedPrices(catalog: Catalog): AdminPrices {
+const published = new WeakMap<Catalog, { items: PriceRow[] }>();
+
+function publishedPrices(catalog: Catalog) {
   const known = published.get(catalog);
   if (known) return known;
   const prices = { items: [...rowsOf(catalog).values()] };
@@ -37,10 +50,7 @@ async function draftedCatalog(
 }
 
 /** Of models that are in both; one that is only in the draft is sold for what that says. */
-function withDraft(
-  sold: ReadonlyMap<string, AdminPriceRow>,
-  drafted: ReadonlyMap<string, AdminPriceRow>,
-): AdminPriceRow[] {
+function withDraft(sold: ReadonlyMap<string, PriceRow>, drafted: ReadonlyMap<string, PriceRow>): PriceRow[] {
   return [...drafted].map(([key, row]) => {
     const before = sold.get(key);
     if (!before || (before.input === row.input && before.output === row.output)) return row;
@@ -50,8 +60,8 @@ function withDraft(
 }
 
 /** Each model of each list once, however many endpoints offer the list. */
-function rowsOf({ endpoints }: Pick<Catalog, 'endpoints'>): Map<string, AdminPriceRow> {
-  const rows = new Map<string, AdminPriceRow>();
+function rowsOf({ endpoints }: Pick<Catalog, 'endpoints'>): Map<string, PriceRow> {
+  const rows = new Map<string, PriceRow>();
   for (const { models } of endpoints.values())
     for (const model of models) {
       const key = `${model.list}\n${model.id}`;
@@ -61,7 +71,7 @@ function rowsOf({ endpoints }: Pick<Catalog, 'endpoints'>): Map<string, AdminPri
   return rows;
 }
 
-function rowOf({ list, id, displayName, costs }: Model, price: TokenModelPrice): AdminPriceRow {
+function rowOf({ list, id, displayName, costs }: Model, price: TokenModelPrice): PriceRow {
   const known = [...costs.values()].filter((cost) => cost.kind === 'tokens');
   const dearest = (of: 'input' | 'output'): string => usd(Math.max(...known.map((cost) => cost[of])));
   return {

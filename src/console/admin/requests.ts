@@ -6,7 +6,7 @@ import { Fault } from '../../std/fault.ts';
 import { attemptsOf } from '../../ledger/receipt.ts';
 import type { RequestRow } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';
-import type { AdminReceipt, SearchedPage, Usd } from '../contract.ts';
+import type { SearchedPage, Usd } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { receiptDetail } from '../receipt.ts';
 import { requestItem, type RequestItem } from '../request-row.ts';
@@ -62,7 +62,7 @@ export const adminRequestRoutes = [
   }),
   route('GET /api/console/admin/requests/{id}', {
     who: 'admin',
-    async handle(parts, { params }): Promise<AdminReceipt> {
+    async handle(parts, { params }) {
       const row = await requestById(parts.store.db, params.id);
       if (!row) throw new Fault('not_found', 'There is no such request.');
       return {
@@ -94,9 +94,7 @@ async function adminFilter(
 }
 
 /** What each attempt cost us, as far as it is known. */
-function costsOf(
-  row: RequestRow,
-): Pick<AdminReceipt, 'attempts' | 'costUsd' | 'possibleCostUsd' | 'marginUsd'> {
+function costsOf(row: RequestRow) {
   const { cost, possible_cost: possible } = row;
   return {
     attempts: attemptsOf(row).map(({ upstream, result, reason, durationMs, cost: booked }) => ({
@@ -104,10 +102,14 @@ function costsOf(
       result,
       reason: reason ?? null,
       durationMs,
+      /** As the provider reports it, by the catalog's prices, or the most that a failed attempt may cost. Null: not known. */
       cost: booked ? { usd: usd(booked.amount), basis: booked.basis } : null,
     })),
+    /** Null where that is not known. */
     costUsd: cost === null ? null : usd(cost),
+    /** What failed attempts may cost beside it. */
     possibleCostUsd: usd(possible),
+    /** What was charged, less both; null where nothing is known of either. */
     marginUsd: cost === null && possible === 0 ? null : usd(row.charged - (cost ?? 0) - possible),
   };
 }

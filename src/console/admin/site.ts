@@ -9,21 +9,13 @@ import {
   readSite,
   siteSettingsSchema,
   writeSite,
-  type SiteSettings,
 } from '../../identity/sign-in/site.ts';
 import {
   readWelcomeCredit,
   welcomeCreditSchema,
   writeWelcomeCredit,
 } from '../../identity/sign-in/welcome-credit.ts';
-import type {
-  AdminPublicPages,
-  AdminSettings,
-  AdminVerification,
-  AdminWelcomeCredit,
-  SearchedPage,
-  Millis,
-} from '../contract.ts';
+import type { SearchedPage, Millis } from '../contract.ts';
 import { emptyBody, route } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 
@@ -33,7 +25,7 @@ export const siteRoutes = [
     who: 'admin',
     audit: 'ledger.verify',
     body: emptyBody,
-    async handle({ clock, ledger, catalog }): Promise<AdminVerification> {
+    async handle({ clock, ledger, catalog }) {
       const at = clock.now();
       const { checked, breaches } = await ledger.verify({
         longestRequestMs: longestRequestMs(catalog.current()),
@@ -79,30 +71,28 @@ export const siteRoutes = [
   }),
   route('GET /api/console/admin/settings', {
     who: 'admin',
-    handle: async ({ store }) => settingsOf(await readSite(store)),
+    handle: ({ store }) => readSite(store),
   }),
   route('GET /api/console/admin/welcome-credit', {
     who: 'admin',
-    handle: async ({ store }): Promise<AdminWelcomeCredit> => await readWelcomeCredit(store.db),
+    handle: ({ store }) => readWelcomeCredit(store.db),
   }),
   route('PUT /api/console/admin/welcome-credit', {
     who: 'admin',
     confirmed: true,
     audit: 'settings.welcome-credit',
     body: welcomeCreditSchema,
-    handle: async ({ store, clock }, { body }): Promise<AdminWelcomeCredit> =>
-      await writeWelcomeCredit(store, body, clock.now()),
+    handle: ({ store, clock }, { body }) => writeWelcomeCredit(store, body, clock.now()),
   }),
   route('GET /api/console/admin/public-pages', {
     who: 'admin',
-    handle: async ({ store }): Promise<AdminPublicPages> => await readPublicPages(store),
+    handle: ({ store }) => readPublicPages(store),
   }),
   route('PUT /api/console/admin/public-pages', {
     who: 'admin',
     audit: 'settings.public-pages',
     body: publicPagesSchema,
-    handle: async ({ store, clock }, { body }): Promise<AdminPublicPages> =>
-      await writePublicPages(store, body, clock.now()),
+    handle: ({ store, clock }, { body }) => writePublicPages(store, body, clock.now()),
   }),
   route('PATCH /api/console/admin/settings', {
     who: 'admin',
@@ -110,7 +100,7 @@ export const siteRoutes = [
     body: siteSettingsSchema.partial(),
     async handle({ store, clock }, { body }) {
       const patch = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
-      return settingsOf(await writeSite(store, patch, clock.now()));
+      return await writeSite(store, patch, clock.now());
     },
   }),
 ];
@@ -125,10 +115,4 @@ interface AdminAuditItem {
   /** Of the account that it was about, if it was about one. */
   targetEmail: string | null;
   detail: Record<string, unknown>;
-}
-
-function settingsOf(site: SiteSettings): AdminSettings {
-  const { siteName, signUp, topUpHint, topUpAmounts, contact, issuer, currency } = site;
-  const more = { topUpAmounts: [...topUpAmounts], issuer: { ...issuer }, currency: { ...currency } };
-  return { siteName, signUp, topUpHint, contact, ...more };
 }

@@ -1,15 +1,7 @@
 import { z } from 'zod';
 import { flowOfDays, flowOfHour, type FlowLink, type TrafficFlow } from '../../activity/traffic-flow.ts';
 import { usd } from '../amounts.ts';
-import type {
-  AdminTraffic,
-  TrafficColumn,
-  TrafficHealth,
-  TrafficLink,
-  TrafficMeasure,
-  TrafficNode,
-  TrafficRange,
-} from '../contract.ts';
+import type { Usd } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';
 import { route } from '../route.ts';
@@ -26,12 +18,17 @@ const querySchema = z.strictObject({
   measure: z.enum(['requests', 'charged']).optional(),
 });
 
+type Query = z.output<typeof querySchema>;
+type Range = NonNullable<Query['range']>;
+type Measure = NonNullable<Query['measure']>;
+
+/** From clients to endpoints, models and backends; of each the largest, and all others together. */
 export const trafficRoutes = [
   route('GET /api/console/admin/traffic', {
     who: 'admin',
     compressed: true,
     query: querySchema,
-    async handle(parts, { query }): Promise<AdminTraffic> {
+    async handle(parts, { query }) {
       const { range = 'today', measure = 'requests' } = query;
       const now = parts.clock.now();
       const flow = await recentOf(parts.store).get(`traffic ${range}`, now, () => flowOf(parts, range, now));
@@ -40,15 +37,12 @@ export const trafficRoutes = [
   }),
 ];
 
-function flowOf({ store, reader }: RouteParts, range: TrafficRange, now: number): Promise<TrafficFlow> {
+function flowOf({ store, reader }: RouteParts, range: Range, now: number): Promise<TrafficFlow> {
   const parts = { db: store.db, reader: reader.sums };
   return range === 'hour' ? flowOfHour(parts, now) : flowOfDays(parts, now, range === 'week' ? 7 : 1);
 }
 
-type Picture = Pick<AdminTraffic, 'columns' | 'links' | 'isEstimated'>;
-type Side = 'from' | 'to';
-
-function picture(parts: RouteParts, flow: TrafficFlow, measure: TrafficMeasure): Picture {
+function picture(parts: RouteParts, flow: TrafficFlow, measure: Measure) {
   const { clientEndpoint, endpointModel, modelBackend, isEstimated } = flow;
   const clients = columnOf('client', clientEndpoint, 'from', measure);
   const endpoints = columnOf('endpoint', endpointModel, 'from', measure);
@@ -73,9 +67,33 @@ function picture(parts: RouteParts, flow: TrafficFlow, measure: TrafficMeasure):
       ...linksOf(endpointModel, endpoints, models),
       ...linksOf(modelBackend, models, backends),
     ],
+    /** How clients share the traffic comes from a part of the requests. */
     isEstimated,
   };
 }
+
+interface TrafficColumn {
+  kind: 'client' | 'endpoint' | 'model' | 'backend';
+  /** The largest first. */
+  nodes: TrafficNode[];
+}
+
+interface TrafficNode {
+  id: string;
+  /** Empty: a client that did not tell, no backend that was asked, or several. */
+  name: string;
+  /** How many others this stands for; 0: it is one itself. */
+  others: number;
+  requests: number;
+  failures: number;
+  chargedUsd: Usd;
+  health: TrafficHealth;
+  /** Of a model: the endpoint through which most of it is used. */
+  endpoint: string | null;
+}
+
+/** `failing`: many errors, or a backend that gets nothing for now; `paused`: by the operator. */
+type TrafficHealth = 'healthy' | 'errors' | 'failing' | 'paused';
 
 interface BuiltColumn {
   readonly column: TrafficColumn;
@@ -86,8 +104,8 @@ interface BuiltColumn {
 function columnOf(
   kind: TrafficColumn['kind'],
   links: readonly FlowLink[],
-  side: Side,
-  measure: TrafficMeasure,
+  side: 'from' | 'to',
+  measure: Measure,
 ): BuiltColumn {
   const groups = [...Map.groupBy(links, (link) => link[side])].map(([name, of]) => ({ name, ...sums(of) }));
   const sorted = groups.toSorted((a, b) => b[measure] - a[measure] || b.requests - a.requests);
@@ -114,7 +132,7 @@ function nodeFrom(id: string, name: string, { requests, failures, charged }: Sum
   return { id, name, others: 0, requests, failures, chargedUsd: usd(charged), health, endpoint: null };
 }
 
-function linksOf(links: readonly FlowLink[], from: BuiltColumn, to: BuiltColumn): TrafficLink[] {
+function linksOf(links: readonly FlowLink[], from: BuiltColumn, to: BuiltColumn) {
   const groups = Map.groupBy(links, (link) => JSON.stringify([from.nodeOf(link.from), to.nodeOf(link.to)]));
   return [...groups.values()].flatMap((of) => {
     const [first] = of;

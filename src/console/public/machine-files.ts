@@ -1,4 +1,4 @@
-import type { ModelItem } from '../contract.ts';
+import type { ModelItem } from '../models.ts';
 import { escaped } from './html.ts';
 import type { SoldModel } from './sold-models.ts';
 

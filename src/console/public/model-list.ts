@@ -1,4 +1,5 @@
-import type { ModelItem, EndpointKind } from '../contract.ts';
+import type { EndpointKind } from '../contract.ts';
+import type { ModelItem } from '../models.ts';
 import { html, type Markup } from './html.ts';
 import { pageHref, type PageContent, type PageContext } from './page-frame.ts';
 import {

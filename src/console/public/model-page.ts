@@ -1,5 +1,6 @@
 import { LEAST_MEASURED, type Quantiles } from '../../activity/model-figures.ts';
-import type { ModelItem, Usd } from '../contract.ts';
+import type { Usd } from '../contract.ts';
+import type { ModelItem } from '../models.ts';
 import { html, type Markup } from './html.ts';
 import { pageHref, type PageContent, type PageContext } from './page-frame.ts';
 import {

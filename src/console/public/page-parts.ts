@@ -1,5 +1,6 @@
 import { uptimeOf, type FigureDay } from '../../activity/model-figures.ts';
-import type { EndpointItem, ModelItem, OtherPrice, Usd } from '../contract.ts';
+import type { Usd } from '../contract.ts';
+import type { EndpointItem, ModelItem, OtherPrice } from '../models.ts';
 import { html, type Markup } from './html.ts';
 import type { PageContext, PageLanguage } from './page-frame.ts';
 

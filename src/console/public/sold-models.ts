@@ -3,8 +3,8 @@ import { modelsById, type Catalog } from '../../catalog/catalog.ts';
 import { costOf, NO_USAGE } from '../../ledger/price.ts';
 import { nanoUsd, parseUsd } from '../../std/money.ts';
 import { usd } from '../amounts.ts';
-import type { ModelItem, EndpointItem, Usd } from '../contract.ts';
-import { modelItems } from '../models.ts';
+import type { Usd } from '../contract.ts';
+import { modelItems, type EndpointItem, type ModelItem } from '../models.ts';
 
 /** One model, and the endpoints that offer it. */
 export interface SoldModel {

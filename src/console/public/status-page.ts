@@ -1,6 +1,6 @@
 import { uptimeOf, type FigureDay, type ModelFigures } from '../../activity/model-figures.ts';
 import { dayText } from '../amounts.ts';
-import type { EndpointItem } from '../contract.ts';
+import type { EndpointItem } from '../models.ts';
 import { html, type Markup } from './html.ts';
 import type { PageContent, PageContext } from './page-frame.ts';
 import { failedText, shareText, shownDay, CARD, cardTitle, stateDot, uptimeStrip } from './page-parts.ts';

@@ -1,5 +1,4 @@
-import type { BackendTrial } from '../../console/parts.ts';
-import type { AdminBackendTrial } from '../../console/contract.ts';
+import type { BackendTrial, TriedBackend } from '../../console/parts.ts';
 import { houseBackend } from '../../house/backend.ts';
 import type { Clock } from '../../std/clock.ts';
 import { formatUsd, nanoUsd } from '../../std/money.ts';
@@ -11,7 +10,7 @@ const MOST = nanoUsd(50_000_000);
 export async function tryBackend(
   { catalog, backend, model }: BackendTrial,
   clock: Clock,
-): Promise<AdminBackendTrial> {
+): Promise<TriedBackend> {
   const { liveCheck } = await import('./live-check.ts');
   const [result] = await liveCheck(
     { catalog, backend, model, most: MOST, cases: ['stream'] },

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import KeyRound from 'lucide-react/icons/key-round';
-import type { TokenInfo } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, useApi } from '../../lib/api.ts';
 import { freshToken, useCreateToken } from '../../lib/freshToken.ts';
@@ -14,6 +14,8 @@ import { Time } from '../../ui/Time.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { AskDialog } from '../../ui/AskDialog.tsx';
 import { ShownToken } from './ShownToken.tsx';
+
+type TokenInfo = NonNullable<Answer<'GET /api/console/token'>['token']>;
 
 export default function KeyPage() {
   const { t } = useTranslation();

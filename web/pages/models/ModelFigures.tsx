@@ -1,4 +1,5 @@
-import type { ModelItem, OfferFigures } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import { useApi } from '../../lib/api.ts';
 import { formatShare, formatSpeed } from '../../lib/numbers.ts';
 import { useSite } from '../../lib/session.ts';
@@ -8,6 +9,8 @@ import { Card } from '../../ui/Card.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Price } from '../../ui/Money.tsx';
 import { Loaded, Skeleton } from '../../ui/States.tsx';
+
+type OfferFigures = Answer<'GET /api/console/figures'>;
 
 /** How fast and reliable an offer is, for all customers together; the same as on its public page. */
 export function ModelFigures({ model }: { model: ModelItem }) {

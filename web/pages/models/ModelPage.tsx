@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
-import type { ModelItem, OtherPrice, ImageAbilityList } from '../../../src/console/contract.ts';
+import type { ModelItem, ImageAbilityList } from '../../lib/answers.ts';
 import { Sparkline } from '../../charts/Sparkline.tsx';
 import { daysBetween } from '../../charts/usageBars.ts';
 import { useApi } from '../../lib/api.ts';
@@ -22,6 +22,8 @@ import { Abilities, modelHref } from './columns.tsx';
 import { ModelFigures } from './ModelFigures.tsx';
 import { ModelPriceCell } from './ModelPrice.tsx';
 import { tryHref } from './ModelsPage.tsx';
+
+type OtherPrice = ModelItem['price']['others'][number];
 
 export default function ModelPage() {
   const { t } = useTranslation();

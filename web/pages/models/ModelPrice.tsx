@@ -1,4 +1,4 @@
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Price } from '../../ui/Money.tsx';
 import { Nothing } from '../../ui/Numbers.tsx';

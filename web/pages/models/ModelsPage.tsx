@@ -1,6 +1,6 @@
 import { useDeferredValue, useMemo } from 'react';
 import { useLocation } from 'wouter';
-import type { ModelItem, ModelList } from '../../../src/console/contract.ts';
+import type { ModelItem, ModelList } from '../../lib/answers.ts';
 import { useApi } from '../../lib/api.ts';
 import { useSearchState, type SearchState } from '../../lib/search.ts';
 import { useShownRows } from '../../lib/shown.ts';

@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
-import type { EndpointItem, ModelItem } from '../../../src/console/contract.ts';
+import type { EndpointItem, ModelItem } from '../../lib/answers.ts';
 import { Badge, Dot } from '../../ui/Badge.tsx';
 import { CopyText } from '../../ui/Copy.tsx';
 import { Link } from '../../ui/Link.tsx';

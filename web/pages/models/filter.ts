@@ -1,4 +1,4 @@
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import type { SearchState } from '../../lib/search.ts';
 
 /** The models that pass the filters in the address, in the order it asks for. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import { filterModels } from './filter.ts';
 import { groupModels, pricesDiffer } from './group.ts';
 

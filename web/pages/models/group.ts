@@ -1,4 +1,4 @@
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 
 export interface ModelGroup {
   readonly id: string;

@@ -1,4 +1,4 @@
-import type { EndpointItem } from '../../../src/console/contract.ts';
+import type { EndpointItem } from '../../lib/answers.ts';
 import type { Tone } from '../../ui/Badge.tsx';
 
 export const STATUS_TONES: Record<EndpointItem['status'], Tone> = {

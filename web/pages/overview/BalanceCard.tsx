@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { Overview } from '../../../src/console/contract.ts';
+import type { Overview } from '../../lib/answers.ts';
 import { BalanceLine } from '../../charts/BalanceLine.tsx';
 import { approximate, formatUsd } from '../../lib/money.ts';
 import { useNow } from '../../lib/now.ts';

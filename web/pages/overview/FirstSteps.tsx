@@ -1,6 +1,6 @@
 import ArrowRight from 'lucide-react/icons/arrow-right';
 import Check from 'lucide-react/icons/check';
-import type { Overview } from '../../../src/console/contract.ts';
+import type { Overview } from '../../lib/answers.ts';
 import { classes } from '../../lib/classes.ts';
 import { approximate, formatUsd } from '../../lib/money.ts';
 import { useTranslation } from '../../lib/translation.tsx';

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import type { Overview, UsageChartRow } from '../../../src/console/contract.ts';
+import type { Overview, UsageChartRow } from '../../lib/answers.ts';
 import { daysBetween, usageBars } from '../../charts/usageBars.ts';
 import { UsageChart } from '../../charts/UsageChart.tsx';
 import { useApi } from '../../lib/api.ts';

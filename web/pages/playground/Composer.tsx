@@ -1,7 +1,7 @@
 import { useState, type KeyboardEvent, type ReactNode } from 'react';
 import ArrowUp from 'lucide-react/icons/arrow-up';
 import Square from 'lucide-react/icons/square';
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import { classes } from '../../lib/classes.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';

@@ -1,4 +1,4 @@
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
 import { choiceOf } from './recipe.ts';

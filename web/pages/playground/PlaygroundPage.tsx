@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import { useApi } from '../../lib/api.ts';
 import { refreshReads } from '../../lib/query.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';

@@ -1,4 +1,4 @@
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import type { Turn } from './conversation.ts';
 
 const MAX_ALTERNATIVES = 3;

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import {
   answerParameters,
   EMPTY_FORM,

@@ -1,6 +1,6 @@
 import { useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import { refreshReads } from '../../lib/query.ts';
 import { type Conversation, type ConversationState, makeConversation } from './conversation.ts';
 import { chosenModel, recipeOf, useDraft, type Draft, type Recipe } from './recipe.ts';

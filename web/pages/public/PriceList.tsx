@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { EndpointItem, ModelItem, ModelList } from '../../../src/console/contract.ts';
+import type { EndpointItem, ModelItem, ModelList } from '../../lib/answers.ts';
 import { useShownRows } from '../../lib/shown.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';

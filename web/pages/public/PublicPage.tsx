@@ -1,4 +1,4 @@
-import type { EndpointItem } from '../../../src/console/contract.ts';
+import type { EndpointItem } from '../../lib/answers.ts';
 import { useApi } from '../../lib/api.ts';
 import { useSession } from '../../lib/session.ts';
 import { useTitle } from '../../lib/title.ts';

@@ -1,4 +1,4 @@
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import { addUsd } from '../../lib/money.ts';
 import { formatCount } from '../../lib/numbers.ts';
 import { Code } from '../../ui/Code.tsx';

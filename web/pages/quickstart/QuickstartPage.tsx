@@ -1,6 +1,6 @@
 import CircleCheck from 'lucide-react/icons/circle-check';
 import { useState } from 'react';
-import type { Quickstart } from '../../../src/console/contract.ts';
+import type { Quickstart } from '../../lib/answers.ts';
 import { useApi } from '../../lib/api.ts';
 import { useFreshToken, useCreateToken } from '../../lib/freshToken.ts';
 import { publicOrigin } from '../../lib/origin.ts';

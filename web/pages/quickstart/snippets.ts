@@ -1,4 +1,4 @@
-import type { Quickstart } from '../../../src/console/contract.ts';
+import type { Quickstart } from '../../lib/answers.ts';
 import type { Strings } from '../../locales/en/index.ts';
 
 /** Names of clients are not translated. */

@@ -1,5 +1,5 @@
 import Play from 'lucide-react/icons/play';
-import type { ReceiptDetail } from '../../../src/console/contract.ts';
+import type { ReceiptDetail } from '../../lib/answers.ts';
 import { hrefWith } from '../../lib/search.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';

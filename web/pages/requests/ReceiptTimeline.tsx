@@ -1,5 +1,6 @@
 import { useMemo, type ReactNode } from 'react';
-import type { AdminAttempt, ReceiptAttempt, ReceiptDetail } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
+import type { ReceiptAttempt, ReceiptDetail } from '../../lib/answers.ts';
 import type { Strings } from '../../locales/en/index.ts';
 import { classes } from '../../lib/classes.ts';
 import { approximate, formatExactUsd } from '../../lib/money.ts';
@@ -8,6 +9,9 @@ import { useTranslation } from '../../lib/translation.tsx';
 import { Dot, type Tone } from '../../ui/Badge.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { timelineOf, type Timeline, type TimelineStep } from './timeline.ts';
+
+type AdminReceipt = Answer<'GET /api/console/admin/requests/{id}'>;
+type AdminAttempt = AdminReceipt['attempts'][number];
 
 /** Administrators also see what an attempt cost. */
 type ShownAttempt = ReceiptAttempt & { readonly cost?: AdminAttempt['cost'] };

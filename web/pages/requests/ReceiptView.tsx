@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { ReceiptDetailLine } from '../../../src/console/contract.ts';
+import type { ReceiptDetail } from '../../lib/answers.ts';
 import { formatExactUsd } from '../../lib/money.ts';
 import { formatCount } from '../../lib/numbers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
@@ -11,6 +11,8 @@ import { Count, Duration, Nothing } from '../../ui/Numbers.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { ReceiptTimeline, type ShownReceipt } from './ReceiptTimeline.tsx';
 import { RequestStatus } from './RequestStatus.tsx';
+
+type ReceiptDetailLine = ReceiptDetail['lines'][number];
 
 interface ReceiptViewProps {
   readonly receipt: ShownReceipt;

@@ -1,5 +1,5 @@
 import X from 'lucide-react/icons/x';
-import type { RequestValues } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
 import type { Option } from '../../lib/options.ts';
 import type { ChangeSearch, SearchState } from '../../lib/search.ts';
 import { readSort, sortingOf, sortText, type ListState, useSettled } from '../../lib/table.ts';
@@ -11,6 +11,8 @@ import { Form } from '../../ui/Form.tsx';
 import { DayFilters } from '../../ui/TableFilters.tsx';
 import { useTranslation } from '../../lib/translation.tsx';
 import { REQUEST_SORTS } from './columns.tsx';
+
+type RequestValues = Answer<'GET /api/console/request-values'>;
 
 const SETTLE_MS = 250;
 const OUTCOMES = [

@@ -1,4 +1,4 @@
-import type { KeptReceiptLink } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, useApi } from '../../lib/api.ts';
 import { formatTime } from '../../lib/time.ts';
@@ -7,6 +7,8 @@ import { Button } from '../../ui/Button.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
+
+type KeptReceiptLink = ItemOf<'GET /api/console/receipt-links'>;
 
 interface SharedLinksProps {
   readonly requestId: string;

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import type { SharedReceipt } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
 import { call, type ApiError } from '../../lib/api.ts';
 import { formatTime } from '../../lib/time.ts';
 import { useTitle } from '../../lib/title.ts';
@@ -7,6 +7,8 @@ import { useTranslation } from '../../lib/translation.tsx';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { ReceiptView } from './ReceiptView.tsx';
+
+type SharedReceipt = Answer<'POST /api/console/shared-receipt'>;
 
 /** The receipt that a link opens. Its code comes after the `#`, which browsers do not send. */
 export default function SharedReceiptPage() {

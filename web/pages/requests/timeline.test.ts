@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { ReceiptAttempt } from '../../../src/console/contract.ts';
+import type { ReceiptAttempt } from '../../lib/answers.ts';
 import { timelineOf, type TimedReceipt } from './timeline.ts';
 
 const attempt = (

@@ -1,4 +1,4 @@
-import type { ReceiptAttempt, ReceiptDetail } from '../../../src/console/contract.ts';
+import type { ReceiptAttempt, ReceiptDetail } from '../../lib/answers.ts';
 
 export type TimedReceipt = Pick<
   ReceiptDetail,

@@ -3,7 +3,7 @@ import ArrowRight from 'lucide-react/icons/arrow-right';
 import Check from 'lucide-react/icons/check';
 import { useState, type ReactNode } from 'react';
 import { useParams } from 'wouter';
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem } from '../../lib/answers.ts';
 import { useAction } from '../../lib/action.ts';
 import { useApi, call } from '../../lib/api.ts';
 import { classes } from '../../lib/classes.ts';

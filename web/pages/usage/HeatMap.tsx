@@ -1,5 +1,5 @@
 import { memo, useState, type KeyboardEvent } from 'react';
-import type { UsageHeatMap } from '../../../src/console/contract.ts';
+import type { UsageHeatMap } from '../../lib/answers.ts';
 import { classes } from '../../lib/classes.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';

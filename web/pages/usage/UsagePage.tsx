@@ -1,7 +1,7 @@
 import Download from 'lucide-react/icons/download';
 import { memo, useCallback, useDeferredValue, useMemo } from 'react';
 import { useLocation } from 'wouter';
-import type { UsageReport, UsageSaved } from '../../../src/console/contract.ts';
+import type { UsageReport, UsageSaved } from '../../lib/answers.ts';
 import { chosenBars, daysBetween, usageBars } from '../../charts/usageBars.ts';
 import { UsageChart } from '../../charts/UsageChart.tsx';
 import { urlOf, useApi } from '../../lib/api.ts';

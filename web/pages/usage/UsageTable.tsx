@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import { memo, type ReactNode } from 'react';
-import type { UsageReport } from '../../../src/console/contract.ts';
+import type { UsageReport } from '../../lib/answers.ts';
 import { approximate } from '../../lib/money.ts';
 import { hrefWith, type SearchState } from '../../lib/search.ts';
 import { useShownRows } from '../../lib/shown.ts';

@@ -1,4 +1,6 @@
-import type { UsageGroup, UsageReport, UsageSaved } from '../../../src/console/contract.ts';
+import type { UsageReport, UsageSaved } from '../../lib/answers.ts';
+
+type UsageGroup = UsageReport['groups'][number];
 
 export const GROUPINGS = ['model', 'endpoint', 'client', 'hour', 'day'] as const;
 export type GroupBy = (typeof GROUPINGS)[number];

@@ -1,5 +1,7 @@
-import type { UsageCell, UsageHeatMap } from '../../../src/console/contract.ts';
+import type { UsageHeatMap } from '../../lib/answers.ts';
 import { dateFormatter } from '../../lib/time.ts';
+
+type UsageCell = UsageHeatMap['cells'][number];
 
 export const HOURS = 24;
 const WEEKDAYS = 7;

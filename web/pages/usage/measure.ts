@@ -1,7 +1,9 @@
-import type { UsageCounts } from '../../../src/console/contract.ts';
+import type { UsageSaved } from '../../lib/answers.ts';
 import { approximate, formatUsd } from '../../lib/money.ts';
 import { formatCount } from '../../lib/numbers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+
+type UsageCounts = Omit<UsageSaved, 'savedUsd'>;
 
 export const MEASURES = ['spend', 'requests', 'tokens', 'images'] as const;
 export type Measure = (typeof MEASURES)[number];

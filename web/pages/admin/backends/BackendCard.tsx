@@ -1,6 +1,5 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
-import type { BackendState } from '../../../../src/console/contract.ts';
 import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
@@ -141,7 +140,11 @@ function shownState(
 }
 
 /** A closed breaker lets traffic through: closed is good here. */
-export const BREAKER_TONES: Record<BackendState, Tone> = { closed: 'good', half_open: 'warn', open: 'bad' };
+export const BREAKER_TONES: Record<AdminBackend['state'], Tone> = {
+  closed: 'good',
+  half_open: 'warn',
+  open: 'bad',
+};
 
 function Resting({ resting }: Pick<AdminBackend, 'resting'>) {
   const { t } = useTranslation();

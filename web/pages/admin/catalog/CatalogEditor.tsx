@@ -1,9 +1,5 @@
 import { useRef, type KeyboardEvent } from 'react';
-import type {
-  AdminCatalog,
-  AdminCatalogDraft,
-  AdminCatalogProposal,
-} from '../../../../src/console/contract.ts';
+import type { AdminCatalog, AdminCatalogProposal, AdminCatalogDraft } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { classes } from '../../../lib/classes.ts';

@@ -1,10 +1,12 @@
 import type { TFunction } from 'i18next';
-import type { AdminCatalog, AdminCatalogEndpoint } from '../../../../src/console/contract.ts';
+import type { AdminCatalog } from '../../../lib/answers.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge } from '../../../ui/Badge.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { Count } from '../../../ui/Numbers.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
+
+type AdminCatalogEndpoint = AdminCatalog['endpoints'][number];
 
 const LIMITS = ['chatPerMinute', 'imagesPerMinute', 'concurrent'] as const;
 

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { AdminCatalog } from '../../../../src/console/contract.ts';
+import type { AdminCatalog } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { useApi } from '../../../lib/api.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';

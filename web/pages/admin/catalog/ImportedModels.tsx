@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import { useState, type ReactNode } from 'react';
-import type { AdminCatalogImport } from '../../../../src/console/contract.ts';
+import type { AdminCatalogImport } from '../../../lib/answers.ts';
 import { useShownRows } from '../../../lib/shown.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge } from '../../../ui/Badge.tsx';

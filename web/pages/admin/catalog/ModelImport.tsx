@@ -1,5 +1,5 @@
 import { useId, useState } from 'react';
-import type { AdminCatalog, AdminCatalogImport } from '../../../../src/console/contract.ts';
+import type { AdminCatalog, AdminCatalogImport } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { useTranslation } from '../../../lib/translation.tsx';

@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
-import type { AdminProviderKey } from '../../../../src/console/contract.ts';
+import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
@@ -13,6 +13,8 @@ import { Table, type Column } from '../../../ui/Table.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { Form } from '../../../ui/Form.tsx';
+
+type AdminProviderKey = ItemOf<'GET /api/console/admin/catalog/keys'>;
 
 const READS = [
   'GET /api/console/admin/catalog/keys',

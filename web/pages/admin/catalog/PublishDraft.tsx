@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import type { AdminCatalogProposal } from '../../../../src/console/contract.ts';
+import type { AdminCatalogProposal } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { useShownRows } from '../../../lib/shown.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { AdminCatalogImport } from '../../../../src/console/contract.ts';
+import type { AdminCatalogImport } from '../../../lib/answers.ts';
 import { importRows, markupOf, wantedModels } from './selection.ts';
 
 const IMPORT: AdminCatalogImport = {

@@ -1,5 +1,7 @@
-import type { AdminCatalogImport, AdminImportPrice } from '../../../../src/console/contract.ts';
+import type { AdminCatalogImport } from '../../../lib/answers.ts';
 import { addUsd } from '../../../lib/money.ts';
+
+type AdminImportPrice = AdminCatalogImport['new'][number]['price'];
 
 /** A model that can be ticked, by the backend's name for it. */
 export interface ImportRow {

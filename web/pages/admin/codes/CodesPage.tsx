@@ -2,8 +2,7 @@ import type { TFunction } from 'i18next';
 import Download from 'lucide-react/icons/download';
 import Plus from 'lucide-react/icons/plus';
 import { useState } from 'react';
-import type { AdminMadeCodes } from '../../../../src/console/contract.ts';
-import type { ItemOf } from '../../../../src/console/contract/routes.ts';
+import type { Answer, ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { saveFile } from '../../../lib/download.ts';
@@ -28,6 +27,8 @@ import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { Invites } from './Invites.tsx';
+
+type AdminMadeCodes = Answer<'POST /api/console/admin/codes'>;
 
 type AdminCodeBatch = ItemOf<'GET /api/console/admin/codes'>;
 

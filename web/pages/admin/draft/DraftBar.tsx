@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { AdminCatalogDraft } from '../../../../src/console/contract.ts';
+import type { AdminCatalogDraft } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { useTranslation } from '../../../lib/translation.tsx';

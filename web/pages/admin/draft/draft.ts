@@ -1,5 +1,5 @@
 import type { UseMutationResult, UseQueryResult } from '@tanstack/react-query';
-import type { AdminCatalogDraft } from '../../../../src/console/contract.ts';
+import type { AdminCatalogDraft } from '../../../lib/answers.ts';
 import type { BodyOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi, type ApiError, type ReadRoute } from '../../../lib/api.ts';

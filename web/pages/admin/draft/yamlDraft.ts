@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import type { AdminCatalogDraft } from '../../../../src/console/contract.ts';
+import type { AdminCatalogDraft } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import type { ApiError } from '../../../lib/api.ts';
 import { refreshReads } from '../../../lib/query.ts';

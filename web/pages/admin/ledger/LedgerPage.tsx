@@ -2,8 +2,7 @@ import type { TFunction } from 'i18next';
 import CircleCheck from 'lucide-react/icons/circle-check';
 import TriangleAlert from 'lucide-react/icons/triangle-alert';
 import { useLocation } from 'wouter';
-import type { AdminVerification } from '../../../../src/console/contract.ts';
-import type { ItemOf } from '../../../../src/console/contract/routes.ts';
+import type { Answer, ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
 import { formatCount, formatDuration } from '../../../lib/numbers.ts';
@@ -21,6 +20,8 @@ import { TableList } from '../../../ui/TableList.tsx';
 import { entryColumns } from '../../billing/columns.tsx';
 import { EntryKindFilter } from '../../billing/EntryKindFilter.tsx';
 import { accountColumn, ChosenAccount } from '../accountColumn.tsx';
+
+type AdminVerification = Answer<'POST /api/console/admin/ledger/verify'>;
 
 type AdminEntry = ItemOf<'GET /api/console/admin/entries'>;
 

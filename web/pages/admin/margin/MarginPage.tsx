@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import TriangleAlert from 'lucide-react/icons/triangle-alert';
-import type { AdminMargin, AdminMarginSums } from '../../../../src/console/contract.ts';
+import type { AdminMargin, AdminMarginSums } from '../../../lib/answers.ts';
 import { useApi } from '../../../lib/api.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
 import { useTranslation } from '../../../lib/translation.tsx';

@@ -1,14 +1,13 @@
 import type { TFunction } from 'i18next';
-import type {
-  AdminLoss,
-  AdminMarginRow,
-  MarginGrouping,
-  AdminMarginSums,
-} from '../../../../src/console/contract.ts';
+import type { AdminMargin, AdminMarginSums } from '../../../lib/answers.ts';
 import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Count, Nothing } from '../../../ui/Numbers.tsx';
 import type { Column } from '../../../ui/Table.tsx';
+
+type AdminLoss = AdminMargin['losses'][number];
+type AdminMarginRow = AdminMargin['rows'][number];
+type MarginGrouping = AdminMargin['by'];
 
 export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMarginRow>[] {
   return [

@@ -1,6 +1,6 @@
 import CircleCheck from 'lucide-react/icons/circle-check';
 import type { ReactNode } from 'react';
-import type { AdminOverview, AdminAttention, AdminDay } from '../../../../src/console/contract.ts';
+import type { AdminOverview, AdminAttention } from '../../../lib/answers.ts';
 import { Sparkline } from '../../../charts/Sparkline.tsx';
 import type { Bar } from '../../../charts/StackedBars.tsx';
 import { UsageChart } from '../../../charts/UsageChart.tsx';
@@ -20,6 +20,8 @@ import { sayAttention } from './attentionText.ts';
 import { BackendFigures } from './BackendFigures.tsx';
 import { MoneyCard } from './MoneyCard.tsx';
 import { TopAccounts, TopModels } from './Tops.tsx';
+
+type AdminDay = AdminOverview['days'][number];
 
 const REFRESH_MS = 15_000;
 

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { AdminBackendFigures, AdminOverview } from '../../../../src/console/contract.ts';
+import type { AdminOverview } from '../../../lib/answers.ts';
 import { formatDuration, formatPercent } from '../../../lib/numbers.ts';
 import { formatTime } from '../../../lib/time.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
@@ -9,6 +9,8 @@ import { Link } from '../../../ui/Link.tsx';
 import { Count, Nothing } from '../../../ui/Numbers.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
 import { BREAKER_TONES } from '../backends/BackendCard.tsx';
+
+type AdminBackendFigures = AdminOverview['backends'][number];
 
 /** How fast each backend answered lately, and how often it failed. */
 export function BackendFigures({ backends, sample }: Pick<AdminOverview, 'backends' | 'sample'>) {

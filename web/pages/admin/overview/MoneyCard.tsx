@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { AdminMoney, AdminMoneyPeriod, AdminMoneySums } from '../../../../src/console/contract.ts';
+import type { AdminOverview } from '../../../lib/answers.ts';
 import type { Bar, Series } from '../../../charts/StackedBars.tsx';
 import { UsageChart } from '../../../charts/UsageChart.tsx';
 import { approximate, formatUsd, formatUsdTick } from '../../../lib/money.ts';
@@ -9,6 +9,10 @@ import { useTranslation } from '../../../lib/translation.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
+
+type AdminMoney = AdminOverview['money'];
+type AdminMoneyPeriod = AdminMoney['periods'][number];
+type AdminMoneySums = AdminMoneyPeriod['now'];
 
 const FIGURES = ['revenue', 'cost', 'margin'] as const;
 type Figure = (typeof FIGURES)[number];

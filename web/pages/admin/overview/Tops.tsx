@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { AdminOverview } from '../../../../src/console/contract.ts';
+import type { AdminOverview } from '../../../lib/answers.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';

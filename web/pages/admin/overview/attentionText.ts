@@ -1,10 +1,12 @@
 import type { TFunction } from 'i18next';
-import type { AttentionItem } from '../../../../src/console/contract.ts';
+import type { AdminAttention } from '../../../lib/answers.ts';
 import { formatUsd } from '../../../lib/money.ts';
 import { hrefWith } from '../../../lib/search.ts';
 import { formatRelative } from '../../../lib/time.ts';
 import type { Strings } from '../../../locales/en/index.ts';
 import { knownReason } from '../../refused/reason.ts';
+
+type AttentionItem = AdminAttention['items'][number];
 
 type LinkName = keyof Strings['attention']['links'];
 type FailureReason = keyof Strings['attention']['reasons'];

@@ -1,10 +1,6 @@
 import { useState } from 'react';
-import type {
-  AdminSettings,
-  SignUpMode,
-  AdminPublicPages,
-  AdminWelcomeCredit,
-} from '../../../../src/console/contract.ts';
+import type { SignUpMode } from '../../../../src/console/contract.ts';
+import type { Answer } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
@@ -18,6 +14,10 @@ import { Form } from '../../../ui/Form.tsx';
 import { FormError, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { Switch } from '../../../ui/Switch.tsx';
 import { toast } from '../../../ui/Toast.tsx';
+
+type AdminSettings = Answer<'GET /api/console/admin/settings'>;
+type AdminPublicPages = Answer<'GET /api/console/admin/public-pages'>;
+type AdminWelcomeCredit = Answer<'GET /api/console/admin/welcome-credit'>;
 
 const MODES: readonly SignUpMode[] = ['open', 'invite', 'closed'];
 

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import type { AdminTraffic, TrafficHealth } from '../../../../src/console/contract.ts';
+import type { AdminTraffic, TrafficHealth } from '../../../lib/answers.ts';
 import { useWidth } from '../../../charts/size.ts';
 import { formatUsd } from '../../../lib/money.ts';
 import { formatCount } from '../../../lib/numbers.ts';

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { AdminTraffic, TrafficColumn, TrafficNode } from '../../../../src/console/contract.ts';
+import type { AdminTraffic, TrafficColumn, TrafficNode } from '../../../lib/answers.ts';
 import { formatPercent } from '../../../lib/numbers.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Dot } from '../../../ui/Badge.tsx';

@@ -1,4 +1,4 @@
-import type { AdminTraffic } from '../../../../src/console/contract.ts';
+import type { AdminTraffic } from '../../../lib/answers.ts';
 import { useApi } from '../../../lib/api.ts';
 import { useNarrow } from '../../../lib/media.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';

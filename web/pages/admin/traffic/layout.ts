@@ -1,4 +1,4 @@
-import type { AdminTraffic, TrafficColumn, TrafficNode } from '../../../../src/console/contract.ts';
+import type { AdminTraffic, TrafficColumn, TrafficNode } from '../../../lib/answers.ts';
 import { approximate } from '../../../lib/money.ts';
 
 export interface PlacedNode {

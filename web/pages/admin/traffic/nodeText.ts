@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { TrafficColumn, TrafficHealth, TrafficNode } from '../../../../src/console/contract.ts';
+import type { TrafficColumn, TrafficHealth, TrafficNode } from '../../../lib/answers.ts';
 import { hrefWith } from '../../../lib/search.ts';
 import type { Tone } from '../../../ui/Badge.tsx';
 

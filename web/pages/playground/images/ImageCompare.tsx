@@ -1,7 +1,7 @@
 import { useState, useSyncExternalStore } from 'react';
 import Plus from 'lucide-react/icons/plus';
 import X from 'lucide-react/icons/x';
-import type { ModelItem } from '../../../../src/console/contract.ts';
+import type { ModelItem } from '../../../lib/answers.ts';
 import { classes } from '../../../lib/classes.ts';
 import { makeStore } from '../../../lib/store.ts';
 import { useTranslation } from '../../../lib/translation.tsx';

@@ -1,5 +1,5 @@
 import Dices from 'lucide-react/icons/dices';
-import type { ModelItem } from '../../../../src/console/contract.ts';
+import type { ModelItem } from '../../../lib/answers.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { IconButton } from '../../../ui/Button.tsx';
 import { Field, Input, SelectField, Textarea, TextField } from '../../../ui/Field.tsx';

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { classes } from '../../../lib/classes.ts';
 import RotateCcw from 'lucide-react/icons/rotate-ccw';
-import type { ModelItem } from '../../../../src/console/contract.ts';
+import type { ModelItem } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { useTranslation } from '../../../lib/translation.tsx';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { ImageAbilityList, ModelItem } from '../../../../src/console/contract.ts';
+import type { ImageAbilityList, ModelItem } from '../../../lib/answers.ts';
 import { imageFileName } from '../../images/fileName.ts';
 import { imageAsCode } from './imageCode.ts';
 import { bodyOf, controlsOf, draftOf, sizeOf, withSeed, wrongSize, type ImageDraft } from './order.ts';

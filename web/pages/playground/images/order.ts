@@ -1,4 +1,4 @@
-import type { ImageAbilityList, ModelItem } from '../../../../src/console/contract.ts';
+import type { ImageAbilityList, ModelItem } from '../../../lib/answers.ts';
 
 /** What the user has chosen, as typed. It stays when the model changes; options that a model lacks are left out. */
 export interface ImageDraft {

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react';
-import type { ModelItem, Usd } from '../../../../src/console/contract.ts';
+import type { Usd } from '../../../../src/console/contract.ts';
+import type { ModelItem } from '../../../lib/answers.ts';
 import { ApiError, call } from '../../../lib/api.ts';
 import type { ImageBody } from './order.ts';
 

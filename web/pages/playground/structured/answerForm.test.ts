@@ -4,7 +4,7 @@ import { bodyOf, type Turn } from '../conversation.ts';
 import { parseChat } from '../keptChats.ts';
 import { EMPTY_DRAFT, recipeOf, type Draft } from '../recipe.ts';
 import { chatFragment, chatFromFragment } from '../sharedChat.ts';
-import type { ModelItem } from '../../../../src/console/contract.ts';
+import type { ModelItem } from '../../../lib/answers.ts';
 import { formProblem, parseForm, toolProblems } from './answerForm.ts';
 import { SCHEMA_EXAMPLES, TOOL_EXAMPLE } from './examples.ts';
 import { withCallPart, type ToolCall } from './toolCalls.ts';

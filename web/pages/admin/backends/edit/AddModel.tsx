@@ -1,5 +1,5 @@
 import { useState, type ComponentProps } from 'react';
-import type { AdminBackendDetail } from '../../../../../src/console/contract.ts';
+import type { AdminBackendDetail } from '../../../../lib/answers.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button } from '../../../../ui/Button.tsx';
 import { SelectField, TextField } from '../../../../ui/Field.tsx';

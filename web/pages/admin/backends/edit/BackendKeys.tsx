@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { AdminBackendDetail, AdminBackendKey } from '../../../../../src/console/contract.ts';
+import type { AdminBackendDetail } from '../../../../lib/answers.ts';
 import { useAction } from '../../../../lib/action.ts';
 import { call } from '../../../../lib/api.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
@@ -11,6 +11,8 @@ import { FormError } from '../../../../ui/States.tsx';
 import { toast } from '../../../../ui/Toast.tsx';
 import { READS_OF_DRAFT, useDraftEdit } from '../../draft/draft.ts';
 import { MissingKey } from '../../draft/MissingKey.tsx';
+
+type AdminBackendKey = AdminBackendDetail['keys'][number];
 
 interface BackendKeysProps {
   readonly backend: AdminBackendDetail;

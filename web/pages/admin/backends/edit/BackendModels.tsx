@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
-import type { AdminBackendDetail, AdminBackendModel } from '../../../../../src/console/contract.ts';
+import type { AdminBackendDetail } from '../../../../lib/answers.ts';
 import { hrefWith } from '../../../../lib/search.ts';
 import { useShownRows } from '../../../../lib/shown.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
@@ -16,6 +16,8 @@ import { Table, type Column } from '../../../../ui/Table.tsx';
 import { amountOf, type PriceSide } from '../../catalog/prices/edits.ts';
 import { useDraftEdit, type DraftEdit } from '../../draft/draft.ts';
 import { AddModel } from './AddModel.tsx';
+
+type AdminBackendModel = AdminBackendDetail['models'][number];
 
 /** The models that customers get from this backend, with their prices. */
 export function BackendModels({ backend }: { backend: AdminBackendDetail }) {

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import type { AdminBackendDetail } from '../../../../../src/console/contract.ts';
+import type { AdminBackendDetail } from '../../../../lib/answers.ts';
 import { useApi } from '../../../../lib/api.ts';
 import { pathParts } from '../../../../lib/search.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';

@@ -3,7 +3,7 @@ import ArrowDown from 'lucide-react/icons/arrow-down';
 import ArrowUp from 'lucide-react/icons/arrow-up';
 import GripVertical from 'lucide-react/icons/grip-vertical';
 import X from 'lucide-react/icons/x';
-import type { AdminBackendEndpoint } from '../../../../../src/console/contract.ts';
+import type { AdminBackendDetail } from '../../../../lib/answers.ts';
 import { classes } from '../../../../lib/classes.ts';
 import { formatPercent } from '../../../../lib/numbers.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
@@ -24,6 +24,8 @@ import {
   withRow,
   type OrderRow,
 } from './order.ts';
+
+type AdminBackendEndpoint = AdminBackendDetail['endpoints'][number];
 
 /** Long enough for typing a weight to be one change. */
 const TYPING_MS = 500;

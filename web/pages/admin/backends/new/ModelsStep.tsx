@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { AdminCatalogImport } from '../../../../../src/console/contract.ts';
+import type { AdminCatalogImport } from '../../../../lib/answers.ts';
 import type { BodyOf } from '../../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../../lib/action.ts';
 import { call } from '../../../../lib/api.ts';

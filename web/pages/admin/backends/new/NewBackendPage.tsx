@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { AdminCatalogImport } from '../../../../../src/console/contract.ts';
+import type { AdminCatalogImport } from '../../../../lib/answers.ts';
 import { useAction } from '../../../../lib/action.ts';
 import { useApi, call } from '../../../../lib/api.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';

@@ -1,5 +1,5 @@
 import { useState, type ReactNode } from 'react';
-import type { AdminProviders } from '../../../../../src/console/contract.ts';
+import type { AdminProviders } from '../../../../lib/answers.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Badge } from '../../../../ui/Badge.tsx';
 import { Button } from '../../../../ui/Button.tsx';

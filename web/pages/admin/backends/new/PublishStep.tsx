@@ -1,5 +1,5 @@
 import { useLocation } from 'wouter';
-import type { AdminCatalogImport } from '../../../../../src/console/contract.ts';
+import type { AdminCatalogImport } from '../../../../lib/answers.ts';
 import { useAction } from '../../../../lib/action.ts';
 import { call } from '../../../../lib/api.ts';
 import { classes } from '../../../../lib/classes.ts';

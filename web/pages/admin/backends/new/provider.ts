@@ -1,4 +1,6 @@
-import type { AdminProvider, AdminProviders } from '../../../../../src/console/contract.ts';
+import type { AdminProviders } from '../../../../lib/answers.ts';
+
+type AdminProvider = AdminProviders['items'][number];
 
 export interface ChosenProvider {
   /** The name of the backend in the catalog. */

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { AdminPriceRow } from '../../../../../src/console/contract.ts';
+import type { AdminPriceRow } from '../../../../lib/answers.ts';
 import { classes } from '../../../../lib/classes.ts';
 import { useShownRows } from '../../../../lib/shown.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';

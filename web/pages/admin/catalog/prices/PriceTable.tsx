@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
-import type { AdminPriceRow } from '../../../../../src/console/contract.ts';
+import type { AdminPriceRow } from '../../../../lib/answers.ts';
 import { useApi } from '../../../../lib/api.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button } from '../../../../ui/Button.tsx';

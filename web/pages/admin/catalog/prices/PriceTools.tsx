@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { AdminPriceRow } from '../../../../../src/console/contract.ts';
+import type { AdminPriceRow } from '../../../../lib/answers.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button } from '../../../../ui/Button.tsx';
 import { Dialog } from '../../../../ui/Dialog.tsx';

@@ -1,4 +1,4 @@
-import type { AdminPriceRow } from '../../../../../src/console/contract.ts';
+import type { AdminPriceRow } from '../../../../lib/answers.ts';
 import { addUsd } from '../../../../lib/money.ts';
 
 export type PriceSide = 'input' | 'output';
