@@ -1,7 +1,7 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { Suspense, useEffect } from 'react';
 import { useLocation } from 'wouter';
-import type { SignedInUser } from '../src/console/contract.ts';
+import type { SignedInUser } from './lib/answers.ts';
 import { adoptLanguage } from './lib/i18n.ts';
 import { tellPublicUrl } from './lib/origin.ts';
 import { makeQueryClient } from './lib/query.ts';

@@ -1,6 +1,6 @@
 import { lazy, Suspense, useState, type ComponentType } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
-import type { SessionState } from '../src/console/contract.ts';
+import type { SessionState } from './lib/answers.ts';
 import { loadTexts } from './lib/i18n.ts';
 import { nextPath, signInHref } from './lib/nextPath.ts';
 import { NotFound } from './pages/NotFound.tsx';

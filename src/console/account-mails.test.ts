@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { MailServer, readMail } from '../outbox/testing/mail-server.ts';
-import type { SessionState } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type SessionState = Answer<'GET /api/console/session'>;
 
 const PUBLIC_URL = 'https://gate.example.com';
 const NEW_PASSWORD = 'another perfectly fine phrase';

@@ -4,7 +4,7 @@ import { statementPage, type StatementFilter, type StatementLine } from '../acti
 import { Fault } from '../std/fault.ts';
 import { dayOf } from '../std/calendar.ts';
 import { usd } from './amounts.ts';
-import type { SearchedPage, Millis, Usd, StatementDay } from './contract.ts';
+import type { SearchedPage, Millis, Usd } from './contract.ts';
 import { limitOf, markCursor, pagingFields } from './paging.ts';
 import type { RouteParts } from './parts.ts';
 import type { PaymentItem } from './payments.ts';
@@ -108,7 +108,7 @@ export interface Entry {
   requestId: string | null;
   cause: string;
   /** Of charges: the day whose requests they are for. */
-  charges: StatementDay | null;
+  charges: ReturnType<typeof statementDay> | null;
 }
 
 export function entryOf(row: StatementLine): Entry {

@@ -3,9 +3,3 @@
  * in `contract/routes.ts`, apart from here because it is made from the handlers, which use the types below.
  */
 export type * from './contract/shared.ts';
-export type * from './contract/session.ts';
-export type * from './contract/images.ts';
-export type * from './contract/messages.ts';
-export type * from './contract/playground.ts';
-export type * from './contract/payments.ts';
-export type * from './contract/statements.ts';

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
-import type { ImageFacets } from './contract.ts';
 import type { Answer } from './contract/routes.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+type ImageFacets = Answer<'GET /api/console/image-facets'>;
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
   SQLite: () => testConsole(),

@@ -3,7 +3,7 @@ import { galleryFacets, galleryPage } from '../activity/gallery.ts';
 import { Fault } from '../std/fault.ts';
 import { imageBytesOf, type KeptImage } from '../activity/image-store.ts';
 import { storedFileAnswer } from '../http/stored-file.ts';
-import type { ImageFacets, Page, Millis, PicturePaths } from './contract.ts';
+import type { Page, Millis } from './contract.ts';
 import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
 import { route } from './route.ts';
 
@@ -53,9 +53,10 @@ export const imageRoutes = [
       };
     },
   }),
+  /** What the gallery can be filtered by, the most frequent first. */
   route('GET /api/console/image-facets', {
     who: 'user',
-    async handle({ store, reader, clock }, { user }): Promise<ImageFacets> {
+    async handle({ store, reader, clock }, { user }) {
       const rows = await galleryFacets({ store, reader }, user.accountId, clock.now());
       const sizeOf = ({ width, height }: (typeof rows)[number]) =>
         width === null || height === null ? undefined : `${width}x${height}`;
@@ -106,7 +107,7 @@ interface ImageGallery extends Page<ImageItem> {
 
 type GalleryRow = Awaited<ReturnType<typeof galleryPage>>[number];
 
-interface ImageItem extends PicturePaths {
+interface ImageItem extends ReturnType<typeof imagePaths> {
   id: string;
   requestId: string;
   mime: string;
@@ -144,7 +145,8 @@ function imageItem(row: GalleryRow): ImageItem {
   };
 }
 
-export function imagePaths(id: string): PicturePaths {
+/** Where an image of the account is, on this origin, and a small picture of it; both need the session. */
+export function imagePaths(id: string) {
   const src = `/api/console/images/${encodeURIComponent(id)}`;
   return { src, thumbnail: `${src}/thumbnail` };
 }

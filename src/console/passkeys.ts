@@ -2,16 +2,13 @@ import { z } from 'zod';
 import { writeAudit } from '../activity/audit.ts';
 import { passkeysOf, removePasskey, renamePasskey } from '../identity/sign-in/passkey.ts';
 import { passkeyName } from '../identity/sign-in/routes.ts';
-import type { PasskeyItem } from './contract.ts';
 import { route } from './route.ts';
 
 /** The passkeys of an account. Adding one is a ceremony of its own, under /api/auth/passkey. */
 export const passkeyRoutes = [
   route('GET /api/console/passkeys', {
     who: 'user',
-    handle: async ({ store }, { user }): Promise<{ items: PasskeyItem[] }> => ({
-      items: await passkeysOf(store, user.accountId),
-    }),
+    handle: async ({ store }, { user }) => ({ items: await passkeysOf(store, user.accountId) }),
   }),
   route('PATCH /api/console/passkeys/{id}', {
     who: 'user',

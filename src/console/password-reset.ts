@@ -5,7 +5,6 @@ import { wantedLanguage } from '../identity/sign-in/auth.ts';
 import { normalEmail } from '../identity/sign-in/users.ts';
 import { Fault } from '../std/fault.ts';
 import { answer } from './answers.ts';
-import type { PasswordResetState } from './contract.ts';
 import { authMeta, route } from './route.ts';
 
 /** A link is `/reset-password#{token}`; the token travels in bodies only. */
@@ -35,7 +34,7 @@ export const passwordResetRoutes = [
   route('POST /api/console/password-reset/check', {
     who: 'public',
     body: z.strictObject({ token }),
-    async handle({ auth }, { body, meta }): Promise<PasswordResetState> {
+    async handle({ auth }, { body, meta }) {
       auth.throttle.act('reset', meta.address);
       const link = await auth.resetLinks.check(body.token);
       return { valid: link !== undefined, email: link?.email ?? null, expiresAt: link?.expiresAt ?? null };

@@ -14,7 +14,7 @@ import type { Payments } from '../payments/payments.ts';
 import type { AccountId } from '../std/ids.ts';
 import { ZERO, type NanoUsd } from '../std/money.ts';
 import { readUsd, usd } from './amounts.ts';
-import type { AutomaticTopUp, CardPayments, SearchedPage, Millis, Usd } from './contract.ts';
+import type { SearchedPage, Millis, Usd } from './contract.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route, type ConsoleMeta } from './route.ts';
@@ -102,7 +102,7 @@ export async function findPayments(
   return { ...page, rows: await withReversed(parts.store.db, page.rows) };
 }
 
-async function cardPayments(parts: RouteParts, accountId: AccountId): Promise<CardPayments> {
+async function cardPayments(parts: RouteParts, accountId: AccountId) {
   const [site, account, topUp] = await Promise.all([
     readSite(parts.store),
     requireAccount(parts, accountId),
@@ -110,10 +110,14 @@ async function cardPayments(parts: RouteParts, accountId: AccountId): Promise<Ca
   ]);
   const wasSet = topUp !== undefined && topUp.amount > 0;
   return {
+    /** False: the operator takes no cards; codes and credits remain. */
     enabled: parts.payments !== undefined,
+    /** What can be topped up at once. */
     amountsUsd: [...site.topUpAmounts],
+    /** A card is saved at the provider; nothing about it is known here. */
     hasCard: topUp !== undefined && topUp.method_id !== null,
     automatic: wasSet ? await automaticView(parts, topUp) : null,
+    /** Why the account is paused; null while it is not. */
     pausedBy: pauseOf(account.paused_reason),
   };
 }
@@ -121,7 +125,7 @@ async function cardPayments(parts: RouteParts, accountId: AccountId): Promise<Ca
 async function automaticView(
   { store, clock }: RouteParts,
   topUp: NonNullable<Awaited<ReturnType<typeof topUpOf>>>,
-): Promise<AutomaticTopUp> {
+) {
   const now = new Date(clock.now());
   const monthStart = Date.UTC(now.getUTCFullYear(), now.getUTCMonth());
   return {
@@ -129,13 +133,16 @@ async function automaticView(
     thresholdUsd: usd(topUp.threshold),
     amountUsd: usd(topUp.amount),
     monthlyMaxUsd: usd(topUp.monthly_max),
+    /** Of this month, UTC. */
     monthUsedUsd: usd(await automaticSince(store.db, topUp.account_id, monthStart)),
+    /** A payment is under way. */
     running: topUp.running !== null,
+    /** Why it was turned off by itself, in the provider's word. */
     offReason: topUp.off_reason,
   };
 }
 
-function pauseOf(reason: string | null): CardPayments['pausedBy'] {
+function pauseOf(reason: string | null): 'refund' | 'dispute' | null {
   return reason === 'refund' || reason === 'dispute' ? reason : null;
 }
 

@@ -8,24 +8,32 @@ import {
 import { NO_USAGE } from '../ledger/price.ts';
 import type { RequestId } from '../std/ids.ts';
 import { usd } from './amounts.ts';
-import type {
-  ImageJobItem,
-  ImageJobList,
-  PlaygroundImages,
-  PlaygroundMessage,
-  PlaygroundQuote,
-  PlaygroundReceipt,
-} from './contract.ts';
+import type { RequestState, Usd } from './contract.ts';
 import { imagePaths } from './images.ts';
 import type { ClosedCall, PlaygroundCall } from './playground-relay.ts';
 import { MEGABYTE, route, type RouteCall, type RouteName } from './route.ts';
+
+interface ChatMessage {
+  role: 'system' | 'developer' | 'user' | 'assistant' | 'tool';
+  /** Null: an answer that only calls tools. */
+  content: string | ChatPart[] | null;
+  tool_calls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[];
+  /** Of the result of a tool: which call it answers. */
+  tool_call_id?: string;
+}
+
+type ChatPart =
+  | { type: 'text'; text: string }
+  /** A `data:` URL of the picture. */
+  | { type: 'image_url'; image_url: { url: string; detail?: string } }
+  | { type: 'file'; file: { filename: string; file_data: string } };
 
 const text = (max: number) => z.string().min(1).max(max);
 /** Only what selects the route is looked at here; the rest is the relay's to check, as for the public API. */
 const chatSchema = z.looseObject({
   endpoint: text(100),
   model: text(256),
-  messages: z.array(z.custom<PlaygroundMessage>()).min(1),
+  messages: z.array(z.custom<ChatMessage>()).min(1),
 });
 /** The body of a chat or of an image request. */
 const quoteSchema = z.looseObject({ endpoint: text(100), model: text(256) });
@@ -33,6 +41,18 @@ const imageSchema = z.looseObject({ endpoint: text(100), model: text(256), promp
 
 /** Chats and images on the session: the browser never holds a token, and the account pays as for any other request. */
 export const playgroundRoutes = [
+  /**
+   * The public API's chat body. The answer is always `text/event-stream`:
+   *
+   *   data: {chat.completion.chunk}        as in the public API, any number of them, the last one with `usage`
+   *   data: {"error": …}                   when it failed after it began (ErrorBody)
+   *   data: [DONE]
+   *   event: tollgate
+   *   data: {Receipt}                      always the last event, unless you stop reading
+   *
+   * A refusal before the first byte is a plain JSON ErrorBody with its status. To stop, abort the fetch; what was
+   * delivered is charged, and GET /api/console/requests/{x-request-id} tells how much.
+   */
   route('POST /api/console/playground/chat', {
     who: 'user',
     takesPlace: true,
@@ -47,12 +67,13 @@ export const playgroundRoutes = [
       return new Response(body, { status: response.status, headers: response.headers });
     },
   }),
+  /** The most that a request could cost, before it is sent; `maxTokens` is null for images. */
   route('POST /api/console/playground/quote', {
     who: 'user',
     takesPlace: true,
     maxBytes: 20 * MEGABYTE,
     body: quoteSchema,
-    async handle(parts, call): Promise<PlaygroundQuote> {
+    async handle(parts, call) {
       const { asked } = callOf(call, call.body);
       const { maxCostUsd, maxTokens } = await parts.playground.quote(asked);
       return { maxCostUsd, maxTokens: maxTokens ?? null };
@@ -64,14 +85,14 @@ export const playgroundRoutes = [
     takesPlace: true,
     maxBytes: 20 * MEGABYTE,
     body: imageSchema,
-    async handle(parts, call): Promise<PlaygroundImages | Response> {
+    async handle(parts, call) {
       const { asked, receipt } = callOf(call, { ...call.body, response_format: 'url' });
       const response = await parts.playground.images(asked);
       if (call.body['stream'] === true && response.body) {
         const { status, headers } = response;
         return new Response(withReceipt(response.body, receipt), { status, headers });
       }
-      const given = (await response.json()) as Pick<PlaygroundImages, 'created' | 'data'>;
+      const given = (await response.json()) as GivenImages;
       return { created: given.created, data: given.data, receipt: receipt() };
     },
   }),
@@ -88,36 +109,49 @@ export const playgroundRoutes = [
       return { id: asked.requestId };
     },
   }),
+  /** Image requests that run in the background, the newest first: those that run, and those that ended lately. */
   route('GET /api/console/image-jobs', {
     who: 'user',
-    async handle({ store, reader, clock }, { user }): Promise<ImageJobList> {
+    async handle({ store, reader, clock }, { user }) {
       const parts = { db: store.db, reader };
       const now = clock.now();
       const jobs = await imageJobsOf(parts, user.accountId, now - ENDED_JOBS_MS);
       const isRunning = jobs.some(({ ended_at }) => ended_at === null);
       const times = isRunning ? await latestImageTimes(parts, user.accountId) : [];
+      // With the server's time, so that elapsed time is right in a browser whose clock is not.
       return { now, items: jobs.map((job) => imageJobItem(job, times)) };
     },
   }),
 ];
 
+interface GivenImages {
+  created: number;
+  /** Links on this origin; the pictures are in the gallery too. */
+  data: { url?: string; b64_json?: string; revised_prompt?: string }[];
+}
+
 /** How long jobs are listed after they ended. */
 const ENDED_JOBS_MS = 86_400_000;
 
-function imageJobItem(job: ListedImageJob, times: readonly ImageTime[]): ImageJobItem {
+function imageJobItem(job: ListedImageJob, times: readonly ImageTime[]) {
   const { id, state, endpoint, model, prompt, count, images } = job;
   const own = times.filter((time) => time.endpoint === endpoint && time.model === model);
   const sorted = own.map(({ durationMs }) => durationMs).toSorted((a, b) => a - b);
   return {
+    /** The request's. */
     id,
     state,
     endpoint,
     model,
+    /** Null once a job has failed, since it is no longer stored then. */
     prompt,
+    /** How many images were asked for. */
     count,
     createdAt: job.created_at,
     endedAt: job.ended_at,
+    /** How long the model has taken for the account's latest images; null where there are none. */
     typicalMs: sorted[Math.floor(sorted.length / 2)] ?? null,
+    /** Null until it has ended. */
     chargedUsd: job.ended_at === null || job.charged === null ? null : usd(job.charged),
     images: images.map((image) => ({ ...image, ...imagePaths(image.id) })),
     // In the public API's shape of an error.
@@ -125,11 +159,30 @@ function imageJobItem(job: ListedImageJob, times: readonly ImageTime[]): ImageJo
   };
 }
 
+/** What the answer cost and how long it took. */
+interface Receipt {
+  requestId: string;
+  /** `pending`: the store is unavailable and the charge will follow; look at the request again in a moment. */
+  state: RequestState;
+  outcome: string | null;
+  costUsd: Usd;
+  heldUsd: Usd;
+  /** What the account can spend now; null: not known yet. */
+  availableUsd: Usd | null;
+  inputTokens: number;
+  cachedTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+  images: number;
+  firstByteMs: number | null;
+  durationMs: number | null;
+}
+
 /** The call for the relay, and its receipt once it has ended. */
 function callOf(
   call: RouteCall<RouteName, 'user'>,
   body: Record<string, unknown>,
-): { asked: PlaygroundCall; receipt: () => PlaygroundReceipt } {
+): { asked: PlaygroundCall; receipt: () => Receipt } {
   let closed: ClosedCall | undefined;
   const { requestId, requestRecord, origin } = call.meta;
   const asked: PlaygroundCall = {
@@ -148,10 +201,7 @@ function callOf(
 }
 
 /** The stream as it comes, and after its end one event more: what it cost. */
-function withReceipt(
-  body: ReadableStream<Uint8Array>,
-  receipt: () => PlaygroundReceipt,
-): ReadableStream<Uint8Array> {
+function withReceipt(body: ReadableStream<Uint8Array>, receipt: () => Receipt): ReadableStream<Uint8Array> {
   const source = body.getReader();
   return new ReadableStream({
     async pull(controller) {
@@ -166,7 +216,7 @@ function withReceipt(
 }
 
 /** The relay closes a call before its answer ends; one that it has not closed is still to be charged. */
-function receiptOf(requestId: RequestId, closed: ClosedCall | undefined): PlaygroundReceipt {
+function receiptOf(requestId: RequestId, closed: ClosedCall | undefined): Receipt {
   const { settled, usage = NO_USAGE } = closed ?? {};
   return {
     requestId,

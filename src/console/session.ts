@@ -4,7 +4,6 @@ import { Fault } from '../std/fault.ts';
 import { CONFIRMED_MS, millis, type Visitor } from '../identity/sign-in/session.ts';
 import { readPublicPages, readSite } from '../identity/sign-in/site.ts';
 import { answer } from './answers.ts';
-import type { SessionItem, SessionState, SetupState, SignedInUser } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import { authMeta, route } from './route.ts';
 
@@ -20,9 +19,10 @@ const setupSchema = z.strictObject({
 
 /** The current session, its confirmation, the list of sessions, and the first run. */
 export const sessionRoutes = [
+  /** The first call of every page; needs no session and never answers 401. */
   route('GET /api/console/session', {
     who: 'public',
-    async handle(parts, { request, meta, user }): Promise<SessionState | Response> {
+    async handle(parts, { request, meta, user }) {
       const state = await sessionState(parts, user);
       // Every page begins with this call, so a session in use is extended here.
       const cookie = user && (await parts.auth.sessions.prolong(request.headers, authMeta(meta)));
@@ -38,9 +38,7 @@ export const sessionRoutes = [
   }),
   route('GET /api/console/sessions', {
     who: 'user',
-    handle: async (parts, { user }): Promise<{ items: SessionItem[] }> => ({
-      items: await sessionItems(parts, user),
-    }),
+    handle: async (parts, { user }) => ({ items: await sessionItems(parts, user) }),
   }),
   route('DELETE /api/console/sessions/{id}', {
     who: 'user',
@@ -54,10 +52,11 @@ export const sessionRoutes = [
       return {};
     },
   }),
+  /** Whether the link is still good; 404 once an admin exists. */
   route('GET /api/console/setup', {
     who: 'setup',
     query: z.strictObject({ token: setupToken.optional() }),
-    async handle({ auth, setup }, { query, meta }): Promise<SetupState> {
+    async handle({ auth, setup }, { query, meta }) {
       auth.throttle.act('setup', meta.address);
       const expiresAt = await setup.check(query.token ?? '');
       return { valid: expiresAt !== undefined, expiresAt: expiresAt ?? null };
@@ -78,31 +77,37 @@ export const sessionRoutes = [
   }),
 ];
 
-async function sessionState(parts: RouteParts, user: Visitor | undefined): Promise<SessionState> {
+async function sessionState(parts: RouteParts, user: Visitor | undefined) {
   const [site, publicPages, setupNeeded] = await Promise.all([
     readSite(parts.store),
     readPublicPages(parts.store),
     parts.setup.needed(),
   ]);
   return {
+    /** No admin exists yet: only the setup page makes sense. */
     setupNeeded,
     signUp: site.signUp,
+    /** Whether this server sends mail: then a forgotten password can be reset without the operator. */
     sendsMail: parts.auth.mails.areSent,
     socialProviders: [...parts.auth.socialProviders],
     site: {
       name: site.siteName,
       version: parts.version,
+      /** Where customers reach this server; `null`: where the page came from. */
       publicUrl: parts.publicUrl ?? null,
+      /** How to top up an account; plain text, may be empty. */
       topUpHint: site.topUpHint,
+      /** How to reach the operator: an e-mail address, an https address or plain text; may be empty. */
       contact: site.contact,
       currency: site.currency,
+      /** Whether there are /models, /status, /llms.txt and what belongs to them. */
       publicPages: publicPages.open,
     },
     user: user ? await signedInUser(parts, user) : null,
   };
 }
 
-async function signedInUser({ store }: RouteParts, user: Visitor): Promise<SignedInUser> {
+async function signedInUser({ store }: RouteParts, user: Visitor) {
   const [preference, credential, person] = await Promise.all([
     store.db.selectFrom('preference').selectAll().where('account_id', '=', user.accountId).executeTakeFirst(),
     store.db
@@ -123,8 +128,11 @@ async function signedInUser({ store }: RouteParts, user: Visitor): Promise<Signe
     name: user.name,
     role: user.role,
     twoFactor: user.twoFactor,
+    /** Whether a link that was sent to the address was used. */
     emailVerified: Boolean(person?.emailVerified),
+    /** False for a user who has only signed in through a social provider. */
     hasPassword: credential !== undefined,
+    /** Until when sensitive actions need no password; in the past: POST /api/console/confirm first. */
     confirmedUntil: user.provedAt + CONFIRMED_MS,
     language: preference?.language ?? null,
     theme: preference?.theme ?? 'system',
@@ -133,7 +141,8 @@ async function signedInUser({ store }: RouteParts, user: Visitor): Promise<Signe
 
 const MAX_SESSIONS = 100;
 
-async function sessionItems({ store, clock }: RouteParts, user: Visitor): Promise<SessionItem[]> {
+/** The places where the account is signed in. */
+async function sessionItems({ store, clock }: RouteParts, user: Visitor) {
   const rows = await store.db
     .selectFrom('auth_session')
     .select(['id', 'createdAt', 'updatedAt', 'expiresAt', 'ipAddress', 'userAgent'])

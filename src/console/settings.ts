@@ -3,7 +3,6 @@ import { textStream } from '../activity/csv.ts';
 import { accountExport } from '../activity/export.ts';
 import { MAX_NAME } from '../identity/sign-in/users.ts';
 import { readUsd, usd } from './amounts.ts';
-import type { Settings } from './contract.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
 import { route, emptyBody } from './route.ts';
@@ -34,7 +33,7 @@ export const settingsRoutes = [
   }),
 ];
 
-async function readSettings(parts: RouteParts, accountId: string): Promise<Settings> {
+async function readSettings(parts: RouteParts, accountId: string) {
   const { db } = parts.store;
   const [account, user, preference] = await Promise.all([
     requireAccount(parts, accountId),
@@ -45,6 +44,7 @@ async function readSettings(parts: RouteParts, accountId: string): Promise<Setti
     name: user?.name ?? '',
     language: preference?.language ?? null,
     theme: preference?.theme ?? 'system',
+    /** Warn below this balance; null: no warning. */
     lowBalanceUsd: account.low_balance === null ? null : usd(account.low_balance),
   };
 }

@@ -6,7 +6,6 @@ import { Fault } from '../std/fault.ts';
 import { readSite } from '../identity/sign-in/site.ts';
 import { monthOf } from '../std/calendar.ts';
 import { dayText, usd } from './amounts.ts';
-import type { StatementDay, StatementMonth } from './contract.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
 import { route } from './route.ts';
@@ -18,11 +17,12 @@ const MAX_MONTHS = 120;
 export const statementRoutes = [
   route('GET /api/console/statements', {
     who: 'user',
-    async handle(parts, { user }): Promise<StatementMonth[]> {
+    async handle(parts, { user }) {
       const { created_at } = await requireAccount(parts, user.accountId);
       const issued = await issuedNumbers(parts.store.db, user.accountId);
       return monthsSince(created_at, parts.clock.now()).map((month) => ({
         month: monthText(month),
+        /** Null: it was never fetched; it gets its number when it is. */
         number: issued.get(month) ?? null,
       }));
     },
@@ -30,7 +30,7 @@ export const statementRoutes = [
   route('GET /api/console/statements/{month}/days', {
     who: 'user',
     compressed: true,
-    async handle({ store, reader }, { user, params }): Promise<StatementDay[]> {
+    async handle({ store, reader }, { user, params }) {
       const first = readMonth(params.month) * 100 + 1;
       const range = { from: first, to: first + 30, limit: 31 };
       const days = await chargedDays({ db: store.db, reader }, user.accountId, range);
@@ -62,8 +62,15 @@ export const statementRoutes = [
   }),
 ];
 
-export function statementDay({ day, requests, charged, archived }: ChargedDay): StatementDay {
-  return { day: dayText(day), requests, chargedUsd: usd(charged), archived };
+/** What was charged on one day, UTC. */
+export function statementDay({ day, requests, charged, archived }: ChargedDay) {
+  return {
+    day: dayText(day),
+    requests,
+    chargedUsd: usd(charged),
+    /** Its receipts have left; their sum stays. */
+    archived,
+  };
 }
 
 function readMonth(text: string): number {

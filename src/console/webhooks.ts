@@ -4,7 +4,6 @@ import { MAX_WEBHOOKS, type WebhookView } from '../outbox/webhooks.ts';
 import { readAttempts } from '../outbox/sender.ts';
 import { Fault } from '../std/fault.ts';
 import type { OutboxRow } from '../store/schema-services.ts';
-import type { MadeWebhook, MessageAttempt, WebhookItem, WebhookList, Millis } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
 
@@ -64,19 +63,22 @@ interface OwnWebhook {
   readonly id: string;
 }
 
-export async function listWebhooks({ messages }: RouteParts, owner: string): Promise<WebhookList> {
+export async function listWebhooks({ messages }: RouteParts, owner: string) {
   return {
     items: (await messages.webhooks.list(owner)).map(webhookItem),
+    /** The events that they can ask for. */
     events: [...(owner === OPERATOR ? OPERATOR_EVENTS : ACCOUNT_EVENTS)],
+    /** How many there may be. */
     max: MAX_WEBHOOKS,
   };
 }
 
+/** The secret is shown here, and where it is replaced, and never again. */
 export async function addWebhook(
   { auth, messages }: RouteParts,
   owner: string,
   wanted: z.output<typeof newWebhookSchema>,
-): Promise<MadeWebhook> {
+) {
   auth.throttle.act('webhook', owner);
   const { webhook, secret } = await messages.webhooks.add(owner, wanted);
   return { webhook: webhookItem(webhook), secret };
@@ -86,16 +88,13 @@ export async function changeWebhook(
   { messages }: RouteParts,
   { owner, id }: OwnWebhook,
   patch: z.output<typeof webhookPatchSchema>,
-): Promise<WebhookItem> {
+) {
   if (patch.resume) await messages.webhooks.resume(owner, id);
   if (patch.events) await messages.webhooks.change(owner, id, patch.events);
   return await findWebhook({ messages }, { owner, id });
 }
 
-export async function rotateWebhook(
-  { messages }: RouteParts,
-  { owner, id }: OwnWebhook,
-): Promise<MadeWebhook> {
+export async function rotateWebhook({ messages }: RouteParts, { owner, id }: OwnWebhook) {
   const { webhook, secret } = await messages.webhooks.rotate(owner, id);
   return { webhook: webhookItem(webhook), secret };
 }
@@ -104,7 +103,7 @@ export async function testWebhook(
   { auth, messages, store, clock }: RouteParts,
   { owner, id }: OwnWebhook,
   actor: string,
-): Promise<MessageAttempt> {
+) {
   auth.throttle.act('webhook', actor);
   await findWebhook({ messages }, { owner, id });
   const type = 'webhook.test';
@@ -123,10 +122,7 @@ export async function testWebhook(
 /** One attempt: whoever pressed the button sees its result. */
 export const SENT_AT_ONCE = { lifeMs: 0, delayMs: 60_000 } as const;
 
-export async function sendAtOnce(
-  { sender }: RouteParts['messages'],
-  messageId: string | undefined,
-): Promise<MessageAttempt> {
+export async function sendAtOnce({ sender }: RouteParts['messages'], messageId: string | undefined) {
   const attempt = messageId === undefined ? undefined : await sender.sendNow(messageId);
   if (!attempt) throw new Fault('conflict', 'Too much is waiting for this address. Try again later.');
   return { ...attempt };
@@ -134,10 +130,7 @@ export async function sendAtOnce(
 
 const SHOWN_MESSAGES = 20;
 
-async function webhookMessages(
-  { messages, store }: RouteParts,
-  { owner, id }: OwnWebhook,
-): Promise<{ items: MessageItem[] }> {
+async function webhookMessages({ messages, store }: RouteParts, { owner, id }: OwnWebhook) {
   await findWebhook({ messages }, { owner, id });
   const rows = await store.db
     .selectFrom('outbox')
@@ -149,37 +142,23 @@ async function webhookMessages(
   return { items: rows.map(messageItem) };
 }
 
-export interface MessageItem {
-  id: string;
-  kind: 'mail' | 'webhook';
-  /** The event or the template. */
-  topic: string;
-  state: 'waiting' | 'sent' | 'failed';
-  createdAt: Millis;
-  finishedAt: Millis | null;
-  /** When it is tried again; null when it is over. */
-  nextAt: Millis | null;
-  attempts: MessageAttempt[];
-}
-
-export function messageItem(row: OutboxRow): MessageItem {
+export function messageItem(row: OutboxRow) {
   const { id, kind, topic, state } = row;
   return {
     id,
     kind,
+    /** The event or the template. */
     topic,
     state,
     createdAt: row.created_at,
     finishedAt: row.finished_at,
+    /** When it is tried again; null when it is over. */
     nextAt: state === 'waiting' ? row.next_at : null,
     attempts: readAttempts(row).map(({ at, ms, status, error }) => ({ at, ms, status, error })),
   };
 }
 
-async function findWebhook(
-  { messages }: Pick<RouteParts, 'messages'>,
-  { owner, id }: OwnWebhook,
-): Promise<WebhookItem> {
+async function findWebhook({ messages }: Pick<RouteParts, 'messages'>, { owner, id }: OwnWebhook) {
   const found = (await messages.webhooks.list(owner)).find((one) => one.id === id);
   if (!found) throw new Fault('not_found', 'There is no such webhook.');
   return webhookItem(found);
@@ -202,5 +181,5 @@ function webhookItem({
     lastError: lastError ?? null,
     failingSince: failingSince ?? null,
     paused: paused ? { ...paused } : null,
-  } satisfies WebhookItem;
+  };
 }

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { testConsole, type Browser, type TestConsole } from '../console/testing/harness.ts';
-import type { MessageAttempt } from '../console/contract.ts';
+import type { Answer } from '../console/contract/routes.ts';
 import { makeMailChannel, readMailAddress, renderMail } from './mail-channel.ts';
 import type { MailData, MailTemplate } from './mail-data.ts';
 import { readAttempts } from './sender.ts';
 import { MailServer, readMail } from './testing/mail-server.ts';
+
+type MessageAttempt = Answer<'POST /api/console/webhooks/{id}/test'>;
 
 const PUBLIC_URL = 'https://gate.example.com';
 let server: MailServer;

@@ -33,7 +33,9 @@ export type SendResult =
 interface SendAttempt {
   readonly at: number;
   readonly ms: number;
+  /** Of the answer, if there was one. */
   readonly status: number | null;
+  /** Null: it arrived. */
   readonly error: string | null;
 }
 

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { testConsole, type Browser, type TestConsole } from '../console/testing/harness.ts';
-import type { MadeWebhook, MessageAttempt, WebhookList } from '../console/contract.ts';
+import type { Answer } from '../console/contract/routes.ts';
 import { WebhookReceiver } from './testing/webhook-receiver.ts';
+
+type MadeWebhook = Answer<'POST /api/console/webhooks'>;
+type MessageAttempt = Answer<'POST /api/console/webhooks/{id}/test'>;
+type WebhookList = Answer<'GET /api/console/webhooks'>;
 
 /** Whoever names a webhook could name anything that this machine can reach. */
 

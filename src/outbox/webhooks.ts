@@ -32,6 +32,7 @@ export interface WebhookView {
   readonly id: string;
   readonly url: string;
   readonly events: readonly EventType[];
+  /** The end of its secret. */
   readonly hint: string;
   readonly createdAt: number;
   /** Until when the secret before this one signs too. */
@@ -39,6 +40,7 @@ export interface WebhookView {
   readonly lastAt: number | undefined;
   readonly lastError: string | undefined;
   readonly failingSince: number | undefined;
+  /** It gets no events until it is resumed. */
   readonly paused: { readonly at: number; readonly reason: string } | undefined;
 }
 

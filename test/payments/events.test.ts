@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { CardPayments } from '../../src/console/contract.ts';
 import type { Answer } from '../../src/console/contract/routes.ts';
 import { Gateway } from '../support/gateway.ts';
 import { testPostgres } from '../support/postgres.ts';
@@ -7,6 +6,8 @@ import { Payer } from './payer.ts';
 import { CARD_CANARIES, type EventObject } from './stripe-objects.ts';
 import { STRIPE_KEY } from './stripe-rules.ts';
 import { StripeStandIn, WEBHOOK_SECRET } from './stripe-stand-in.ts';
+
+type CardPayments = Answer<'GET /api/console/payments'>;
 
 type AdminReversals = Answer<'GET /api/console/admin/payments/reversals'>;
 

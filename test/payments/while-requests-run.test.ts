@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import type { CardPayments } from '../../src/console/contract.ts';
+import type { Answer } from '../../src/console/contract/routes.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { catalogFor, Gateway } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
 import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
 import { Payer } from './payer.ts';
 import { StripeStandIn } from './stripe-stand-in.ts';
+
+type CardPayments = Answer<'GET /api/console/payments'>;
 
 const USD = 1_000_000_000;
 const PATIENCE_MS = 240_000;

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { SessionState } from '../../src/console/contract.ts';
 import type { Answer } from '../../src/console/contract/routes.ts';
 import { Browser, PASSWORD } from '../../src/console/testing/harness.ts';
 import { Gateway } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
 import { testPostgres } from '../support/postgres.ts';
+
+type SessionState = Answer<'GET /api/console/session'>;
 
 type AdminPublicPages = Answer<'GET /api/console/admin/public-pages'>;
 

@@ -1,11 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import type { ImageJobItem, ImageJobList, PlaygroundReceipt } from '../../src/console/contract.ts';
 import type { Answer, ItemOf } from '../../src/console/contract/routes.ts';
 import { Browser, PASSWORD } from '../../src/console/testing/harness.ts';
 import { Gateway } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
 import { testPostgres } from '../support/postgres.ts';
 import { PIXEL_BASE64, ScriptedBackend } from '../support/scripted-backend.ts';
+
+type ImageJobItem = ItemOf<'GET /api/console/image-jobs'>;
+type ImageJobList = Answer<'GET /api/console/image-jobs'>;
+type PlaygroundReceipt = Answer<'POST /api/console/playground/images'>['receipt'];
 
 /** Images in the playground: on the session, with everything that the public API can. An image costs $0.01. */
 

@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import type { PlaygroundQuote, PlaygroundReceipt } from '../../src/console/contract.ts';
+import type { Answer } from '../../src/console/contract/routes.ts';
 import { Browser, PASSWORD } from '../../src/console/testing/harness.ts';
 import { formatUsd, nanoUsd } from '../../src/std/money.ts';
 import { catalogFor, Gateway } from '../support/gateway.ts';
 import { chunk, eventStream, ScriptedBackend, usageEvent } from '../support/scripted-backend.ts';
+
+type PlaygroundQuote = Answer<'POST /api/console/playground/quote'>;
+type PlaygroundReceipt = Answer<'POST /api/console/playground/images'>['receipt'];
 
 let backend: ScriptedBackend;
 let gateway: Gateway;

@@ -1,7 +1,9 @@
-import type { Answer, ItemOf } from '../../src/console/contract/routes.ts';
+import type { Answer, BodyOf, ItemOf } from '../../src/console/contract/routes.ts';
 
-/** Answers of the console's API, and parts of them, that several pages share. */
+// What several pages share of the console's API: answers of its routes, and parts of them.
 
+export type SessionState = Answer<'GET /api/console/session'>;
+export type SignedInUser = NonNullable<SessionState['user']>;
 export type Overview = Answer<'GET /api/console/overview'>;
 export type Quickstart = Answer<'GET /api/console/quickstart'>;
 export type ModelList = Answer<'GET /api/console/models'>;
@@ -14,6 +16,12 @@ export type UsageSaved = UsageReport['totals'];
 export type UsageHeatMap = Answer<'GET /api/console/usage/hours'>;
 export type ReceiptDetail = Answer<'GET /api/console/requests/{id}'>;
 export type ReceiptAttempt = ReceiptDetail['attempts'][number];
+export type CardPayments = Answer<'GET /api/console/payments'>;
+export type WebhookItem = ItemOf<'GET /api/console/webhooks'>;
+export type PlaygroundChatBody = BodyOf<'POST /api/console/playground/chat'>;
+export type PlaygroundMessage = PlaygroundChatBody['messages'][number];
+export type PlaygroundReceipt = Answer<'POST /api/console/playground/images'>['receipt'];
+
 export type AdminMargin = Answer<'GET /api/console/admin/margin'>;
 export type AdminMarginSums = AdminMargin['total'];
 export type AdminCatalog = Answer<'GET /api/console/admin/catalog'>;

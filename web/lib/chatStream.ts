@@ -1,9 +1,5 @@
-import type {
-  ErrorBody,
-  PlaygroundChatBody,
-  PlaygroundChunk,
-  PlaygroundReceipt,
-} from '../../src/console/contract.ts';
+import type { ErrorBody } from '../../src/console/contract.ts';
+import type { PlaygroundChatBody, PlaygroundReceipt } from './answers.ts';
 import { ApiError, call, fetchRoute } from './api.ts';
 import { readEvents } from './eventStream.ts';
 
@@ -40,11 +36,25 @@ export async function* streamChat({ body, signal, onRequestId }: StreamOptions):
     // The event's name and shape tell which of the contract's messages this is.
     if (event === 'tollgate') yield { kind: 'receipt', receipt: message as PlaygroundReceipt };
     else if (isError(message)) yield { kind: 'failed', message: message.error.message };
-    else yield* partsOf(message as PlaygroundChunk);
+    else yield* partsOf(message as ChatChunk);
   }
 }
 
-function* partsOf(chunk: PlaygroundChunk): Generator<ChatPart> {
+/** What is read of the public API's chunk. */
+interface ChatChunk {
+  choices: {
+    delta: {
+      content?: string | null;
+      reasoning_content?: string | null;
+      refusal?: string | null;
+      /** Each piece belongs to the call of that number; its arguments follow each other. */
+      tool_calls?: { index: number; id?: string; function?: { name?: string; arguments?: string } }[] | null;
+    };
+    finish_reason: 'stop' | 'length' | 'tool_calls' | 'content_filter' | null;
+  }[];
+}
+
+function* partsOf(chunk: ChatChunk): Generator<ChatPart> {
   const choice = chunk.choices[0];
   if (!choice) return;
   const { reasoning_content: reasoning, content, refusal, tool_calls: calls } = choice.delta;

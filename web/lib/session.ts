@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react';
-import type { SessionState, SignedInUser } from '../../src/console/contract.ts';
+import type { SessionState, SignedInUser } from './answers.ts';
 import { call, useApi } from './api.ts';
 import { leaveAll } from './query.ts';
 import { CHATS_KEY, writeStored } from './storage.ts';

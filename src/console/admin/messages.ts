@@ -3,7 +3,6 @@ import { emailsOf } from '../../activity/accounts.ts';
 import { MESSAGE_TABLE, messageFilter, type ListedMessage } from '../../activity/message-list.ts';
 import { Fault } from '../../std/fault.ts';
 import { OPERATOR } from '../../outbox/events.ts';
-import type { MailState, MessageAttempt, SearchedPage } from '../contract.ts';
 import { emptyBody, route } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 import {
@@ -11,7 +10,6 @@ import {
   changeWebhook,
   listWebhooks,
   messageItem,
-  type MessageItem,
   newWebhookSchema,
   rotateWebhook,
   sendAtOnce,
@@ -32,7 +30,7 @@ export const messageRoutes = [
       kind: z.enum(['mail', 'webhook']).optional(),
       topic: z.string().min(1).max(100).optional(),
     }),
-    async handle(parts, { query }): Promise<SearchedPage<AdminMessage>> {
+    async handle(parts, { query }) {
       const page = await findRows<ListedMessage>(parts, MESSAGE_TABLE, messageFilter(query), query);
       const emails = await emailsOf(
         parts.store.db,
@@ -41,16 +39,17 @@ export const messageRoutes = [
       return searchedPage(page, (row) => adminMessage(row, emails));
     },
   }),
+  /** How mail is sent; null: it is not. */
   route('GET /api/console/admin/mail', {
     who: 'admin',
-    handle: ({ messages: { mail } }): Promise<MailState> => Promise.resolve({ mail: mail ?? null }),
+    handle: ({ messages: { mail } }) => Promise.resolve({ mail: mail ?? null }),
   }),
   /** To the admin's own address; one attempt at once, whose result is the answer. */
   route('POST /api/console/admin/mail/test', {
     who: 'admin',
     audit: 'mail.test',
     body: emptyBody,
-    async handle({ auth, messages, store, clock }, { user }): Promise<MessageAttempt> {
+    async handle({ auth, messages, store, clock }, { user }) {
       if (!messages.mail) throw new Fault('conflict', 'Mail is not configured: set TOLLGATE_SMTP_URL.');
       auth.throttle.act('webhook', user.accountId);
       const mail = { accountId: user.accountId, template: 'mail.test', data: { at: clock.now() } } as const;
@@ -96,20 +95,14 @@ export const messageRoutes = [
   }),
 ];
 
-interface AdminMessage extends MessageItem {
-  /** Null: the operator. */
-  accountId: string | null;
-  /** Of that account. */
-  email: string | null;
-  /** A mail address, or the address of a webhook; null when it was removed since. */
-  destination: string | null;
-}
-
-function adminMessage(row: ListedMessage, emails: ReadonlyMap<string, string>): AdminMessage {
+function adminMessage(row: ListedMessage, emails: ReadonlyMap<string, string>) {
   return {
     ...messageItem(row),
+    /** Null: the operator. */
     accountId: row.account_id === OPERATOR ? null : row.account_id,
+    /** Of that account. */
     email: emails.get(row.account_id) ?? null,
+    /** A mail address, or the address of a webhook; null when it was removed since. */
     destination: row.kind === 'mail' ? row.destination : row.url,
   };
 }

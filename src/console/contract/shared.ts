@@ -84,7 +84,6 @@ export type ErrorCode =
 
 export type Role = 'user' | 'admin';
 export type SignUpMode = 'open' | 'closed' | 'invite';
-export type Theme = 'system' | 'light' | 'dark';
 export type EndpointKind = 'chat_completion' | 'image_generation' | 'embedding';
 export type RequestState = 'pending' | 'posted' | 'void' | 'expired';
 export type RequestOutcome =

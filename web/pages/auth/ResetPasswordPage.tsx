@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
-import type { PasswordResetState } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, type ApiError } from '../../lib/api.ts';
 import { refreshSession } from '../../lib/query.ts';
@@ -13,6 +13,8 @@ import { Form } from '../../ui/Form.tsx';
 import { ErrorState, FormError } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';
 import { NewPasswordField } from './PasswordField.tsx';
+
+type PasswordResetState = Answer<'POST /api/console/password-reset/check'>;
 
 /** The page of a reset link, which sets a new password once. */
 export default function ResetPasswordPage() {

@@ -1,10 +1,12 @@
-import type { SocialProvider } from '../../../src/console/contract.ts';
+import type { SessionState } from '../../lib/answers.ts';
 import { call } from '../../lib/api.ts';
 import { useAction } from '../../lib/action.ts';
 import { nextPath } from '../../lib/nextPath.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { FormError } from '../../ui/States.tsx';
+
+type SocialProvider = SessionState['socialProviders'][number];
 
 const NAMES: Record<SocialProvider, string> = { github: 'GitHub', google: 'Google' };
 

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { AutomaticTopUp, CardPayments } from '../../../src/console/contract.ts';
+import type { CardPayments } from '../../lib/answers.ts';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { useForm } from '../../lib/form.ts';
@@ -12,6 +12,8 @@ import { Form } from '../../ui/Form.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { reasonText } from './PaymentHistory.tsx';
+
+type AutomaticTopUp = NonNullable<CardPayments['automatic']>;
 
 const CHANGED = ['GET /api/console/payments'] as const;
 

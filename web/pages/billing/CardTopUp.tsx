@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { CardPayments } from '../../../src/console/contract.ts';
+import type { CardPayments } from '../../lib/answers.ts';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { formatUsd } from '../../lib/money.ts';

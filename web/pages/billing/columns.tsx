@@ -1,6 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { StatementDay } from '../../../src/console/contract.ts';
-import type { ItemOf } from '../../../src/console/contract/routes.ts';
+import type { Answer, ItemOf } from '../../../src/console/contract/routes.ts';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { Money } from '../../ui/Money.tsx';
@@ -9,6 +8,8 @@ import { hrefWith } from '../../lib/search.ts';
 import { formatUtcDay } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Time } from '../../ui/Time.tsx';
+
+type StatementDay = Answer<'GET /api/console/statements/{month}/days'>[number];
 
 type Entry = ItemOf<'GET /api/console/entries'>;
 

@@ -1,11 +1,13 @@
 import { useEffect, useState } from 'react';
 import Search from 'lucide-react/icons/search';
-import type { ImageFacets } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
 import type { SearchState } from '../../lib/search.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
+
+type ImageFacets = Answer<'GET /api/console/image-facets'>;
 
 export const DAYS = ['1', '7', '14'] as const;
 /** Long enough not to search at every letter. */

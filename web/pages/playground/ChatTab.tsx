@@ -4,7 +4,7 @@ import RotateCcw from 'lucide-react/icons/rotate-ccw';
 import SlidersHorizontal from 'lucide-react/icons/sliders-horizontal';
 import { lazy, Suspense, useEffect, useState, useRef } from 'react';
 import questions from '../../../docs/guide/questions.json';
-import type { PlaygroundQuote } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
 import type { ModelItem } from '../../lib/answers.ts';
 import { call } from '../../lib/api.ts';
 import { formatExactUsd } from '../../lib/money.ts';
@@ -29,6 +29,8 @@ import { formProblem } from './structured/answerForm.ts';
 import { TurnView } from './TurnView.tsx';
 import { useConversation, type Run } from './useRun.ts';
 import { useKeptChats, type KeptChats } from './useKeptChats.ts';
+
+type PlaygroundQuote = Answer<'POST /api/console/playground/quote'>;
 
 const AnswerFields = lazy(() => import('./structured/AnswerFields.tsx'));
 

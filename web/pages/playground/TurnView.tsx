@@ -1,7 +1,7 @@
 import Pencil from 'lucide-react/icons/pencil';
 import RefreshCw from 'lucide-react/icons/refresh-cw';
 import { lazy, Suspense, useState } from 'react';
-import type { PlaygroundReceipt } from '../../../src/console/contract.ts';
+import type { PlaygroundReceipt } from '../../lib/answers.ts';
 import { formatCount, formatDuration } from '../../lib/numbers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button, IconButton } from '../../ui/Button.tsx';

@@ -1,4 +1,4 @@
-import type { PlaygroundChatBody } from '../../../src/console/contract.ts';
+import type { PlaygroundChatBody } from '../../lib/answers.ts';
 import { curlCommand } from '../requests/curl.ts';
 
 export const DIALECTS = { curl: 'curl', python: 'Python', javascript: 'JavaScript' } as const;

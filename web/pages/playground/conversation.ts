@@ -1,9 +1,4 @@
-import type {
-  PlaygroundChatBody,
-  PlaygroundMessage,
-  PlaygroundPart,
-  PlaygroundReceipt,
-} from '../../../src/console/contract.ts';
+import type { PlaygroundChatBody, PlaygroundMessage, PlaygroundReceipt } from '../../lib/answers.ts';
 import { ApiError } from '../../lib/api.ts';
 import { settledReceipt, streamChat, type ChatPart } from '../../lib/chatStream.ts';
 import { makeStore } from '../../lib/store.ts';
@@ -11,6 +6,8 @@ import { fileText, NOTHING_ATTACHED, type Attached, type AttachedFile } from './
 import type { Recipe } from './recipe.ts';
 import { formatOf, type AnswerFormat } from './structured/answerForm.ts';
 import { callMessages, isAnswered, withCallPart, type ToolCall } from './structured/toolCalls.ts';
+
+type PlaygroundPart = Extract<PlaygroundMessage['content'], readonly unknown[]>[number];
 
 export interface Turn {
   readonly id: number;

@@ -1,4 +1,4 @@
-import type { PlaygroundReceipt } from '../../../src/console/contract.ts';
+import type { PlaygroundReceipt } from '../../lib/answers.ts';
 import { CHATS_KEY, readStored, writeStored } from '../../lib/storage.ts';
 import type { AttachedFile } from './attachments.ts';
 import type { Turn } from './conversation.ts';

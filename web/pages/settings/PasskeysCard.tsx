@@ -1,6 +1,6 @@
 import Pencil from 'lucide-react/icons/pencil';
 import { useState } from 'react';
-import type { PasskeyItem } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, useApi } from '../../lib/api.ts';
 import { useNow } from '../../lib/now.ts';
@@ -15,6 +15,8 @@ import { TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
 import { FormError, Loaded, Skeleton } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
+
+type PasskeyItem = ItemOf<'GET /api/console/passkeys'>;
 
 export function PasskeysCard() {
   const { t } = useTranslation();

@@ -1,4 +1,4 @@
-import type { SessionItem } from '../../../src/console/contract.ts';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, useApi } from '../../lib/api.ts';
 import { useNow } from '../../lib/now.ts';
@@ -11,6 +11,8 @@ import { Card } from '../../ui/Card.tsx';
 import { FormError, Loaded, Skeleton } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { shortClient } from '../requests/client.ts';
+
+type SessionItem = ItemOf<'GET /api/console/sessions'>;
 
 export function SessionsCard() {
   const { t } = useTranslation();

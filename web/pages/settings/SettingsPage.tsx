@@ -1,7 +1,6 @@
 import Download from 'lucide-react/icons/download';
 import { useState } from 'react';
-import type { Settings } from '../../../src/console/contract.ts';
-import type { BodyOf } from '../../../src/console/contract/routes.ts';
+import type { Answer, BodyOf } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { useApi, call, urlOf } from '../../lib/api.ts';
 import { chooseLanguage, LANGUAGES, type Language } from '../../lib/i18n.ts';
@@ -21,6 +20,8 @@ import { toast } from '../../ui/Toast.tsx';
 import { PasskeysCard } from './PasskeysCard.tsx';
 import { SessionsCard } from './SessionsCard.tsx';
 import { TwoFactorCard } from './TwoFactorCard.tsx';
+
+type Settings = Answer<'GET /api/console/settings'>;
 
 export default function SettingsPage() {
   const { t } = useTranslation();

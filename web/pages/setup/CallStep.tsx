@@ -1,7 +1,6 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import questions from '../../../docs/guide/questions.json';
-import type { PlaygroundReceipt } from '../../../src/console/contract.ts';
-import type { ModelItem } from '../../lib/answers.ts';
+import type { ModelItem, PlaygroundReceipt } from '../../lib/answers.ts';
 import { useApi, ApiError } from '../../lib/api.ts';
 import { streamChat } from '../../lib/chatStream.ts';
 import { useTranslation } from '../../lib/translation.tsx';

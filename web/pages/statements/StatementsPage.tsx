@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { StatementMonth } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { fetchRoute, useApi } from '../../lib/api.ts';
 import { saveFile } from '../../lib/download.ts';
@@ -12,6 +12,8 @@ import { Card, Page } from '../../ui/Card.tsx';
 import { SelectField } from '../../ui/Field.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { Days } from './Days.tsx';
+
+type StatementMonth = Answer<'GET /api/console/statements'>[number];
 
 /** A month at a time: its statement once it is over, and its days, which open into their requests. */
 export default function StatementsPage() {

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { WebhookItem } from '../../../src/console/contract.ts';
+import type { WebhookItem } from '../../lib/answers.ts';
 import { useAction } from '../../lib/action.ts';
 import { useNow } from '../../lib/now.ts';
 import { formatRelative, formatTime } from '../../lib/time.ts';

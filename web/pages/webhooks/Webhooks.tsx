@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { WebhookList } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { useApi } from '../../lib/api.ts';
 import { useTranslation } from '../../lib/translation.tsx';
@@ -12,6 +12,8 @@ import { SecretDialog } from '../admin/SecretDialog.tsx';
 import type { WebhookCalls } from './calls.ts';
 import { useEventName } from './eventName.ts';
 import { WebhookLine } from './WebhookLine.tsx';
+
+type WebhookList = Answer<'GET /api/console/webhooks'>;
 
 interface WebhooksProps {
   readonly calls: WebhookCalls;

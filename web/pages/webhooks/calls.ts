@@ -1,5 +1,9 @@
-import type { MadeWebhook, MessageAttempt, WebhookItem } from '../../../src/console/contract.ts';
+import type { Answer } from '../../../src/console/contract/routes.ts';
+import type { WebhookItem } from '../../lib/answers.ts';
 import { call, type ReadRoute } from '../../lib/api.ts';
+
+type MadeWebhook = Answer<'POST /api/console/webhooks'>;
+type MessageAttempt = Answer<'POST /api/console/webhooks/{id}/test'>;
 
 /** The account's own webhooks, or the operator's: the same actions on other routes. */
 export interface WebhookCalls {

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import type { ImageJobItem, ImageJobList } from '../../../../src/console/contract.ts';
+import type { Answer, ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useApi } from '../../../lib/api.ts';
 import { formatDuration } from '../../../lib/numbers.ts';
 import { refreshReads } from '../../../lib/query.ts';
@@ -13,6 +13,9 @@ import { Money } from '../../../ui/Money.tsx';
 import { Lightbox } from '../../images/Lightbox.tsx';
 import { CHANGED_BY_IMAGES } from './imageRuns.ts';
 import { EditButton } from './ImageRunView.tsx';
+
+type ImageJobItem = ItemOf<'GET /api/console/image-jobs'>;
+type ImageJobList = Answer<'GET /api/console/image-jobs'>;
 
 const POLL_MS = 1_500;
 const TICK_MS = 1_000;

@@ -2,7 +2,7 @@ import CodeXml from 'lucide-react/icons/code-xml';
 import Pencil from 'lucide-react/icons/pencil';
 import Repeat from 'lucide-react/icons/repeat';
 import { useEffect, useState } from 'react';
-import type { PlaygroundReceipt } from '../../../../src/console/contract.ts';
+import type { PlaygroundReceipt } from '../../../lib/answers.ts';
 import { formatDuration } from '../../../lib/numbers.ts';
 import { publicOrigin } from '../../../lib/origin.ts';
 import { useTranslation } from '../../../lib/translation.tsx';

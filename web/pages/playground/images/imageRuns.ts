@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
-import type { PlaygroundReceipt, ErrorBody } from '../../../../src/console/contract.ts';
-import type { ModelItem } from '../../../lib/answers.ts';
+import type { ErrorBody } from '../../../../src/console/contract.ts';
+import type { ModelItem, PlaygroundReceipt } from '../../../lib/answers.ts';
 import { urlOf } from '../../../lib/api.ts';
 import { settledReceipt } from '../../../lib/chatStream.ts';
 import { readEvents } from '../../../lib/eventStream.ts';

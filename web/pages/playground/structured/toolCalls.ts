@@ -1,4 +1,4 @@
-import type { PlaygroundMessage } from '../../../../src/console/contract.ts';
+import type { PlaygroundMessage } from '../../../lib/answers.ts';
 import { isRecord } from './schemaCheck.ts';
 
 export interface ToolCall {
