@@ -1,6 +1,6 @@
 import { formatUsd, nanoUsd, parseUsd, type NanoUsd } from '../std/money.ts';
 import { Fault } from '../std/fault.ts';
-import type { Day, Usd } from './contract/shared.ts';
+import type { Day, Usd } from './contract.ts';
 
 /** Nano-dollars of either sign as the contract's decimal text. */
 export function usd(amount: number): Usd {

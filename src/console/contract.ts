@@ -1,5 +1,101 @@
 /**
- * What the console's pages and its API agree on, as types alone: `web/` imports nothing else of the server. The routes are
- * in `contract/routes.ts`, apart from here because it is made from the handlers, which use the types below.
+ * The words that the console's pages and its API share, as types alone: `web/` imports nothing else of the server. What
+ * a route takes and answers is in `contract/routes.ts`, apart from here because it is made from the handlers, which use
+ * the types below.
  */
-export type * from './contract/shared.ts';
+
+/** Decimal dollars as exact text: "12.50", "0.000000001", "-3.00". Read it with Number() for charts only. */
+export type Usd = string;
+/** Milliseconds since 1970. */
+export type Millis = number;
+/** A UTC day, `2026-11-30`. */
+export type Day = string;
+
+/** One page of a list. `next` goes into `?cursor=`; null means that this was the last page. */
+export interface Page<Item> {
+  items: Item[];
+  next: string | null;
+}
+
+/** One page of a list that can be searched and sorted. */
+export interface SearchedPage<Item> extends Page<Item> {
+  /** How far the search or the sorting went, if not through everything. */
+  searchedTo: Millis | null;
+}
+
+/** The body of every answer that is not 2xx, from /api/console and from /api/auth alike. */
+export interface ErrorBody {
+  error: {
+    code: ErrorCode;
+    message: string;
+    /** The field that is wrong, where there is one. */
+    param: string | null;
+    /** Also sent as `Retry-After`, in whole seconds. */
+    retryAfterMs?: number;
+    /** Some refusals explain themselves further, e.g. `reason` and `available_usd` of a 402. */
+    [extra: string]: unknown;
+  };
+}
+
+export type ErrorCode =
+  /** 400 */
+  | 'invalid_json'
+  | 'invalid_field'
+  | 'missing_field'
+  | 'weak_password'
+  | 'code_invalid'
+  | 'request_too_large'
+  /** 400 of the playground, as in the public API */
+  | 'unknown_endpoint'
+  | 'unsupported_endpoint'
+  | 'unsupported_model'
+  | 'context_length_exceeded'
+  /** 401: no session, or it ended */
+  | 'unauthenticated'
+  /** 401: wrong e-mail, password or second factor */
+  | 'invalid_credentials'
+  | 'invalid_second_factor'
+  /** 402, playground only */
+  | 'payment_required'
+  /** 403 */
+  | 'forbidden'
+  | 'cross_site'
+  | 'sign_up_closed'
+  /** 403: there is no administrator yet, so nobody else can sign up */
+  | 'setup_needed'
+  | 'invite_required'
+  /** 403: confirm the password with POST /api/console/confirm, then repeat the request */
+  | 'confirmation_required'
+  /** 404 */
+  | 'not_found'
+  /** 405 */
+  | 'method_not_allowed'
+  /** 409 */
+  | 'conflict'
+  | 'email_taken'
+  | 'last_admin'
+  | 'read_only'
+  /** 410 */
+  | 'link_ended'
+  /** 415: anything but application/json */
+  | 'unsupported_media_type'
+  /** 429 */
+  | 'rate_limit_exceeded'
+  | 'concurrency_limit_exceeded'
+  /** 500, 503 */
+  | 'internal_error'
+  | 'upstream_error'
+  | 'upstream_timeout'
+  | 'service_unavailable';
+
+export type Role = 'user' | 'admin';
+export type SignUpMode = 'open' | 'closed' | 'invite';
+export type EndpointKind = 'chat_completion' | 'image_generation' | 'embedding';
+export type RequestState = 'pending' | 'posted' | 'void' | 'expired';
+export type RequestOutcome =
+  | 'completed'
+  | 'client_left'
+  | 'upstream_failed'
+  | 'cut_short'
+  | 'expired'
+  | 'shed';

@@ -1,6 +1,6 @@
 import type { LoggedRequest } from '../activity/request-log.ts';
 import { usd } from './amounts.ts';
-import type { Millis, RequestOutcome, RequestState, Usd } from './contract/shared.ts';
+import type { Millis, RequestOutcome, RequestState, Usd } from './contract.ts';
 
 /** A row of the request log as the contract shows it. */
 export function requestItem(row: LoggedRequest): RequestItem {
