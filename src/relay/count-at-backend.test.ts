@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Route } from '../catalog/catalog.ts';
 import type { AccountId } from '../std/ids.ts';
+import type { JsonText } from '../std/json-parse.ts';
 import { silentLog } from '../std/log.ts';
 import type { RelayParts } from './call.ts';
 import { countAtBackend } from './count-at-backend.ts';
@@ -8,7 +9,7 @@ import { countAtBackend } from './count-at-backend.ts';
 /** A count borrows a backend: whatever comes of it, its permit, perhaps that of a probe, is returned unused. */
 
 async function count(
-  countTokens?: () => Promise<Uint8Array>,
+  countTokens?: () => Promise<JsonText>,
   { speaksMessages = true, isResting = false } = {},
 ) {
   let released = 0;
@@ -35,7 +36,7 @@ async function count(
   return { tokens, released };
 }
 
-const says = (answer: unknown) => () => Promise.resolve(new TextEncoder().encode(JSON.stringify(answer)));
+const says = (value: unknown) => () => Promise.resolve({ text: JSON.stringify(value), value });
 
 describe('a backend that is asked for a count is free again', () => {
   test('after its answer', async () => {

@@ -39,7 +39,7 @@ function picture(width: number, height: number): Uint8Array {
 
 describe('a picture of the input counts 65 tokens and 129 for each tile of 512 pixels', () => {
   const tokens = async (...sizes: [number, number][]): Promise<number> => {
-    const image = sizes.map(([width, height]) => ({ bytes: picture(width, height) }));
+    const image = sizes.map(([width, height]) => ({ load: async () => picture(width, height) }));
     const call = { request: { prompt: 'x', image }, caller: { kind: 'account', id: 'acc_1' } };
     const parts = { tokens: inProcessCounter, countWaitMs: 50 } as unknown as RelayParts;
     return (await countImageInput(call as unknown as ImageCall, {} as never, parts)).pictures;
