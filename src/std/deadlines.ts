@@ -26,7 +26,16 @@ export class Deadlines<Entry extends Deadline> {
       entry.reject = reject;
       this.#entries.add(entry);
       this.#timer ??= setInterval(() => this.#check(), CHECK_MS);
-      work.then(resolve, reject).finally(() => this.#remove(entry));
+      work.then(
+        (result) => {
+          this.#remove(entry);
+          return resolve(result);
+        },
+        (reason: unknown) => {
+          this.#remove(entry);
+          return reject(reason);
+        },
+      );
     });
   }
 
