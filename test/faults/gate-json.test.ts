@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { AttackedServer, BROWSER, headOf, STORES, type Client } from '../support/attacked-server.ts';
+import { eventually } from '../support/node-process.ts';
+
+/** The largest bodies of the console are bounded like those of the API: in what they keep busy, and in what they take. */
+
+const MEGABYTE = 1_048_576;
+const MOST_BYTES = 20 * MEGABYTE;
+const QUOTE = '/api/console/playground/quote';
+const MILLION_KEYS = encoded(
+  `{${Array.from({ length: 1_000_000 }, (_, index) => `"number ${index}":1`).join()}}`,
+);
+const MILLIONS_OF_BRACKETS = encoded('['.repeat(10_000_000));
+/** A step of the work on a large body, which others wait for. */
+const MOST_LONGER_MS = 100;
+const UNFINISHED = 60;
+/** The share of one account, and as much again for what the runtime has read ahead of it. */
+const MOST_GROWTH_MEGABYTES = 2 * 60;
+
+function encoded(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text);
+}
+
+describe.each(STORES)('on %s', (_, database) => {
+  let server: AttackedServer;
+  let headers: Record<string, string>;
+
+  beforeAll(async () => {
+    server = await AttackedServer.start(await database());
+    headers = { ...BROWSER, cookie: await server.customer('dora@example.com') };
+  }, 120_000);
+  afterAll(async () => {
+    await server.stop();
+  });
+
+  const post = async (body: Uint8Array<ArrayBuffer>): Promise<string> => {
+    const answer = await fetch(`${server.node.url}${QUOTE}`, { method: 'POST', headers, body });
+    return `${answer.status} ${await answer.text()}`;
+  };
+
+  test.each([
+    ['a million keys', MILLION_KEYS, 'more than 10000 keys'],
+    ['ten million brackets', MILLIONS_OF_BRACKETS, 'nested deeper'],
+  ])(
+    '%s in the playground are refused before they are parsed, and nobody waits for it',
+    async (_what, body, why) => {
+      expect(body.byteLength).toBeLessThanOrEqual(MOST_BYTES);
+      const alone = await server.alone();
+      const answers: string[] = [];
+      const attacked = await server.during(async () => {
+        for (let turn = 0; turn < 3; turn++) answers.push(await post(body));
+      });
+      expect(attacked.victim).toEqual(['200']);
+      expect(attacked.longestTurnMs).toBeLessThan(alone.longestTurnMs + MOST_LONGER_MS);
+      for (const answer of answers) {
+        expect(answer).toStartWith('400 ');
+        expect(answer).toContain(why);
+      }
+    },
+    60_000,
+  );
+
+  test('sixty unfinished bodies in the playground take the share of one account', async () => {
+    const head = headOf(QUOTE, headers, MOST_BYTES);
+    const begun = Buffer.alloc(MOST_BYTES - 1, ' ');
+    let clients: Client[] = [];
+    const attacked = await server.during(async () => {
+      clients = Array.from({ length: UNFINISHED }, () => server.send(head, begun));
+      const isDone = ({ answer, socket }: Client): boolean => answer !== '' || socket.writableLength === 0;
+      await eventually('each of them is refused or received', () => clients.every(isDone));
+    });
+    expect(attacked.victim).toEqual(['200']);
+    expect(attacked.grownMegabytes).toBeLessThan(MOST_GROWTH_MEGABYTES);
+    // Whoever goes on sending after the refusal may lose the answer with the connection.
+    const held = clients.filter(({ answer, socket }) => answer === '' && !socket.destroyed);
+    expect(held.length).toBeLessThanOrEqual(3);
+    const answers = new Set(
+      clients.map(({ answer }) => answer.split('\r\n')[0]).filter((line) => line !== ''),
+    );
+    expect(answers).toEqual(new Set(['HTTP/1.1 500 Internal Server Error']));
+    server.leave();
+  }, 60_000);
+});
