@@ -75,21 +75,6 @@ export class AttackedServer {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Somebody with a session and no money: its cookies. */
-  async customer(email: string): Promise<string> {
-    const { db } = this.operator.services.store;
-    const admin = await db.selectFrom('account').select('id').where('role', '=', 'admin').executeTakeFirst();
-    if (!admin) await this.node.cli('account', 'create', 'keeper@example.com', '--admin', '--json');
-    const signedUp = await fetch(`${this.node.url}/api/auth/sign-up/email`, {
-      method: 'POST',
-      headers: BROWSER,
-      body: JSON.stringify({ email, password: 'a quiet gate at dawn' }),
-    });
-    if (signedUp.status !== 200) throw new Error(await signedUp.text());
-    const cookies = signedUp.headers.getSetCookie().map((one) => one.split(';')[0]);
-    return cookies.join('; ');
-  }
-
   /** 200 where a small chat of somebody else is answered, on a connection of its own. */
   async victimAnswer(more: object = {}): Promise<string> {
     try {
@@ -191,4 +176,17 @@ export function headOf(path: string, headers: Readonly<Record<string, string>>, 
   const length = bytes === undefined ? 'transfer-encoding: chunked' : `content-length: ${bytes}`;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return [`POST ${path} HTTP/1.1`, 'host: gate', length, ...lines, '', ''].join('\r\n');
+}
+
+/** Somebody with a session and no money: its cookies. The node has no account with a password before. */
+export async function firstCustomer(node: NodeProcess): Promise<string> {
+  await node.cli('account', 'create', 'keeper@example.com', '--admin', '--json');
+  const signedUp = await fetch(`${node.url}/api/auth/sign-up/email`, {
+    method: 'POST',
+    headers: BROWSER,
+    body: JSON.stringify({ email: 'dora@example.com', password: 'a quiet gate at dawn' }),
+  });
+  if (signedUp.status !== 200) throw new Error(await signedUp.text());
+  const cookies = signedUp.headers.getSetCookie().map((one) => one.split(';')[0]);
+  return cookies.join('; ');
 }
