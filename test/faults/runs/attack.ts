@@ -1,5 +1,7 @@
 import { join } from 'node:path';
-import { eventually, NodeProcess } from '../../support/node-process.ts';
+import { StripeStandIn } from '../../payments/stripe-stand-in.ts';
+import { firstCustomer } from '../../support/attacked-server.ts';
+import { eventually, NodeProcess, type NodeOptions } from '../../support/node-process.ts';
 import { Operator } from '../../support/operator.ts';
 import type { AttackPlan, AttackReport } from './attacker.ts';
 import type { VictimPlan, VictimReport } from './victim.ts';
@@ -53,8 +55,9 @@ export async function runAttack(options: AttackOptions): Promise<AttackRun> {
     startChild('attack-backend.ts'),
     startChild('attack-backend.ts'),
   ]);
-  const yaml = catalog(backend.line, other.line);
-  const [target, spared] = [await start(yaml, options), await start(yaml, options)];
+  const stripe = new StripeStandIn();
+  const how = { yaml: catalog(backend.line, other.line), env: stripe.env };
+  const [target, spared] = [await start(how, options), await start(how, options)];
   const { node, operator } = target;
   try {
     const [attacker, penniless] = await Promise.all([
@@ -71,6 +74,7 @@ export async function runAttack(options: AttackOptions): Promise<AttackRun> {
       connections: ATTACK_CONNECTIONS,
       token: attacker.token,
       penniless: penniless.token,
+      cookie: await firstCustomer(node),
       ...(options.only === undefined ? {} : { only: options.only }),
     };
     const before = node.mainThread();
@@ -93,6 +97,7 @@ export async function runAttack(options: AttackOptions): Promise<AttackRun> {
     }
     backend.stop();
     other.stop();
+    await stripe.stop();
   }
 }
 
@@ -102,9 +107,12 @@ interface MeasuredGateway {
   readonly token: string;
 }
 
-async function start(yaml: string, { freshDatabase }: AttackOptions): Promise<MeasuredGateway> {
+async function start(
+  how: Pick<NodeOptions, 'yaml' | 'env'>,
+  { freshDatabase }: AttackOptions,
+): Promise<MeasuredGateway> {
   const node = await NodeProcess.start({
-    yaml,
+    ...how,
     ...(freshDatabase && { databaseUrl: await freshDatabase() }),
   });
   const operator = await Operator.open(node.env);

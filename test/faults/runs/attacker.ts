@@ -2,7 +2,9 @@
  * The attacker of the attack run, in a process of its own: so many connections, each of which makes one attack after the
  * other until the time is up. Prints how they were answered, by attack.
  */
+import { connect } from 'node:net';
 import { newToken } from '../../../src/identity/accounts/token.ts';
+import { BROWSER, headOf } from '../../support/attacked-server.ts';
 
 export interface AttackPlan {
   readonly url: string;
@@ -12,27 +14,36 @@ export interface AttackPlan {
   readonly token: string;
   /** Of an account with none. */
   readonly penniless: string;
+  /** Of somebody who is signed in at the console. */
+  readonly cookie: string;
   /** One attack alone, to see what it does. */
   readonly only?: string;
 }
 
-/** Statuses, or `broken` where the connection was closed, by attack. */
+/** Statuses, `broken` where the connection was closed, or `left` where the attacker gave up an unfinished body, by attack. */
 export type AttackReport = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 const MEGABYTE = 1_048_576;
 const PATIENCE_MS = 30_000;
+/** How long an attacker waits after the beginning of a body that it does not go on with. */
+const UNFINISHED_MS = 3_000;
 const CHAT = '/v1/chat/completions';
+const QUOTE = '/api/console/playground/quote';
+const SIGN_IN = '/api/auth/sign-in/email';
+const MOST_BYTES = 20 * MEGABYTE;
 
 interface Attack {
   readonly path: string;
-  readonly token: string;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array<ArrayBuffer>;
+  /** The body is only the beginning of one with this length, or in chunks; then the attacker waits, or leaves at once. */
+  readonly unfinished?: { readonly bytes?: number; readonly leaves?: true };
 }
 
-function attacksOf({ token, penniless }: AttackPlan): Readonly<Record<string, () => Attack>> {
+function attacksOf({ token, penniless, cookie }: AttackPlan): Readonly<Record<string, () => Attack>> {
   const chat = (model: string, more: object = {}, content = 'hi'): Attack => ({
     path: CHAT,
-    token,
+    headers: bearer(token),
     body: JSON.stringify({ model, messages: [{ role: 'user', content }], max_tokens: 100, ...more }),
   });
   const schema = nestedArrays(10);
@@ -45,6 +56,14 @@ function attacksOf({ token, penniless }: AttackPlan): Readonly<Record<string, ()
   const count = utf8.encode(
     JSON.stringify({ model: 'svc_chat/m', messages: [{ role: 'user', content: text }] }),
   );
+  const session = { ...BROWSER, cookie };
+  const keys = utf8.encode(
+    `{${Array.from({ length: 1_000_000 }, (_, index) => `"number ${index}":1`).join()}}`,
+  );
+  const brackets = utf8.encode('['.repeat(10_000_000));
+  const part = '--b\r\ncontent-disposition: form-data; name="prompt"\r\n\r\n\r\n';
+  const form = utf8.encode(`${part.repeat(300_000)}--b--\r\n`);
+  const beginning = new Uint8Array(MOST_BYTES - 1).fill(32);
   return {
     'nested schema': () =>
       chat('svc_house/house-echo', { response_format: { type: 'json_schema', json_schema } }, '/json'),
@@ -52,13 +71,58 @@ function attacksOf({ token, penniless }: AttackPlan): Readonly<Record<string, ()
     'refusals by content': () => chat('svc_chat/refused'),
     'images with events': () => ({
       path: '/v1/images/generations',
-      token,
+      headers: bearer(token),
       body: JSON.stringify({ model: 'svc_image/p', prompt: 'x', stream: true }),
     }),
-    'invented token': () => ({ path: CHAT, token: inventedToken(), body: objects }),
-    'huge count': () => ({ path: '/v1/messages/count_tokens', token: penniless, body: count }),
+    'invented token': () => ({ path: CHAT, headers: bearer(inventedToken()), body: objects }),
+    'huge count': () => ({
+      path: '/v1/messages/count_tokens',
+      headers: bearer(penniless),
+      body: count,
+    }),
     'compressed answer': () => chat('svc_bomb/bomb'),
+    'keys at the console': () => ({ path: QUOTE, headers: session, body: keys }),
+    'brackets at the console': () => ({ path: QUOTE, headers: session, body: brackets }),
+    'form of empty parts': () => ({
+      path: '/v1/images/edits',
+      headers: { ...bearer(token), 'content-type': 'multipart/form-data; boundary=b' },
+      body: form,
+    }),
+    'unfinished at the console': () => ({
+      path: QUOTE,
+      headers: session,
+      body: beginning,
+      unfinished: { bytes: MOST_BYTES },
+    }),
+    'announced only': () => ({
+      path: CHAT,
+      headers: bearer(penniless),
+      body: '',
+      unfinished: { bytes: MOST_BYTES },
+    }),
+    'unfinished sign-in': () => ({
+      path: SIGN_IN,
+      headers: BROWSER,
+      body: ' ',
+      unfinished: { bytes: 60_000 },
+    }),
+    'unfinished event': () => ({
+      path: '/webhooks/stripe',
+      headers: BROWSER,
+      body: '1\r\n \r\n',
+      unfinished: {},
+    }),
+    'left sign-in': () => ({
+      path: SIGN_IN,
+      headers: BROWSER,
+      body: ' ',
+      unfinished: { bytes: 60_000, leaves: true },
+    }),
   };
+}
+
+function bearer(token: string): Record<string, string> {
+  return { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
 }
 
 /** 580 bytes that would be a hundred to the tenth of values. */
@@ -88,11 +152,13 @@ async function attack(plan: AttackPlan): Promise<AttackReport> {
   return report;
 }
 
-async function outcomeOf(url: string, { path, token, body }: Attack): Promise<string> {
+async function outcomeOf(url: string, attack: Attack): Promise<string> {
+  const { path, headers, body, unfinished } = attack;
+  if (unfinished) return await outcomeOfUnfinished(url, attack, unfinished);
   try {
     const response = await fetch(`${url}${path}`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers,
       body,
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
@@ -101,6 +167,30 @@ async function outcomeOf(url: string, { path, token, body }: Attack): Promise<st
   } catch (thrown) {
     return thrown instanceof Error && thrown.name === 'TimeoutError' ? 'timeout' : 'broken';
   }
+}
+
+function outcomeOfUnfinished(
+  url: string,
+  { path, headers, body }: Attack,
+  { bytes, leaves }: NonNullable<Attack['unfinished']>,
+): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  socket.on('data', (answer) =>
+    resolve(/^HTTP\/1\.1 (\d+)/.exec(answer.toString('latin1'))?.[1] ?? 'broken'),
+  );
+  socket.on('error', () => resolve('broken'));
+  socket.on('close', () => resolve('broken'));
+  socket.write(headOf(path, headers, bytes));
+  socket.write(body, () => {
+    if (leaves) resolve('left');
+  });
+  const timer = setTimeout(() => resolve('left'), UNFINISHED_MS);
+  return promise.finally(() => {
+    clearTimeout(timer);
+    socket.destroy();
+  });
 }
 
 const plan = JSON.parse(await Bun.stdin.text()) as AttackPlan;
