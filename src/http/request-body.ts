@@ -184,9 +184,19 @@ export class BodyReader {
       body.endsAt = Math.min(latest, performance.now() + this.#times.pause);
       pieces.push(piece);
     }
-    const [only] = pieces;
-    return pieces.length === 1 && only ? new Uint8Array(only) : new Uint8Array(Buffer.concat(pieces));
+    return joined(pieces, total);
   }
+}
+
+/** One copy: joined by `Buffer.concat` and made an array of its own, a large body would be in memory three times. */
+function joined(pieces: readonly Uint8Array[], total: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(total);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.byteLength;
+  }
+  return whole;
 }
 
 /**
