@@ -158,7 +158,7 @@ export class BodyReader {
         reject: undefined,
         sender,
       };
-      const bytes = await arriving.within(this.#pieces(rule.maxBytes, body), body);
+      const bytes = await arriving.within(this.#pieces({ maxBytes: rule.maxBytes, declared }, body), body);
       sender.bodyArrived();
       return bytes;
     } catch (thrown) {
@@ -167,8 +167,11 @@ export class BodyReader {
     }
   }
 
-  async #pieces(maxBytes: number, body: ArrivingBody): Promise<Uint8Array<ArrayBuffer>> {
-    const pieces: Uint8Array[] = [];
+  async #pieces(
+    { maxBytes, declared }: { readonly maxBytes: number; readonly declared: number },
+    body: ArrivingBody,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const arrived = new ArrivedBytes(Number.isNaN(declared) ? SMALL_BODY_BYTES : declared);
     const latest = body.startedAt + this.#times.whole;
     let total = 0;
     let held = 0;
@@ -182,21 +185,40 @@ export class BodyReader {
       // Late: nobody waits for it any more.
       if (body.reject === undefined) break;
       body.endsAt = Math.min(latest, performance.now() + this.#times.pause);
-      pieces.push(piece);
+      arrived.add(piece);
     }
-    return joined(pieces, total);
+    return arrived.all();
   }
 }
 
-/** One copy: joined by `Buffer.concat` and made an array of its own, a large body would be in memory three times. */
-function joined(pieces: readonly Uint8Array[], total: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(total);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.byteLength;
+/**
+ * The bytes of a body in one piece, written where they belong as they arrive: kept in pieces and joined at the end, a
+ * large body would be in memory twice. Room that nothing was written to takes no memory.
+ */
+class ArrivedBytes {
+  #room: Uint8Array<ArrayBuffer>;
+  #length = 0;
+
+  constructor(expected: number) {
+    this.#room = new Uint8Array(expected);
   }
-  return whole;
+
+  add(piece: Uint8Array): void {
+    const length = this.#length + piece.byteLength;
+    if (length > this.#room.byteLength) this.#grow(length);
+    this.#room.set(piece, this.#length);
+    this.#length = length;
+  }
+
+  all(): Uint8Array<ArrayBuffer> {
+    return this.#room.subarray(0, this.#length);
+  }
+
+  #grow(least: number): void {
+    const larger = new Uint8Array(Math.max(least, 2 * this.#room.byteLength));
+    larger.set(this.#room.subarray(0, this.#length));
+    this.#room = larger;
+  }
 }
 
 /**
