@@ -7,6 +7,7 @@ import { countTokens as p50k } from 'gpt-tokenizer/encoding/p50k_base';
 import { countTokens as r50k } from 'gpt-tokenizer/encoding/r50k_base';
 import { makeLog } from '../std/log.ts';
 import { cutTolerance, TOKEN_ENCODINGS, type CountJob } from './port.ts';
+import { slicesOf } from './slices.ts';
 import { WorkerTokenCounter, type CounterLimits } from './worker-counter.ts';
 import { vocabularyTokens } from './testing/in-process-counter.ts';
 
@@ -165,14 +166,17 @@ describe('a counter that has much to do', () => {
     expect(await counter.count(job([PROSE]))).toBeDefined();
   });
 
-  test('shares the time between accounts, not the turns: many quick slices do not wait for as many slow ones', async () => {
+  test('shares the work between accounts, not the turns: quick slices do not wait for as many slow ones', async () => {
     await shared.count(job(['x']));
     const order: string[] = [];
-    const quick = PROSE.repeat(Math.ceil(320_000 / PROSE.length));
-    const slow = shared.count(job(['字'.repeat(40_000)])).then(() => order.push('slow'));
+    // More slices than the slow text has, so that it would be done first if they took turns, but much less work.
+    const quick = 'the quick brown fox jumps over the lazy dog '.repeat(12_000);
+    const slow = String.fromCodePoint(
+      ...Array.from({ length: 50_000 }, (_, n) => 0x4e00 + ((n * 7_919) % 20_000)),
+    );
+    expect([...slicesOf([quick])].length).toBeGreaterThan([...slicesOf([slow])].length);
     await Promise.all([
-      slow,
-      // Twenty slices each, but a tenth of the time.
+      shared.count(job([slow])).then(() => order.push('slow')),
       shared.count(job([quick], { account: 'b' })).then(() => order.push('quick')),
     ]);
     expect(order).toEqual(['quick', 'slow']);

@@ -35,7 +35,7 @@ interface PendingCount {
 /** The jobs of one account that are not done. */
 interface AccountJobs {
   readonly waiting: PendingCount[];
-  /** How long the thread has worked for it, beginning with the least of those that were here before. */
+  /** How much the thread has worked for it, beginning with the least of those that were here before. */
   usedMs: number;
   /** With the one that runs. */
   size: number;
@@ -54,7 +54,6 @@ export class WorkerTokenCounter implements TokenCounter {
   #size = 0;
   #worker: Worker | undefined;
   #running: PendingCount | undefined;
-  #runningSince = 0;
   #hang: Timer | undefined;
   #closed = false;
 
@@ -131,7 +130,6 @@ export class WorkerTokenCounter implements TokenCounter {
       return this.#runNext();
     }
     this.#running = pending;
-    this.#runningSince = performance.now();
     const worker = (this.#worker ??= this.#start());
     const { encoding } = pending.job;
     const loadMs = this.#loaded.has(encoding) ? 0 : this.#limits.loadMs;
@@ -149,13 +147,13 @@ export class WorkerTokenCounter implements TokenCounter {
     return next?.waiting.shift();
   }
 
-  /** The thread is free again. */
-  #takeBack(): PendingCount | undefined {
+  /** The thread is free again, after so much work. */
+  #takeBack(workedMs: number): PendingCount | undefined {
     clearTimeout(this.#hang);
     const pending = this.#running;
     this.#running = undefined;
     const jobs = pending && this.#accounts.get(pending.job.account);
-    if (jobs) jobs.usedMs += performance.now() - this.#runningSince;
+    if (jobs) jobs.usedMs += workedMs;
     return pending;
   }
 
@@ -195,7 +193,7 @@ export class WorkerTokenCounter implements TokenCounter {
   #take(worker: Worker, answer: CountAnswer): void {
     if (worker !== this.#worker || !this.#running) return;
     if ('failure' in answer) return this.#fail(worker, answer.failure);
-    const pending = this.#takeBack();
+    const pending = this.#takeBack(answer.cpuMs);
     if (!pending) return;
     this.#loaded.add(pending.job.encoding);
     pending.tokens += answer.tokens;
@@ -213,7 +211,8 @@ export class WorkerTokenCounter implements TokenCounter {
   #fail(worker: Worker, reason: string): void {
     if (worker !== this.#worker) return;
     this.#log.error('token_counter_failed', { reason });
-    const pending = this.#takeBack();
+    // What a thread did that failed is not known; it may have been as much as this.
+    const pending = this.#takeBack(this.#limits.hangMs);
     this.#dismiss();
     if (pending && !pending.isDone) {
       if (++pending.failures < MAX_FAILURES) this.#requeue(pending);
