@@ -84,20 +84,20 @@ export class BodyReader {
     if (rule.kind === 'json') requireJsonType(headers, rule);
     refuseEncoding(headers);
     const bytes = await this.#bytes();
+    const size = bytes.byteLength;
     const text = await textOf(bytes);
-    if (rule.kind === 'json' && rule.mayBeEmpty && text.trim() === '') return emptyObject(bytes);
+    if (rule.kind === 'json' && rule.mayBeEmpty && text.trim() === '') return emptyObject(size);
     const value = parse(text, rule);
     // The only excess that fits into a short text is too many levels: it has fewer values than bytes.
-    if (isShort(bytes) && nestsDeeper(value, JSON_LIMITS.depth))
-      throw new Fault('invalid_json', EXCESS.depth);
+    if (isShort(size) && nestsDeeper(value, JSON_LIMITS.depth)) throw new Fault('invalid_json', EXCESS.depth);
     // Checking and converting what was parsed takes as long again, so others get a turn first.
-    if (bytes.byteLength > SMALL_BODY_BYTES) await nextTurn();
+    if (size > SMALL_BODY_BYTES) await nextTurn();
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw new Fault('invalid_json', 'The body must be a JSON object.');
     return {
       value: value as Record<string, unknown>,
       text,
-      size: { bytes: bytes.byteLength, characters: text.length },
+      size: { bytes: size, characters: text.length },
     };
   }
 
@@ -208,6 +208,8 @@ class ArrivedBytes {
     if (length > this.#room.byteLength) this.#grow(length);
     this.#room.set(piece, this.#length);
     this.#length = length;
+    const { buffer } = piece;
+    if (buffer instanceof ArrayBuffer && buffer.byteLength === piece.byteLength) buffer.transfer(0);
   }
 
   all(): Uint8Array<ArrayBuffer> {
@@ -301,14 +303,23 @@ function refuseEncoding(headers: Headers): void {
     throw new Fault('invalid_json', 'Send the body without content-encoding.');
 }
 
-/** Checked for what would keep the parser busy too long, before the parser sees it. */
-async function textOf(bytes: Uint8Array): Promise<string> {
-  if (!isShort(bytes)) await refuseExcess(bytes);
-  return bytes.byteLength > LONG_TEXT ? await decodeLong(bytes) : decode(bytes);
+/** Checked for what would keep the parser busy too long, before the parser sees it. The bytes are gone afterwards. */
+async function textOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  try {
+    if (!isShort(bytes.byteLength)) await refuseExcess(bytes);
+    return bytes.byteLength > LONG_TEXT ? await decodeLong(bytes) : decode(bytes);
+  } finally {
+    if (bytes.byteLength > SMALL_BODY_BYTES) free(bytes);
+  }
 }
 
-function isShort(bytes: Uint8Array): boolean {
-  return bytes.byteLength <= JSON_LIMITS.keysOfObject;
+/** Gives memory back now: until the next collection, bodies that are over would take several times the room of those that are not. */
+function free({ buffer }: Uint8Array<ArrayBuffer>): void {
+  buffer.transfer(0);
+}
+
+function isShort(bytes: number): boolean {
+  return bytes <= JSON_LIMITS.keysOfObject;
 }
 
 async function refuseExcess(bytes: Uint8Array): Promise<void> {
@@ -365,8 +376,8 @@ function parse(text: string, rule: BodyRule): unknown {
   }
 }
 
-function emptyObject({ byteLength }: Uint8Array): JsonBody {
-  return { value: {}, text: '{}', size: { bytes: byteLength, characters: 0 } };
+function emptyObject(bytes: number): JsonBody {
+  return { value: {}, text: '{}', size: { bytes, characters: 0 } };
 }
 
 const BOUNDARY = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i;
