@@ -158,7 +158,7 @@ export class BodyReader {
         reject: undefined,
         sender,
       };
-      const bytes = await arriving.within(this.#pieces({ maxBytes: rule.maxBytes, declared }, body), body);
+      const bytes = await arriving.within(this.#pieces(rule.maxBytes, body), body);
       sender.bodyArrived();
       return bytes;
     } catch (thrown) {
@@ -167,60 +167,66 @@ export class BodyReader {
     }
   }
 
-  async #pieces(
-    { maxBytes, declared }: { readonly maxBytes: number; readonly declared: number },
-    body: ArrivingBody,
-  ): Promise<Uint8Array<ArrayBuffer>> {
-    const arrived = new ArrivedBytes(Number.isNaN(declared) ? SMALL_BODY_BYTES : declared);
+  async #pieces(maxBytes: number, body: ArrivingBody): Promise<Uint8Array<ArrayBuffer>> {
+    const arrived = new ArrivedBytes();
     const latest = body.startedAt + this.#times.whole;
     let total = 0;
     let held = 0;
-    for await (const piece of this.#sender.request.body ?? []) {
-      total += piece.byteLength;
-      if (total > maxBytes) throw tooLarge(maxBytes);
-      if (total > SMALL_BODY_BYTES) {
-        await this.#sender.holdMemory(total - held);
-        held = total;
+    try {
+      for await (const piece of this.#sender.request.body ?? []) {
+        total += piece.byteLength;
+        if (total > maxBytes) throw tooLarge(maxBytes);
+        if (total > SMALL_BODY_BYTES) {
+          await this.#sender.holdMemory(total - held);
+          held = total;
+        }
+        // Late: nobody waits for it any more.
+        if (body.reject === undefined) throw tooSlow();
+        body.endsAt = Math.min(latest, performance.now() + this.#times.pause);
+        arrived.add(piece);
       }
-      // Late: nobody waits for it any more.
-      if (body.reject === undefined) break;
-      body.endsAt = Math.min(latest, performance.now() + this.#times.pause);
-      arrived.add(piece);
+    } catch (thrown) {
+      arrived.drop();
+      throw thrown;
     }
     return arrived.all();
   }
 }
 
 /**
- * The bytes of a body in one piece, written where they belong as they arrive: kept in pieces and joined at the end, a
- * large body would be in memory twice. Room that nothing was written to takes no memory.
+ * The pieces of a body, joined at its end. Their memory is given back as each of them is copied, and when the body is
+ * refused: until the next collection, bodies that are over would take several times the room of those that are not.
  */
 class ArrivedBytes {
-  #room: Uint8Array<ArrayBuffer>;
+  #pieces: Uint8Array[] = [];
   #length = 0;
 
-  constructor(expected: number) {
-    this.#room = new Uint8Array(expected);
-  }
-
   add(piece: Uint8Array): void {
-    const length = this.#length + piece.byteLength;
-    if (length > this.#room.byteLength) this.#grow(length);
-    this.#room.set(piece, this.#length);
-    this.#length = length;
-    const { buffer } = piece;
-    if (buffer instanceof ArrayBuffer && buffer.byteLength === piece.byteLength) buffer.transfer(0);
+    this.#pieces.push(piece);
+    this.#length += piece.byteLength;
   }
 
   all(): Uint8Array<ArrayBuffer> {
-    return this.#room.subarray(0, this.#length);
+    const whole = new Uint8Array(this.#length);
+    let at = 0;
+    for (const piece of this.#pieces) {
+      whole.set(piece, at);
+      at += piece.byteLength;
+      free(piece);
+    }
+    this.#pieces = [];
+    return whole;
   }
 
-  #grow(least: number): void {
-    const larger = new Uint8Array(Math.max(least, 2 * this.#room.byteLength));
-    larger.set(this.#room.subarray(0, this.#length));
-    this.#room = larger;
+  drop(): void {
+    for (const piece of this.#pieces) free(piece);
+    this.#pieces = [];
   }
+}
+
+/** Unless its memory is also that of another piece. */
+function free({ buffer, byteLength }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
 /**
@@ -311,11 +317,6 @@ async function textOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   } finally {
     if (bytes.byteLength > SMALL_BODY_BYTES) free(bytes);
   }
-}
-
-/** Gives memory back now: until the next collection, bodies that are over would take several times the room of those that are not. */
-function free({ buffer }: Uint8Array<ArrayBuffer>): void {
-  buffer.transfer(0);
 }
 
 function isShort(bytes: number): boolean {
