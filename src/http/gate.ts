@@ -197,10 +197,11 @@ export class Gate {
     return response;
   }
 
-  #logAccess({ status }: Response, { path }: HttpRoute, incoming: BunRequest): void {
+  /** A page's path is logged without what is secret in it; of everything else, the route's. */
+  #logAccess({ status }: Response, { path, door }: HttpRoute, incoming: BunRequest): void {
     this.#options.accessLog.answered(incoming, {
       method: incoming.request.method,
-      path: path.includes('**') ? loggedPath(incoming.path) : path,
+      path: door === 'console' && path.includes('**') ? loggedPath(incoming.path) : path,
       status,
       address: incoming.address,
     });
