@@ -49,7 +49,7 @@ const MEMORY = { total: 200 * MEGABYTE, ofAccount: 60 * MEGABYTE };
  */
 const ANSWER_IDLE_SECONDS = 90;
 /** The same where the rest of a body would have to come first: nobody waits for it. */
-const OWED_BODY_SECONDS = 4;
+const OWED_BODY_SECONDS = 16;
 /** Sent only with our own TLS; a proxy that terminates TLS sends its own. */
 const ONE_YEAR = 'max-age=31536000';
 /** When an answer must have begun. The public API has the deadlines of its backends instead. */
