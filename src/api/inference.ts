@@ -5,7 +5,7 @@ import type { IncomingRequest } from '../http/router.ts';
 import { SMALL_BODY_BYTES, type JsonBody } from '../http/request-body.ts';
 import { admissionHeaders } from '../http/response.ts';
 import type { Caller, RateKind } from '../ledger/port.ts';
-import { preferTokenError } from '../relay/admission.ts';
+import { tokenErrorOr } from '../relay/admission.ts';
 import type { Call, ChatReply, RouteSelector } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import { nextTurn } from '../std/long-text.ts';
@@ -37,42 +37,64 @@ async function serve<C extends CallBase>(
   incoming: IncomingRequest,
   parts: ApiParts,
 ): Promise<Response> {
-  const { idempotency, relay } = parts;
-  return await placed(incoming, parts, async (caller) => {
-    const { call, body } = await preferTokenError({ caller, rate: steps.rate }, relay, async () => {
-      const body = await incoming.body.json();
-      return { call: steps.read(callOf(incoming, caller, body), body.value, parts, incoming), body };
-    });
+  const caller = enter(incoming, parts);
+  try {
+    const { call, body } = await readCall(steps, incoming, caller, parts);
     if (body.size.bytes > SMALL_BODY_BYTES) await nextTurn();
-    return await idempotency.run(incoming, { caller, text: body.text }, (keyed) =>
+    return await parts.idempotency.run(incoming, { caller, text: body.text }, (keyed) =>
       // A call with a key continues when its client leaves.
       steps.answer(keyed ? { ...call, ...keyed } : call, parts, incoming),
     );
-  });
+  } catch (thrown) {
+    throw noted(thrown, incoming, caller, parts);
+  }
+}
+
+async function readCall<C extends CallBase>(
+  steps: InferenceSteps<C>,
+  incoming: IncomingRequest,
+  caller: Caller,
+  parts: ApiParts,
+): Promise<{ readonly call: C; readonly body: JsonBody }> {
+  try {
+    const body = await incoming.body.json();
+    return { call: steps.read(callOf(incoming, caller, body), body.value, parts, incoming), body };
+  } catch (thrown) {
+    throw await tokenErrorOr(thrown, { caller, rate: steps.rate }, parts.relay);
+  }
 }
 
 /** For the other operations that do work for a caller. */
 export function work(
   does: (incoming: IncomingRequest, caller: Caller, parts: ApiParts) => Promise<Response>,
 ): ApiOperation['handle'] {
-  return (parts) => (incoming) => placed(incoming, parts, (caller) => does(incoming, caller, parts));
+  return (parts) => async (incoming) => {
+    const caller = enter(incoming, parts);
+    try {
+      return await does(incoming, caller, parts);
+    } catch (thrown) {
+      throw noted(thrown, incoming, caller, parts);
+    }
+  };
 }
 
-/** Each takes a place, and a refusal is noted for the account. */
-async function placed(
-  incoming: IncomingRequest,
-  { callerAuth, refusedCalls }: ApiParts,
-  answer: (caller: Caller) => Promise<Response>,
-): Promise<Response> {
+/** A known caller takes a place. */
+function enter(incoming: IncomingRequest, { callerAuth }: ApiParts): Caller {
   const caller = callerAuth.caller(incoming);
   incoming.identify(caller);
   incoming.takePlace();
-  try {
-    return await answer(caller);
-  } catch (thrown) {
-    noteRefusal(refusedCalls, { incoming, caller, client: clientOf(incoming.request), thrown });
-    throw thrown;
-  }
+  return caller;
+}
+
+/** A refusal is noted for the account. */
+function noted(
+  thrown: unknown,
+  incoming: IncomingRequest,
+  caller: Caller,
+  { refusedCalls }: ApiParts,
+): unknown {
+  noteRefusal(refusedCalls, { incoming, caller, client: clientOf(incoming.request), thrown });
+  return thrown;
 }
 
 const CLIENT_CHARACTERS = 200;

@@ -81,8 +81,6 @@ export class Gate {
   readonly #options: GateOptions;
   readonly #isPublic: boolean;
   readonly #surroundings: RequestSurroundings;
-  /** Terminates TLS, if this server has it. */
-  front: TlsFront | undefined;
   #closing = false;
   /** The last one that was checked: nearly all clients name the same. */
   #validHost: string | undefined;
@@ -93,12 +91,23 @@ export class Gate {
     this.#options = options;
     this.#isPublic = !isLoopback(options.host);
     this.#surroundings = {
+      server: undefined,
+      front: undefined,
       callerAuth: options.callerAuth,
       memory: new HeldMemory(MEMORY),
       requestSlots: options.requestSlots,
       activeRequests: options.activeRequests,
+      newId: () => newRequestId(options.clock.now(), options.random),
       nothingAt: (incoming) => this.#nothingAt(incoming),
     };
+  }
+
+  set server(server: Server<unknown>) {
+    this.#surroundings.server = server;
+  }
+
+  set front(front: TlsFront | undefined) {
+    this.#surroundings.front = front;
   }
 
   closeAfterAnswers(): void {
@@ -161,13 +170,9 @@ export class Gate {
     request: Request,
     server: Server<unknown>,
   ): Promise<Response> {
-    const requestId = newRequestId(this.#options.clock.now(), this.#options.random);
+    const incoming = new BunRequest(request, route, parameters, this.#surroundings);
+    const { requestId } = incoming;
     this.#options.eventLoop.began(route.path, requestId);
-    const { front } = this;
-    const incoming = new BunRequest(
-      { request, requestId, route, parameters, server, front },
-      this.#surroundings,
-    );
     try {
       this.#guard(route, incoming);
       // A long answer is not an idle connection; it has its own deadlines.
@@ -240,20 +245,15 @@ export class Gate {
 
 /** What all requests of a server share. */
 interface RequestSurroundings {
+  server: Server<unknown> | undefined;
+  /** Terminates TLS, if this server has it. */
+  front: TlsFront | undefined;
   readonly callerAuth: CallerAuth;
   readonly memory: HeldMemory;
   readonly requestSlots: RequestSlots;
   readonly activeRequests: GateOptions['activeRequests'];
+  newId(): IncomingRequest['requestId'];
   nothingAt(incoming: IncomingRequest): Fault;
-}
-
-interface Connection {
-  readonly request: Request;
-  readonly requestId: IncomingRequest['requestId'];
-  readonly route: HttpRoute;
-  readonly parameters: readonly string[];
-  readonly server: Server<unknown>;
-  readonly front: TlsFront | undefined;
 }
 
 /** A request with its connection. What few handlers need is computed on demand. */
@@ -270,7 +270,7 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
   isHeld = false;
   end: RequestEnd | undefined;
   onEnd: (() => void) | undefined;
-  readonly #connection: Connection;
+  readonly #route: HttpRoute;
   readonly #surroundings: RequestSurroundings;
   #caller: Caller | undefined;
   #hasPlace = false;
@@ -278,12 +278,17 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
   #body: BodyReader | undefined;
   #memory: RequestMemory | undefined;
 
-  constructor(connection: Connection, surroundings: RequestSurroundings) {
-    this.#connection = connection;
+  constructor(
+    request: Request,
+    route: HttpRoute,
+    parameters: readonly string[],
+    surroundings: RequestSurroundings,
+  ) {
+    this.request = request;
+    this.requestId = surroundings.newId();
+    this.parameters = parameters;
+    this.#route = route;
     this.#surroundings = surroundings;
-    this.request = connection.request;
-    this.requestId = connection.requestId;
-    this.parameters = connection.parameters;
   }
 
   identify(caller: Caller): void {
@@ -292,17 +297,16 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
 
   /** When it must have been answered; the time begins when its body is there. */
   get answerBy(): Deadline | undefined {
-    const { route } = this.#connection;
-    const withinMs = answerMs(route);
+    const withinMs = answerMs(this.#route);
     if (withinMs === undefined) return undefined;
-    const arrivalMs = route.body.kind === 'none' ? 0 : ARRIVAL_MS.whole;
+    const arrivalMs = this.#route.body.kind === 'none' ? 0 : ARRIVAL_MS.whole;
     const startedAt = performance.now();
     const endsAt = startedAt + arrivalMs + withinMs + LAST_WORDS_MS;
     return (this.#answerBy ??= { startedAt, endsAt, reject: undefined });
   }
 
   bodyArrived(): void {
-    const withinMs = answerMs(this.#connection.route);
+    const withinMs = answerMs(this.#route);
     if (this.#answerBy && withinMs !== undefined)
       this.#answerBy.endsAt = performance.now() + withinMs + LAST_WORDS_MS;
   }
@@ -325,7 +329,7 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
   }
 
   get body(): BodyReader {
-    return (this.#body ??= new BodyReader(this, this.#connection.route.body));
+    return (this.#body ??= new BodyReader(this, this.#route.body));
   }
 
   /** On an open connection the rest of a large body would be received, and kept, although nobody reads it. */
@@ -384,22 +388,22 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
   }
 
   get deadline(): AbortSignal {
-    const withinMs = answerMs(this.#connection.route);
+    const withinMs = answerMs(this.#route);
     return withinMs === undefined
       ? this.signal
       : AbortSignal.any([this.signal, AbortSignal.timeout(withinMs)]);
   }
 
   get peer(): string {
-    const { server, front } = this.#connection;
-    const peer = server.requestIP(this.request);
+    const { front, server } = this.#surroundings;
+    const peer = server?.requestIP(this.request);
     if (!peer) return '';
     return front ? (front.peerOf(peer.port)?.address ?? '') : peer.address;
   }
 
   get origin(): string {
-    const isSecure =
-      this.#connection.front !== undefined || this.#surroundings.callerAuth.isSecure(this.peer, this.request);
+    const { front, callerAuth } = this.#surroundings;
+    const isSecure = front !== undefined || callerAuth.isSecure(this.peer, this.request);
     return `${isSecure ? 'https' : 'http'}://${this.request.headers.get('host') ?? 'localhost'}`;
   }
 

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
-import { JSON_LIMITS, JsonScan, nestsDeeper, type JsonExcess } from '../std/json-scan.ts';
-import { decodeInSteps, LONG_TEXT, nextTurn } from '../std/long-text.ts';
+import { JsonBeyondLimit, parseJson, type JsonText } from '../std/json-parse.ts';
+import { JSON_LIMITS } from '../std/json-scan.ts';
+import { nextTurn } from '../std/long-text.ts';
 import { networkOf } from '../std/addresses.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import {
@@ -85,11 +86,9 @@ export class BodyReader {
     refuseEncoding(headers);
     const bytes = await this.#bytes();
     const size = bytes.byteLength;
-    const text = await textOf(bytes);
-    if (rule.kind === 'json' && rule.mayBeEmpty && text.trim() === '') return emptyObject(size);
-    const value = parse(text, rule);
-    // The only excess that fits into a short text is too many levels: it has fewer values than bytes.
-    if (isShort(size) && nestsDeeper(value, JSON_LIMITS.depth)) throw new Fault('invalid_json', EXCESS.depth);
+    if (rule.kind === 'json' && rule.mayBeEmpty && isBlank(bytes)) return emptyObject(size);
+    const parsed = parse(bytes, rule);
+    const { value, text } = parsed instanceof Promise ? await parsed : parsed;
     // Checking and converting what was parsed takes as long again, so others get a turn first.
     if (size > SMALL_BODY_BYTES) await nextTurn();
     if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -309,72 +308,48 @@ function refuseEncoding(headers: Headers): void {
     throw new Fault('invalid_json', 'Send the body without content-encoding.');
 }
 
-/** Checked for what would keep the parser busy too long, before the parser sees it. The bytes are gone afterwards. */
-async function textOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+const WHITE_SPACE = new Set(Array.from(' \t\r\n', (sign) => sign.charCodeAt(0)));
+
+function isBlank(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => WHITE_SPACE.has(byte));
+}
+
+/** Short JSON is there at once. The bytes of a large body are gone afterwards. */
+function parse(bytes: Uint8Array, rule: BodyRule): JsonText | Promise<JsonText> {
   try {
-    if (!isShort(bytes.byteLength)) await refuseExcess(bytes);
-    return bytes.byteLength > LONG_TEXT ? await decodeLong(bytes) : decode(bytes);
+    const parsed = parseJson(bytes, JSON_LIMITS, 'strict');
+    return parsed instanceof Promise ? parsedLong(parsed, bytes, rule) : parsed;
+  } catch (cause) {
+    throw notJson(cause, rule);
+  }
+}
+
+async function parsedLong(parsing: Promise<JsonText>, bytes: Uint8Array, rule: BodyRule): Promise<JsonText> {
+  try {
+    return await parsing;
+  } catch (cause) {
+    throw notJson(cause, rule);
   } finally {
     if (bytes.byteLength > SMALL_BODY_BYTES) free(bytes);
   }
 }
 
-function isShort(bytes: number): boolean {
-  return bytes <= JSON_LIMITS.keysOfObject;
-}
-
-async function refuseExcess(bytes: Uint8Array): Promise<void> {
-  const scan = new JsonScan(bytes);
-  for (;;) {
-    const result = scan.run(LONG_TEXT);
-    if (result === 'done') return;
-    if (result === 'more') await nextTurn();
-    else throw new Fault('invalid_json', EXCESS[result]);
-  }
-}
-
-const EXCESS: Record<JsonExcess, string> = {
+const EXCESS: Record<keyof typeof JSON_LIMITS, string> = {
   depth: `The body is nested deeper than ${JSON_LIMITS.depth} levels.`,
   values: `The body has more than ${JSON_LIMITS.values} values.`,
   structure: `The body has more than ${JSON_LIMITS.structure} objects, arrays and keys.`,
   keysOfObject: `The body has an object with more than ${JSON_LIMITS.keysOfObject} keys.`,
 };
 
-const STRICT = { fatal: true, ignoreBOM: false };
-const utf8 = new TextDecoder('utf-8', STRICT);
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch (cause) {
-    throw notUtf8(cause);
-  }
-}
-
-async function decodeLong(bytes: Uint8Array): Promise<string> {
-  try {
-    return await decodeInSteps(new TextDecoder('utf-8', STRICT), bytes);
-  } catch (cause) {
-    throw notUtf8(cause);
-  }
-}
-
-function notUtf8(cause: unknown): Fault {
-  return new Fault('invalid_json', 'The body is not valid UTF-8.', { cause });
-}
-
-function parse(text: string, rule: BodyRule): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    // The parser's message repeats a part of the text, which may be a password where cookies are used.
-    const isSecret = rule.kind === 'json' && rule.mustSayJson;
-    const why =
-      cause instanceof Error && !isSecret
-        ? cause.message.replace(/^JSON Parse error: /, '').slice(0, 200)
-        : '';
-    throw new Fault('invalid_json', `The body is not valid JSON. ${why}`.trim(), { cause });
-  }
+function notJson(cause: unknown, rule: BodyRule): Fault {
+  if (cause instanceof JsonBeyondLimit && cause.excess in EXCESS)
+    return new Fault('invalid_json', EXCESS[cause.excess as keyof typeof EXCESS]);
+  if (!(cause instanceof SyntaxError))
+    return new Fault('invalid_json', 'The body is not valid UTF-8.', { cause });
+  // The parser's message repeats a part of the text, which may be a password where cookies are used.
+  const isSecret = rule.kind === 'json' && rule.mustSayJson;
+  const why = isSecret ? '' : cause.message.replace(/^JSON Parse error: /, '').slice(0, 200);
+  return new Fault('invalid_json', `The body is not valid JSON. ${why}`.trim(), { cause });
 }
 
 function emptyObject(bytes: number): JsonBody {

@@ -37,6 +37,7 @@ const TRANSPORT_BODY_BYTES = 256 * 1_048_576;
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const gate = new Gate({ ...options, isSecure: options.tls !== undefined });
   const server = listen(options, gate);
+  gate.server = server;
   const front = options.tls && (await openFront(options, options.tls, server));
   gate.front = front;
   // A second call of the runtime's `stop` resolves at once, whatever still runs.

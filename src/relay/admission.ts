@@ -165,7 +165,9 @@ export function preferTokenError<T>(
   parts: RelayParts,
   work: () => T | Promise<T>,
 ): T | Promise<T> {
-  const explain = (thrown: unknown): Promise<never> => refuse(callerRate, parts, thrown);
+  const explain = async (thrown: unknown): Promise<never> => {
+    throw await tokenErrorOr(thrown, callerRate, parts);
+  };
   try {
     const done = work();
     return done instanceof Promise ? done.catch(explain) : done;
@@ -174,10 +176,14 @@ export function preferTokenError<T>(
   }
 }
 
-async function refuse(callerRate: CallerRate, parts: RelayParts, thrown: unknown): Promise<never> {
+export async function tokenErrorOr(
+  thrown: unknown,
+  callerRate: CallerRate,
+  parts: RelayParts,
+): Promise<unknown> {
   const snapshot = await parts.ledger.identify(callerRate.caller);
-  if (!snapshot) throw invalidToken();
-  throw thrown instanceof Fault
+  if (!snapshot) return invalidToken();
+  return thrown instanceof Fault
     ? new RefusedRequest(thrown, rateOf(snapshot, callerRate.rate, parts))
     : thrown;
 }

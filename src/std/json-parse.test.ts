@@ -4,7 +4,7 @@ import { parseJson, withMembers } from './json-parse.ts';
 import { JSON_LIMITS } from './json-scan.ts';
 
 const LIMITS = { ...JSON_LIMITS, values: 8_000_000, structure: 1_000_000 };
-const parsed = (text: string) => parseJson(new TextEncoder().encode(text), LIMITS);
+const parsed = async (text: string) => await parseJson(new TextEncoder().encode(text), LIMITS);
 const failed = (text: string) =>
   parsed(text).then(
     () => 'parsed',

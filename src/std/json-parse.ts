@@ -30,9 +30,12 @@ interface JsonMember {
 
 /** The text has more in it than may be parsed. */
 export class JsonBeyondLimit extends Error {
+  readonly excess: keyof JsonLimits;
+
   constructor(excess: keyof JsonLimits, limits: JsonLimits) {
     super(`more than ${limits[excess]} ${EXCESS_NAMES[excess]}`);
     this.name = 'JsonBeyondLimit';
+    this.excess = excess;
   }
 }
 
@@ -47,21 +50,30 @@ const EXCESS_NAMES: Record<keyof JsonLimits, string> = {
 
 /**
  * Parses JSON within limits, and a long one in steps: neither many small values nor one long string keep other requests
- * waiting. Throws {@link JsonBeyondLimit}, or what the decoder and the parser throw.
+ * waiting. A short one, as nearly all are, is there at once. Throws {@link JsonBeyondLimit}, or what the decoder and the
+ * parser throw.
  */
-export async function parseJson(
+export function parseJson(
   bytes: Uint8Array,
   limits: JsonLimits,
   decoding: 'lenient' | 'strict' = 'lenient',
+): JsonText | Promise<JsonText> {
+  if (!hasRoomForDepthAlone(bytes.byteLength, limits)) return parseLong(bytes, limits, decoding);
+  const text = DECODERS[decoding].decode(bytes);
+  return { text, value: parseShort(text, limits) };
+}
+
+async function parseLong(
+  bytes: Uint8Array,
+  limits: JsonLimits,
+  decoding: 'lenient' | 'strict',
 ): Promise<JsonText> {
-  const isShort = hasRoomForDepthAlone(bytes.byteLength, limits);
-  if (!isShort) await refuseExcess(bytes, limits);
+  await refuseExcess(bytes, limits);
   const text =
     bytes.byteLength > LONG_TEXT
       ? await decodeInSteps(newDecoder(decoding), bytes)
       : DECODERS[decoding].decode(bytes);
-  if (text.length > STEP) return await new StepParser(text).parse();
-  return { text, value: isShort ? parseShort(text, limits) : JSON.parse(text) };
+  return text.length > STEP ? await new StepParser(text).parse() : { text, value: JSON.parse(text) };
 }
 
 /** The same for a text that was decoded already. */

@@ -137,7 +137,7 @@ function countKey(keys: Uint32Array, depth: number): number {
   return count;
 }
 
-export type JsonExcess = keyof typeof JSON_LIMITS;
+type JsonExcess = keyof typeof JSON_LIMITS;
 
 /** Character codes for code that walks through JSON text without parsing it. */
 export const QUOTE = 0x22;
