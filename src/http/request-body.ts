@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
-import { JsonBeyondLimit, parseJson, type JsonText } from '../std/json-parse.ts';
-import { JSON_LIMITS } from '../std/json-scan.ts';
+import { JsonBeyondLimit, parseJson, parseScanned, type JsonText } from '../std/json-parse.ts';
+import { JSON_LIMITS, JsonScan } from '../std/json-scan.ts';
 import { nextTurn } from '../std/long-text.ts';
 import { networkOf } from '../std/addresses.ts';
 import { openFileLimit } from '../std/open-files.ts';
@@ -69,6 +69,9 @@ export class BodyReader {
   readonly #sender: BodySender;
   readonly #rule: BodyRule;
   readonly #times: typeof ARRIVAL_MS;
+  #readsJson = false;
+  /** Its structure was checked while it arrived. */
+  #isScanned = false;
   /** Some of the body was not received: the connection cannot be used for another request. */
   isCutOff = false;
 
@@ -84,10 +87,11 @@ export class BodyReader {
     const rule = this.#rule;
     if (rule.kind === 'json') requireJsonType(headers, rule);
     refuseEncoding(headers);
+    this.#readsJson = true;
     const bytes = await this.#bytes();
     const size = bytes.byteLength;
     if (rule.kind === 'json' && rule.mayBeEmpty && isBlank(bytes)) return emptyObject(size);
-    const parsed = parse(bytes, rule);
+    const parsed = parse(bytes, rule, this.#isScanned);
     const { value, text } = parsed instanceof Promise ? await parsed : parsed;
     // Checking and converting what was parsed takes as long again, so others get a turn first.
     if (size > SMALL_BODY_BYTES) await nextTurn();
@@ -168,6 +172,8 @@ export class BodyReader {
 
   async #pieces(maxBytes: number, body: ArrivingBody): Promise<Uint8Array<ArrayBuffer>> {
     const arrived = new ArrivedBytes();
+    const scan = this.#readsJson ? new JsonScan() : undefined;
+    this.#isScanned = scan !== undefined;
     const latest = body.startedAt + this.#times.whole;
     let total = 0;
     let held = 0;
@@ -175,6 +181,9 @@ export class BodyReader {
       for await (const piece of this.#sender.request.body ?? []) {
         total += piece.byteLength;
         if (total > maxBytes) throw tooLarge(maxBytes);
+        // What would keep the parser busy too long is not received to its end.
+        const excess = scan?.add(piece);
+        if (excess !== undefined) throw new Fault('invalid_json', EXCESS[excess]);
         if (total > SMALL_BODY_BYTES) {
           await this.#sender.holdMemory(total - held);
           held = total;
@@ -315,9 +324,9 @@ function isBlank(bytes: Uint8Array): boolean {
 }
 
 /** Short JSON is there at once. The bytes of a large body are gone afterwards. */
-function parse(bytes: Uint8Array, rule: BodyRule): JsonText | Promise<JsonText> {
+function parse(bytes: Uint8Array, rule: BodyRule, isScanned: boolean): JsonText | Promise<JsonText> {
   try {
-    const parsed = parseJson(bytes, JSON_LIMITS, 'strict');
+    const parsed = isScanned ? parseScanned(bytes, 'strict') : parseJson(bytes, JSON_LIMITS, 'strict');
     return parsed instanceof Promise ? parsedLong(parsed, bytes, rule) : parsed;
   } catch (cause) {
     throw notJson(cause, rule);

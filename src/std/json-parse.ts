@@ -69,6 +69,11 @@ async function parseLong(
   decoding: 'lenient' | 'strict',
 ): Promise<JsonText> {
   await refuseExcess(bytes, limits);
+  return await parseScanned(bytes, decoding);
+}
+
+/** The same for bytes that were found to be within the limits while they arrived. */
+export async function parseScanned(bytes: Uint8Array, decoding: 'lenient' | 'strict'): Promise<JsonText> {
   const text =
     bytes.byteLength > LONG_TEXT
       ? await decodeInSteps(newDecoder(decoding), bytes)
@@ -86,8 +91,8 @@ export async function parseJsonText(text: string, limits: JsonLimits): Promise<u
 /** For a text of at most a megabyte that is parsed in the turn in which it arrived, such as one event of a stream. */
 export function parseJsonAtOnce(text: string, limits: JsonLimits): unknown {
   if (hasRoomForDepthAlone(text.length, limits)) return parseShort(text, limits);
-  const result = new JsonScan(Buffer.from(text), limits).run();
-  if (result !== 'done' && result !== 'more') throw new JsonBeyondLimit(result, limits);
+  const excess = new JsonScan(limits).add(Buffer.from(text));
+  if (excess !== undefined) throw new JsonBeyondLimit(excess, limits);
   return JSON.parse(text);
 }
 
@@ -112,12 +117,13 @@ const DECODERS = { lenient: newDecoder('lenient'), strict: newDecoder('strict') 
 /** Throws {@link JsonBeyondLimit} if the text exceeds a limit. */
 export async function refuseExcess(bytes: Uint8Array, limits: JsonLimits): Promise<void> {
   const { bytesOutsideStrings = Infinity, escapes = Infinity } = limits;
-  const scan = new JsonScan(bytes, limits);
-  for (let result = scan.run(STEP); result !== 'done'; result = scan.run(STEP)) {
-    if (result !== 'more') throw new JsonBeyondLimit(result, limits);
+  const scan = new JsonScan(limits);
+  for (let from = 0; from < bytes.length; from += STEP) {
+    if (from > 0) await nextTurn();
+    const excess = scan.add(bytes.subarray(from, from + STEP));
+    if (excess !== undefined) throw new JsonBeyondLimit(excess, limits);
     if (scan.bytesOutsideStrings > bytesOutsideStrings)
       throw new JsonBeyondLimit('bytesOutsideStrings', limits);
-    await nextTurn();
   }
   if (bytes.length > escapes && (await hasMoreEscapes(bytes, escapes)))
     throw new JsonBeyondLimit('escapes', limits);

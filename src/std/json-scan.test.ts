@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { JSON_LIMITS, JsonScan, nestsDeeper } from './json-scan.ts';
 
-const scan = (text: string): string => new JsonScan(new TextEncoder().encode(text)).run();
+const scan = (text: string): string => new JsonScan().add(new TextEncoder().encode(text)) ?? 'within';
 
 describe('the text is refused for', () => {
   const { depth, values, structure, keysOfObject } = JSON_LIMITS;
@@ -17,13 +17,13 @@ describe('the text is refused for', () => {
       keysOfObject,
     ],
   ])('%s beyond the limit, and not at it', (excess, textOf, limit) => {
-    expect(scan(textOf(limit))).toBe('done');
+    expect(scan(textOf(limit))).toBe('within');
     expect(scan(textOf(limit + 1))).toBe(excess);
   });
 
   test('keys in all objects together', () => {
     const object = `{${Array.from({ length: 999 }, (_, index) => `"${index}":1`).join()}}`;
-    expect(scan(`[${Array.from({ length: 59 }, () => object).join()}]`)).toBe('done');
+    expect(scan(`[${Array.from({ length: 59 }, () => object).join()}]`)).toBe('within');
     expect(scan(`[${Array.from({ length: 61 }, () => object).join()}]`)).toBe('structure');
   });
 });
@@ -37,7 +37,7 @@ test('what stands in strings does not count, whatever is escaped in them', () =>
     `\\u0022${brackets}`,
     `ü${brackets}`,
   ])
-    expect(scan(`{"a":"${inside}","b":["${inside}"]}`)).toBe('done');
+    expect(scan(`{"a":"${inside}","b":["${inside}"]}`)).toBe('within');
 });
 
 test('the end of a string is found however its quotes and backslashes are mixed', () => {
@@ -46,28 +46,31 @@ test('the end of a string is found however its quotes and backslashes are mixed'
     fc.property(signs, (inside) => {
       const text = JSON.stringify(inside.join(''));
       const bomb = '['.repeat(JSON_LIMITS.depth + 1);
-      expect(scan(text)).toBe('done');
+      expect(scan(text)).toBe('within');
       expect(scan(`[${text},${bomb}`)).toBe('depth');
-      expect(scan(`[${JSON.stringify(`${inside.join('')}${bomb}`)}]`)).toBe('done');
+      expect(scan(`[${JSON.stringify(`${inside.join('')}${bomb}`)}]`)).toBe('within');
     }),
   );
 });
 
-test('a long text is looked through in steps, and their results are those of one', () => {
-  const texts = [
-    `{"a":[${'1,'.repeat(5_000)}1]}`,
-    '[{'.repeat(50),
-    `["${'x'.repeat(10_000)}"]`,
-    '"open',
-    ']]]]',
-  ];
-  for (const text of texts) {
-    const inSteps = new JsonScan(new TextEncoder().encode(text));
-    let result = inSteps.run(100);
-    for (let step = 0; result === 'more' && step < 1_000; step++) result = inSteps.run(100);
-    expect(result).toBe(scan(text) as typeof result);
-  }
-  expect(new JsonScan(new TextEncoder().encode(texts[0])).run(100)).toBe('more');
+test('a text in pieces is refused exactly where the whole one is, wherever it is cut', () => {
+  const signs = fc.array(fc.constantFrom('"', '\\', '[', '{', ']', '}', 'a', ',', ':', 'ü'), {
+    maxLength: 400,
+  });
+  const limits = { depth: 4, values: 20, structure: 30, keysOfObject: 6 };
+  fc.assert(
+    fc.property(signs, fc.array(fc.nat(12)), (text, cuts) => {
+      const bytes = new TextEncoder().encode(text.join(''));
+      const inPieces = new JsonScan(limits);
+      let at = 0;
+      let excess: string | undefined;
+      for (const length of [...cuts, bytes.length]) {
+        excess ??= inPieces.add(bytes.subarray(at, at + length));
+        at += length;
+      }
+      expect(excess).toBe(new JsonScan(limits).add(bytes) as typeof excess);
+    }),
+  );
 });
 
 test('a value nests deeper than the limit exactly where its text does', () => {

@@ -27,56 +27,55 @@ export interface JsonLimits extends Readonly<Record<keyof typeof JSON_LIMITS, nu
   readonly escapes?: number;
 }
 
-/** Finds out in steps, without parsing, whether JSON text keeps to the limits. Whether it is JSON is for the parser. */
+/** Finds out piece by piece, without parsing, whether JSON text keeps to the limits. Whether it is JSON is for the parser. */
 export class JsonScan {
-  readonly #bytes: Buffer;
   readonly #limits: JsonLimits;
-  /** Keys of the objects that are open, by depth; not counted in a text that has no room for too many. */
-  readonly #keys: Uint32Array | undefined;
-  #at = 0;
+  /** Keys of the objects that are open, by depth. */
+  readonly #keys: Uint32Array;
   #isInString = false;
+  /** The first byte of the next piece is escaped by the last one of this. */
+  #isEscaped = false;
   #depth = 0;
   #values = 1;
   #structure = 0;
-  /** Bytes of strings that were skipped by a search. */
-  #skipped = 0;
-
-  constructor(bytes: Uint8Array, limits: JsonLimits = JSON_LIMITS) {
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.#limits = limits;
-    if (bytes.byteLength > limits.keysOfObject) this.#keys = new Uint32Array(limits.depth + 1);
-  }
-
   /** How much of what was scanned are numbers, punctuation, white space and strings with escaped quotes. */
-  get bytesOutsideStrings(): number {
-    return this.#at - this.#skipped;
+  bytesOutsideStrings = 0;
+
+  constructor(limits: JsonLimits = JSON_LIMITS) {
+    this.#limits = limits;
+    this.#keys = new Uint32Array(limits.depth + 1);
   }
 
-  /** What the text exceeds, `done` at its end, or `more` after about this many bytes. */
-  run(maxBytes = Infinity): 'done' | 'more' | JsonExcess {
-    const bytes = this.#bytes;
-    const end = Math.min(bytes.length, this.#at + maxBytes);
-    while (this.#at < end) {
-      if (this.#isInString) this.#walkString(end);
-      else {
-        const excess = this.#take(bytes[this.#at] ?? 0);
+  /** What the text exceeds with this piece, if anything. */
+  add(piece: Uint8Array): JsonExcess | undefined {
+    const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+    let at = this.#isEscaped ? 1 : 0;
+    while (at < bytes.length) {
+      if (this.#isInString) {
+        at = this.#endOfString(bytes, at);
+        if (at >= bytes.length) break;
+        this.#isInString = false;
+      } else {
+        this.bytesOutsideStrings++;
+        const excess = this.#take(bytes[at] ?? 0);
         if (excess !== undefined) return excess;
-        this.#at++;
       }
+      at++;
     }
-    return this.#at >= bytes.length ? 'done' : 'more';
+    this.#isEscaped = at > bytes.length;
+    return undefined;
   }
 
   #take(byte: number): JsonExcess | undefined {
     const limits = this.#limits;
     switch (byte) {
       case QUOTE:
-        this.#skipString();
+        this.#isInString = true;
         return undefined;
       case OPEN_BRACE:
       case OPEN_BRACKET:
         if (++this.#depth > limits.depth) return 'depth';
-        if (this.#keys) this.#keys[this.#depth] = 0;
+        this.#keys[this.#depth] = 0;
         return ++this.#structure > limits.structure ? 'structure' : undefined;
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
@@ -86,37 +85,32 @@ export class JsonScan {
         return ++this.#values > limits.values ? 'values' : undefined;
       case COLON:
         if (++this.#structure > limits.structure) return 'structure';
-        return this.#keys && countKey(this.#keys, this.#depth) > limits.keysOfObject
-          ? 'keysOfObject'
-          : undefined;
+        return countKey(this.#keys, this.#depth) > limits.keysOfObject ? 'keysOfObject' : undefined;
       default:
         return undefined;
     }
   }
 
   /**
-   * Leads to the closing quote, or to the end of the text. The native search makes ten megabytes of base64 cost nothing;
-   * from the first escaped quote on, byte by byte is faster than as many searches.
+   * The position of the closing quote; behind the piece, if it is in a later one: one further where an escape is cut. The
+   * native search makes ten megabytes of base64 cost nothing; from the first escaped quote on, byte by byte is faster than
+   * as many searches.
    */
-  #skipString(): void {
-    const bytes = this.#bytes;
-    const found = bytes.indexOf(QUOTE, this.#at + 1);
-    if (found !== -1 && bytes[found - 1] === BACKSLASH) {
-      this.#isInString = true;
-      return;
-    }
-    const end = found === -1 ? bytes.length : found;
-    this.#skipped += end - this.#at;
-    this.#at = end;
+  #endOfString(bytes: Buffer, from: number): number {
+    const found = bytes.indexOf(QUOTE, from);
+    if (found === -1) return bytes.length + (backslashesBefore(bytes, bytes.length, from) % 2);
+    if (found === from || bytes[found - 1] !== BACKSLASH) return found;
+    let at = from;
+    while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+    this.bytesOutsideStrings += at - from;
+    return at;
   }
+}
 
-  #walkString(end: number): void {
-    const bytes = this.#bytes;
-    while (this.#at < end && bytes[this.#at] !== QUOTE) this.#at += bytes[this.#at] === BACKSLASH ? 2 : 1;
-    if (this.#at >= end) return;
-    this.#isInString = false;
-    this.#at++;
-  }
+function backslashesBefore(bytes: Buffer, end: number, from: number): number {
+  let at = end;
+  while (at > from && bytes[at - 1] === BACKSLASH) at--;
+  return end - at;
 }
 
 /** Whether arrays and objects are nested deeper than this many levels. */
