@@ -1,9 +1,9 @@
 import { nanoUsd, ZERO, type NanoUsd } from '../std/money.ts';
-import type {
-  ExtraImagePrices,
-  ExtraTokenPrices,
-  LongInputPrices,
-  RareTokenPrices,
+import {
+  TOKEN_ROWS,
+  type ExtraImagePrices,
+  type ExtraTokenPrices,
+  type LongInputPrices,
 } from '../std/price-dimensions.ts';
 import type { ModelPrice } from './catalog.ts';
 import type { PriceEntry } from './price-schema.ts';
@@ -20,9 +20,9 @@ export function freePrice(sizes: readonly string[] | undefined): ModelPrice {
 }
 
 function tokenPrice(entry: PriceEntry): ModelPrice {
-  const input = entry.input ?? 0;
+  const { input = 0, cachedInput = input, output = 0, ...rare } = namedPrices(entry);
   const extra = orNothing<ExtraTokenPrices>({
-    ...rarePrices(entry),
+    ...rare,
     request: entry.request,
     webSearch: entry.tool_calls?.web_search,
     above: entry.above && tiersOf(entry.above),
@@ -31,34 +31,22 @@ function tokenPrice(entry: PriceEntry): ModelPrice {
   return {
     kind: 'tokens',
     input,
-    cachedInput: entry.cached_input ?? input,
-    output: entry.output ?? 0,
+    cachedInput,
+    output,
     ...(extra && { extra }),
   };
 }
 
-function rarePrices(entry: Omit<PriceEntry, 'above'>): RareTokenPrices {
-  return {
-    cacheWrite: entry.cache_write,
-    cacheWrite1h: entry.cache_write_1h,
-    reasoning: entry.reasoning,
-    audioInput: entry.audio_input,
-    audioOutput: entry.audio_output,
-    imageInput: entry.image_input,
-    imageOutput: entry.image_output,
-  };
+/** From the keys of the file to the names in a price. */
+function namedPrices(entry: Omit<PriceEntry, 'above'>): Omit<LongInputPrices, 'above'> {
+  return Object.fromEntries(TOKEN_ROWS.map(({ key, price }) => [price, entry[key]]));
 }
 
 function tiersOf(tiers: NonNullable<PriceEntry['above']>): LongInputPrices[] {
   return Object.entries(tiers)
     .map(([above, entry]) => ({
       above: Number(above),
-      ...orNothing({
-        input: entry.input,
-        cachedInput: entry.cached_input,
-        output: entry.output,
-        ...rarePrices(entry),
-      }),
+      ...orNothing(namedPrices(entry)),
     }))
     .toSorted((one, other) => one.above - other.above);
 }

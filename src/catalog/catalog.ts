@@ -2,7 +2,7 @@ import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
-import type { ExtraImagePrices, ExtraTokenPrices } from '../std/price-dimensions.ts';
+import { ROWS, type ExtraImagePrices, type ExtraTokenPrices } from '../std/price-dimensions.ts';
 import type { TokenEncoding } from '../tokenizer/port.ts';
 import { sizesText, takesSize, type ImageAbilities, type SizeRange } from './image-abilities.ts';
 import type { ImageDialect } from './image-dialect.ts';
@@ -300,28 +300,20 @@ function imageSnapshot(
  * `service_tiers.flex` or `tool_calls.web_search`.
  */
 export function hasPriceFor({ price, free }: Model, dimension: string): boolean {
+  const row = ROWS.find(({ key }) => key === dimension);
+  const named = row && (price.extra as Readonly<Record<string, unknown>> | undefined)?.[row.price];
+  if (named !== undefined) return true;
   const dot = dimension.indexOf('.');
   const [name, key] = dot < 0 ? [dimension, ''] : [dimension.slice(0, dot), dimension.slice(dot + 1)];
   if (price.kind === 'images') {
-    if (name === 'partial_image') return free || price.extra?.partialImage !== undefined;
     const qualities = [...(price.qualities?.values() ?? [])];
-    return name === 'image' && qualities.some((prices) => Object.hasOwn(prices, key));
+    return row?.item === 'partial_image'
+      ? free
+      : name === 'image' && qualities.some((prices) => Object.hasOwn(prices, key));
   }
-  switch (name) {
-    case 'service_tiers':
-      return Object.hasOwn(price.extra?.serviceTiers ?? {}, key);
-    case 'tool_calls':
-      return key === 'web_search' && price.extra?.webSearch !== undefined;
-    case 'audio_output':
-      return price.extra?.audioOutput !== undefined;
-    case 'image':
-    case 'partial_image':
-    case 'image_input':
-      // An image model that is sold by tokens: better images take more of them.
-      return true;
-    default:
-      return false;
-  }
+  if (name === 'service_tiers') return Object.hasOwn(price.extra?.serviceTiers ?? {}, key);
+  // An image model that is sold by tokens: better images take more of them.
+  return name === 'image' || row?.soldIn === 'images' || row?.item === 'image_input';
 }
 
 /** The catalog in force and its listeners. Used by both sources, the file and the store. */

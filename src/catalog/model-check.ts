@@ -10,6 +10,7 @@ import {
   type SizesEntry,
 } from './image-abilities-schema.ts';
 import type { PriceEntry } from './price-schema.ts';
+import { TOKEN_ROWS } from '../std/price-dimensions.ts';
 
 interface ModelShape extends Omit<PriceEntry, 'reasoning'> {
   readonly reasoning: boolean | 'hidden' | number;
@@ -50,15 +51,7 @@ function isPricedByToken(model: ModelShape): boolean {
 }
 
 const TOKEN_KEYS = [
-  'input',
-  'cached_input',
-  'cache_write',
-  'cache_write_1h',
-  'audio_input',
-  'image_input',
-  'output',
-  'audio_output',
-  'image_output',
+  ...TOKEN_ROWS.flatMap(({ key }) => (key === 'reasoning' ? [] : [key])),
   'above',
   'service_tiers',
   'tool_calls',

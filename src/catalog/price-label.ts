@@ -1,5 +1,5 @@
 import { formatUsd, nanoUsd } from '../std/money.ts';
-import { FACTOR_ONE } from '../std/price-dimensions.ts';
+import { FACTOR_ONE, ROWS } from '../std/price-dimensions.ts';
 import type { Model } from './catalog.ts';
 import { priceRows, serviceTiers, type PriceRow } from './price-rows.ts';
 
@@ -18,7 +18,9 @@ export function priceLabel(model: Pick<Model, 'price' | 'free' | 'sizes'>): stri
   return `${imageLabels(model, rows).join(', ')} (USD per image)`;
 }
 
-const ORDINARY = new Set(['input', 'cached_input', 'output']);
+const ORDINARY: ReadonlySet<string> = new Set(
+  ROWS.filter(({ isInEveryPrice }) => isInEveryPrice).map(({ item }) => item),
+);
 
 function rowLabel({ item, amount, per, above }: PriceRow): string {
   const beyond = above === undefined ? '' : ` above ${above}`;
@@ -43,12 +45,12 @@ function imageLabels({ price }: Pick<Model, 'price'>, rows: readonly PriceRow[])
   return [...sizes, ...otherwise, ...others];
 }
 
-const BESIDE: Readonly<Record<string, string>> = {
-  megapixel: 'megapixel',
-  input_image: 'input image',
-  partial_image: 'partial image',
-  request: 'request',
-};
+const BESIDE: Readonly<Record<string, string | undefined>> = Object.fromEntries(
+  ROWS.filter(({ soldIn, isInEveryPrice }) => soldIn !== 'tokens' && !isInEveryPrice).map(({ item }) => [
+    item,
+    item.replaceAll('_', ' '),
+  ]),
+);
 
 function usd(amount: number): string {
   return formatUsd(nanoUsd(amount));

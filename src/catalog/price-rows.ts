@@ -1,4 +1,4 @@
-import type { LongInputPrices } from '../std/price-dimensions.ts';
+import { BESIDE_ROWS, MILLION, TOKEN_ROWS, type LongInputPrices } from '../std/price-dimensions.ts';
 import type { Model, ModelPrice } from './catalog.ts';
 
 /** One line of a price list, in nano-USD. */
@@ -7,47 +7,35 @@ export interface PriceRow {
   readonly item: string;
   readonly amount: number;
   /** How many of it the amount is for. */
-  readonly per: 1 | 1_000_000;
+  readonly per: 1 | typeof MILLION;
   /** Only where the input has more tokens than this. */
   readonly above?: number | undefined;
   readonly quality?: string | undefined;
 }
-
-const NAMES = {
-  input: 'input',
-  cachedInput: 'cached_input',
-  cacheWrite: 'cache_write',
-  cacheWrite1h: 'cache_write_1h',
-  audioInput: 'audio_input',
-  imageInput: 'image_input',
-  output: 'output',
-  reasoning: 'reasoning',
-  audioOutput: 'audio_output',
-  imageOutput: 'image_output',
-} as const;
 
 /** Every price of a model that the catalog names, in the order of a bill. */
 export function priceRows({ price, sizes }: Pick<Model, 'price' | 'sizes'>): PriceRow[] {
   return price.kind === 'tokens' ? tokenRows(price) : imageRows(price, sizes);
 }
 
-function tokenRows(price: ModelPrice & { kind: 'tokens' }): PriceRow[] {
-  const { extra = {} } = price;
+function tokenRows({ extra = {}, ...always }: ModelPrice & { kind: 'tokens' }): PriceRow[] {
   return [
-    ...namedRows({ ...extra, ...price }),
-    ...each('web_search', extra.webSearch),
-    ...each('request', extra.request),
+    ...namedRows({ ...extra, ...always }),
+    ...besideRows(extra),
     ...(extra.above ?? []).flatMap((tier) => namedRows(tier).map((row) => ({ ...row, above: tier.above }))),
   ];
 }
 
 function namedRows(prices: Omit<LongInputPrices, 'above'>): PriceRow[] {
-  // The keys of a literal.
-  const keys = Object.keys(NAMES) as (keyof typeof NAMES)[];
-  return keys.flatMap((key) => {
-    const amount = prices[key];
-    return amount === undefined ? [] : [{ item: NAMES[key], amount, per: 1_000_000 as const }];
+  return TOKEN_ROWS.flatMap(({ item, price }) => {
+    const amount = prices[price];
+    return amount === undefined ? [] : [{ item, amount, per: MILLION }];
   });
+}
+
+function besideRows(prices: object): PriceRow[] {
+  const amounts = prices as Readonly<Record<string, number | undefined>>;
+  return BESIDE_ROWS.flatMap(({ item, price }) => each(item, amounts[price]));
 }
 
 function imageRows(price: ModelPrice & { kind: 'images' }, sizes: readonly string[]): PriceRow[] {
@@ -59,12 +47,7 @@ function imageRows(price: ModelPrice & { kind: 'images' }, sizes: readonly strin
       return Object.entries(named).map(([quality, amount]) => ({ item: size, amount, per: 1, quality }));
     return each(size, bySize.get(size) ?? otherwise);
   });
-  return [
-    ...(megapixel === undefined ? images : each('megapixel', megapixel)),
-    ...each('input_image', extra.inputImage),
-    ...each('partial_image', extra.partialImage),
-    ...each('request', extra.request),
-  ];
+  return [...(megapixel === undefined ? images : each('megapixel', megapixel)), ...besideRows(extra)];
 }
 
 function each(item: string, amount: number | undefined): PriceRow[] {

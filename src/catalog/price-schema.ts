@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseUsd } from '../std/money.ts';
-import { FACTOR_ONE } from '../std/price-dimensions.ts';
+import { FACTOR_ONE, ROWS, TOKEN_ROWS, type PricedItem, type TokenRow } from '../std/price-dimensions.ts';
 import { strict } from './strict.ts';
 
 /**
@@ -19,31 +19,26 @@ const requestPrice = price(MAX_UNIT_PRICE, '1,000 USD per request');
 const callPrice = price(MAX_UNIT_PRICE, '1,000 USD per call');
 export const word = z.string().regex(/^[\w.-]{1,32}$/, 'must be 1 to 32 letters, digits, _, . or -');
 
-const TOKEN_PRICES = {
-  input: tokenPrice.optional().describe('USD per million input tokens.'),
-  cached_input: tokenPrice
-    .optional()
-    .describe('USD per million input tokens read from a cache; the input price when absent.'),
-  cache_write: tokenPrice
-    .optional()
-    .describe('USD per million input tokens written to a cache for five minutes; 1.25 × input when absent.'),
-  cache_write_1h: tokenPrice
-    .optional()
-    .describe('USD per million input tokens written to a cache for an hour; 2 × input when absent.'),
-  audio_input: tokenPrice
-    .optional()
-    .describe('USD per million audio tokens of the input; input when absent.'),
-  image_input: tokenPrice
-    .optional()
-    .describe('USD per million image tokens of the input; input when absent.'),
-  output: tokenPrice.optional().describe('USD per million output tokens; 0 for embedding models.'),
-  audio_output: tokenPrice
-    .optional()
-    .describe('USD per million audio tokens of the output; output when absent.'),
-  image_output: tokenPrice
-    .optional()
-    .describe('USD per million image tokens of the output; output when absent.'),
+/** By the table of dimensions, but for `reasoning`, which has two meanings where a model is described. */
+type TokenPrices = {
+  [Row in Exclude<TokenRow, { item: 'reasoning' }> as Row['key']]: z.ZodOptional<typeof tokenPrice>;
 };
+
+const TOKEN_PRICES = Object.fromEntries(
+  TOKEN_ROWS.filter(({ item }) => item !== 'reasoning').map((row) => [
+    row.key,
+    tokenPrice.optional().describe(`USD per million ${row.means}${whenAbsent(row)}.`),
+  ]),
+) as TokenPrices;
+
+function whenAbsent({ side, quartersOfSide }: (typeof TOKEN_ROWS)[number]): string {
+  if (quartersOfSide === undefined) return '';
+  return quartersOfSide === 4 ? `; ${side} when absent` : `; ${quartersOfSide / 4} × ${side} when absent`;
+}
+
+function besideText(item: PricedItem): string {
+  return `USD per ${ROWS.find((row) => row.item === item)?.means ?? item}.`;
+}
 
 const reasoning = tokenPrice.optional().describe('USD per million reasoning tokens; output when absent.');
 
@@ -78,16 +73,10 @@ export const PRICE_KEYS = {
     .describe(
       'USD per image: a number; a map by size with an optional `default` for sizes not named, each a number or a map by quality; or { per_megapixel }.',
     ),
-  input_image: imagePrice
-    .optional()
-    .describe('USD per picture that an edit starts from, beside the price of the image.'),
-  partial_image: imagePrice
-    .optional()
-    .describe(
-      'USD per picture that a stream shows before the image is finished, beside the price of the image.',
-    ),
-  request: requestPrice.optional().describe('USD per request, beside everything else.'),
-  tool_calls: strict({ web_search: callPrice.optional().describe('USD per web search.') })
+  input_image: imagePrice.optional().describe(besideText('input_image')),
+  partial_image: imagePrice.optional().describe(besideText('partial_image')),
+  request: requestPrice.optional().describe(besideText('request')),
+  tool_calls: strict({ web_search: callPrice.optional().describe(besideText('web_search')) })
     .optional()
     .describe('USD per call of a tool that the provider runs.'),
 };

@@ -6,6 +6,7 @@ import { requestById, requestPage, type LoggedRequest, type RequestFilter } from
 import { ALL_ACCOUNTS } from '../activity/usage.ts';
 import { Fault } from '../std/fault.ts';
 import { extraUsageOf } from '../ledger/price.ts';
+import { EXTRA_USAGE_ROWS } from '../std/price-dimensions.ts';
 import { usd } from './amounts.ts';
 import type { SearchedPage } from './contract.ts';
 import { limitOf, pagingFields, wrongCursor } from './paging.ts';
@@ -158,20 +159,8 @@ export const CSV_OWN: CsvColumns = [
   ['output_tokens', (row) => row.output_tokens],
   ['reasoning_tokens', (row) => row.reasoning_tokens],
   ['images', (row) => row.images],
-  ...(
-    [
-      ['cache_write_tokens', 'cacheWrite'],
-      ['cache_write_1h_tokens', 'cacheWrite1h'],
-      ['audio_input_tokens', 'audioInput'],
-      ['image_input_tokens', 'imageInput'],
-      ['audio_output_tokens', 'audioOutput'],
-      ['image_output_tokens', 'imageOutput'],
-      ['web_searches', 'webSearches'],
-      ['input_images', 'inputImages'],
-      ['partial_images', 'partialImages'],
-    ] as const
-  ).map(
-    ([name, kind]) => [name, (row: LoggedRequest) => extraUsageOf(row.extra).extra?.[kind] ?? 0] as const,
+  ...EXTRA_USAGE_ROWS.map(
+    (row) => [columnOf(row), (one: LoggedRequest) => extraUsageOf(one.extra).extra?.[row.used] ?? 0] as const,
   ),
   ['service_tier', (row) => extraUsageOf(row.extra).extra?.serviceTier ?? null],
   ['image_quality', (row) => extraUsageOf(row.extra).extra?.quality ?? null],
@@ -180,6 +169,12 @@ export const CSV_OWN: CsvColumns = [
   ['duration_ms', (row) => row.duration_ms],
   ['client', (row) => row.client],
 ];
+
+function columnOf({ item, unit, used }: (typeof EXTRA_USAGE_ROWS)[number]): string {
+  return unit === 'token'
+    ? `${item}_tokens`
+    : used.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
 
 const CSV_PAGE = 1_000;
 

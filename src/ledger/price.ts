@@ -1,5 +1,6 @@
 import { Fault } from '../std/fault.ts';
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
+import { EXTRA_USAGE_ROWS, MILLION } from '../std/price-dimensions.ts';
 import { remembered } from '../std/remembered.ts';
 import {
   capped,
@@ -58,8 +59,6 @@ export interface ImageCeiling {
   readonly extra?: ExtraCeiling | undefined;
 }
 
-const TOKENS_PER_PRICE = 1_000_000;
-
 /** Price × usage in exact integers, rounded up once at the very end. */
 export function costOf(price: Price, usage: Usage): NanoUsd {
   if (price.extra !== undefined || usage.extra !== undefined) return partsCost(pricedParts(price, usage));
@@ -76,7 +75,7 @@ function tokenCost(price: TokenPrice, { input, cached, output }: Usage): NanoUsd
     BigInt(input - cached) * BigInt(price.input) +
     BigInt(cached) * BigInt(price.cachedInput) +
     BigInt(output) * BigInt(price.output);
-  return capped((exact + BigInt(TOKENS_PER_PRICE) - 1n) / BigInt(TOKENS_PER_PRICE));
+  return capped((exact + BigInt(MILLION) - 1n) / BigInt(MILLION));
 }
 
 type AnyCeiling = TokenCeiling | ImageCeiling;
@@ -107,13 +106,13 @@ function tokensAt(input: number, inputPrice: number, output: number, outputPrice
   const quick = input * inputPrice + output * outputPrice;
   if (quick <= Number.MAX_SAFE_INTEGER) return perMillion(quick);
   const exact = BigInt(input) * BigInt(inputPrice) + BigInt(output) * BigInt(outputPrice);
-  return capped((exact + BigInt(TOKENS_PER_PRICE) - 1n) / BigInt(TOKENS_PER_PRICE));
+  return capped((exact + BigInt(MILLION) - 1n) / BigInt(MILLION));
 }
 
 /** Rounded up. Remainder and division of exact integers are exact. */
 function perMillion(product: number): NanoUsd {
-  const rest = product % TOKENS_PER_PRICE;
-  return nanoUsd((product - rest) / TOKENS_PER_PRICE + (rest > 0 ? 1 : 0));
+  const rest = product % MILLION;
+  return nanoUsd((product - rest) / MILLION + (rest > 0 ? 1 : 0));
 }
 
 function imagesWorstCase(price: ImagePrice, ceiling: AnyCeiling): NanoUsd {
@@ -163,24 +162,31 @@ export function isUsage(usage: Usage): boolean {
   );
 }
 
-function isExtraUsage({ input, cached, output }: Usage, extra: ExtraUsage): boolean {
-  const { cacheWrite = 0, cacheWrite1h = 0, audioInput = 0, imageInput = 0 } = extra;
-  const { audioOutput = 0, imageOutput = 0, webSearches = 0, pixels = 0 } = extra;
-  const { inputImages = 0, partialImages = 0 } = extra;
-  const inputs = [cacheWrite, cacheWrite1h, audioInput, imageInput];
-  return (
-    [...inputs, audioOutput, imageOutput, webSearches, inputImages, partialImages].every(isCount) &&
-    Number.isSafeInteger(pixels) &&
-    pixels >= 0 &&
-    pixels <= MAX_PIXELS &&
-    inputs.reduce((sum, part) => sum + part, cached) <= input &&
-    audioOutput + imageOutput <= output
-  );
+function isExtraUsage(usage: Usage, extra: ExtraUsage): boolean {
+  const isInRange = EXTRA_USAGE_ROWS.every(({ used, unit }) => {
+    const count = extra[used] ?? 0;
+    return unit === 'pixel'
+      ? Number.isSafeInteger(count) && count >= 0 && count <= MAX_PIXELS
+      : isCount(count);
+  });
+  const parts = (side: 'input' | 'output'): number =>
+    EXTRA_USAGE_ROWS.reduce((sum, row) => sum + (row.side === side ? (extra[row.used] ?? 0) : 0), 0);
+  return isInRange && usage.cached + parts('input') <= usage.input && parts('output') <= usage.output;
 }
 
 /** Nothing was used: everything else in an extra usage is part of these, or comes with them. */
-export function isEmpty({ input, cached, output, reasoning, images, extra }: Usage): boolean {
-  return input + cached + output + reasoning + images + (extra?.partialImages ?? 0) === 0;
+export function isEmpty({ input, cached, output, reasoning, images, extra = {} }: Usage): boolean {
+  const others = DELIVERED_NAMES.reduce((sum, name) => sum + (extra[name] ?? 0), 0);
+  return input + cached + output + reasoning + images + others === 0;
+}
+
+const DELIVERED_NAMES = EXTRA_USAGE_ROWS.filter((row) => 'countsAsDelivered' in row).map(({ used }) => used);
+
+/** The same in SQL, for the columns of a hold. */
+export function isDeliveredSql(hold: string): string {
+  const columns = ['input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens', 'images'];
+  const extra = DELIVERED_NAMES.map((name) => `coalesce(${hold}.extra, '') LIKE '%"${name}":%'`);
+  return [`${columns.map((column) => `${hold}.${column}`).join(' + ')} > 0`, ...extra].join(' OR ');
 }
 
 function isCount(value: number): boolean {

@@ -32,7 +32,7 @@ function oracle(price: TokenPrice, usage: Usage): bigint {
   for (const tier of price.extra?.above ?? []) {
     if (usage.input <= tier.above) continue;
     for (const [kind, amount] of Object.entries(tier))
-      if (amount !== undefined) named[kind] = amount as number;
+      if (amount !== undefined) named[kind] = amount;
   }
   const [input, output] = [named['input'] ?? 0, named['output'] ?? 0];
   const of = (kind: string, otherwise: number): bigint => BigInt(named[kind] ?? otherwise);
@@ -207,7 +207,13 @@ describe('cost of every dimension', () => {
   });
 
   test('never exceeds the hold of a request that asked for what it used', () => {
-    const asked: ExtraCeiling = { cacheWrite: '1h', audioInput: true, imageInput: true, audioOutput: true };
+    const asked: ExtraCeiling = {
+      cacheWrite: true,
+      cacheWrite1h: true,
+      audioInput: true,
+      imageInput: true,
+      audioOutput: true,
+    };
     fc.assert(
       fc.property(price, usage, (price, usage) => {
         const { serviceTier, webSearches } = usage.extra as ExtraUsage;
@@ -259,9 +265,11 @@ describe('without a price of its own', () => {
   });
 
   test('a cache write is held only where the request asks for caching', () => {
-    const hold = (cacheWrite?: '5m' | '1h') =>
-      worstCase(ORDINARY, { kind: 'tokens', input: 1_000, output: 0, choices: 1, extra: { cacheWrite } }, 0);
-    expect([hold(), hold('5m'), hold('1h')]).toEqual([4_000, 5_000, 8_000].map(nanoUsd));
+    const hold = (extra?: ExtraCeiling) =>
+      worstCase(ORDINARY, { kind: 'tokens', input: 1_000, output: 0, choices: 1, extra }, 0);
+    expect([hold(), hold({ cacheWrite: true }), hold({ cacheWrite: true, cacheWrite1h: true })]).toEqual(
+      [4_000, 5_000, 8_000].map(nanoUsd),
+    );
   });
 
   test('audio and images cost what their side costs, and the operator is told', () => {

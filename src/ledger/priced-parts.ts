@@ -1,11 +1,18 @@
 import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
 import {
+  BESIDE_ROWS,
   FACTOR_ONE,
+  MILLION,
+  ROWS,
+  TOKEN_ROWS,
+  type AskedCountName,
+  type AskedPriceName,
   type ExtraImagePrices,
   type ExtraTokenPrices,
-  type LongInputPrices,
+  type ExtraUsageName,
   type PricedItem,
-  type RareTokenPrices,
+  type TokenPriceName,
+  type UsageColumn,
 } from '../std/price-dimensions.ts';
 
 /** A price and a usage in all their parts. An ordinary request is computed by price.ts alone, which is faster. */
@@ -25,53 +32,27 @@ export interface ImagePrice {
 }
 
 /** What was used. `input` includes `cached`; `output` includes `reasoning`. All are whole and not negative. */
-export interface CountedUsage {
-  readonly input: number;
-  readonly cached: number;
-  readonly output: number;
-  readonly reasoning: number;
-  readonly images: number;
+export interface CountedUsage extends Readonly<Record<UsageColumn, number>> {
   /** Absent from an ordinary usage. */
   readonly extra?: ExtraUsage | undefined;
 }
 
 /**
  * Usage that few requests have; absent means none. `input` includes the cache writes and the audio and image input,
- * none of which is also `cached`; `output` includes the audio and image output.
+ * none of which is also `cached`; `output` includes the audio and image output. The pixels are those of all images.
  */
-export interface ExtraUsage {
-  readonly cacheWrite?: number | undefined;
-  readonly cacheWrite1h?: number | undefined;
-  readonly audioInput?: number | undefined;
-  readonly imageInput?: number | undefined;
-  readonly audioOutput?: number | undefined;
-  readonly imageOutput?: number | undefined;
-  readonly webSearches?: number | undefined;
-  /** Of all images together. */
-  readonly pixels?: number | undefined;
-  /** Pictures that the request started from. */
-  readonly inputImages?: number | undefined;
-  /** Pictures that were shown before an image was finished. */
-  readonly partialImages?: number | undefined;
+export type ExtraUsage = { readonly [Name in ExtraUsageName]?: number | undefined } & {
   /** The service tier that answered, unless it is the ordinary one. */
   readonly serviceTier?: string | undefined;
   /** Of the images, as the backend reports it. */
   readonly quality?: string | undefined;
-}
+};
 
 /** What a request asks for that may cost more than plain input and output. */
-export interface ExtraCeiling {
-  /** The longest life of a cache entry that it asks for. */
-  readonly cacheWrite?: '5m' | '1h' | undefined;
-  readonly serviceTier?: string | undefined;
-  /** The most calls of the tool. */
-  readonly webSearches?: number | undefined;
-  readonly audioInput?: boolean | undefined;
-  readonly imageInput?: boolean | undefined;
-  readonly audioOutput?: boolean | undefined;
-}
-
-const TOKENS_PER_PRICE = 1_000_000;
+export type ExtraCeiling = { readonly [Name in AskedPriceName]?: boolean | undefined } & {
+  /** The most calls of a tool. */
+  readonly [Name in AskedCountName]?: number | undefined;
+} & { readonly serviceTier?: string | undefined };
 
 /** One line of a bill: `quantity` × `unitPrice` ÷ `per` × `factor`. */
 export interface PricedPart {
@@ -89,54 +70,71 @@ export function pricedParts(price: TokenPrice | ImagePrice, usage: CountedUsage)
   return price.kind === 'images' ? imageParts(price, usage) : tokenParts(price, usage);
 }
 
-function imageParts(price: ImagePrice, { images, extra }: CountedUsage): PricedPart[] {
-  const { request = 0, megapixel, qualities, inputImage, partialImage } = price.extra ?? {};
-  const quality = extra?.quality;
+function imageParts(price: ImagePrice, usage: CountedUsage): PricedPart[] {
+  const { megapixel, qualities } = price.extra ?? {};
+  const quality = usage.extra?.quality;
   const image =
     quality !== undefined && qualities && Object.hasOwn(qualities, quality) ? qualities[quality] : undefined;
   return [
     megapixel === undefined
-      ? part('image', images, image ?? price.image)
-      : part('megapixel', extra?.pixels ?? 0, megapixel, TOKENS_PER_PRICE),
-    ...ifPriced('input_image', extra?.inputImages, inputImage),
-    ...ifPriced('partial_image', extra?.partialImages, partialImage),
-    ...unlessNone(part('request', request > 0 ? 1 : 0, request)),
+      ? part('image', usage.images, image ?? price.image)
+      : part('megapixel', usage.extra?.pixels ?? 0, megapixel, MILLION),
+    ...besideParts(price, usage),
   ];
 }
 
 function tokenParts(price: TokenPrice, usage: CountedUsage): PricedPart[] {
-  const { input, cached, output, reasoning, extra = {} } = usage;
-  const { cacheWrite = 0, cacheWrite1h = 0, audioInput = 0, imageInput = 0 } = extra;
-  const { audioOutput = 0, imageOutput = 0, webSearches = 0 } = extra;
-  const prices = pricesAt(price, input);
-  const { request = 0, webSearch = 0 } = price.extra ?? {};
-  const factor = serviceFactor(price, extra.serviceTier);
-  const tokens = (item: PricedItem, quantity: number, unitPrice: number): PricedPart =>
-    part(item, quantity, unitPrice, TOKENS_PER_PRICE, factor);
-  const others = output - audioOutput - imageOutput;
-  const thought = prices.reasoning === undefined ? 0 : Math.min(reasoning, others);
-  return [
-    tokens('input', input - cached - cacheWrite - cacheWrite1h - audioInput - imageInput, prices.input),
-    ...unlessNone(tokens('cached_input', cached, prices.cachedInput)),
-    ...unlessNone(tokens('cache_write', cacheWrite, prices.cacheWrite)),
-    ...unlessNone(tokens('cache_write_1h', cacheWrite1h, prices.cacheWrite1h)),
-    ...unlessNone(tokens('audio_input', audioInput, prices.audioInput)),
-    ...unlessNone(tokens('image_input', imageInput, prices.imageInput)),
-    tokens('output', others - thought, prices.output),
-    ...unlessNone(tokens('reasoning', thought, prices.reasoning ?? prices.output)),
-    ...unlessNone(tokens('audio_output', audioOutput, prices.audioOutput)),
-    ...unlessNone(tokens('image_output', imageOutput, prices.imageOutput)),
-    ...unlessNone(part('web_search', webSearches, webSearch)),
-    ...unlessNone(part('request', request > 0 ? 1 : 0, request)),
-  ];
+  const prices = pricesAt(price, usage.input);
+  const factor = serviceFactor(price, usage.extra?.serviceTier);
+  const quantities = tokensByKind(usage, prices);
+  const lines = TOKEN_ROWS.flatMap(({ item, price: name, side }): PricedPart[] => {
+    const quantity = quantities[name];
+    // The two sides themselves are always there.
+    return quantity === 0 && item !== side ? [] : [part(item, quantity, prices[name] ?? 0, MILLION, factor)];
+  });
+  return [...lines, ...besideParts(price, usage)];
 }
 
-function ifPriced(item: PricedItem, quantity = 0, unitPrice: number | undefined): PricedPart[] {
-  return unitPrice === undefined ? [] : unlessNone(part(item, quantity, unitPrice));
+/** Each side is what its other kinds leave of it. */
+function tokensByKind(usage: CountedUsage, prices: AllTokenPrices): Record<TokenPriceName, number> {
+  const left = { input: usage.input, output: usage.output };
+  const quantities = { ...NO_TOKENS };
+  for (const { price, side, item, isApartOnlyIfPriced, used } of PARTS_OF_SIDES) {
+    if (item === side || (isApartOnlyIfPriced && prices[price] === undefined)) continue;
+    const tokens = usedOf(usage, used);
+    const quantity = isApartOnlyIfPriced ? Math.min(tokens, left[side]) : tokens;
+    quantities[price] = quantity;
+    left[side] -= quantity;
+  }
+  return { ...quantities, ...left };
 }
 
-function unlessNone(one: PricedPart): PricedPart[] {
-  return one.quantity === 0 ? [] : [one];
+/** What is part of whatever the others leave comes last. */
+const PARTS_OF_SIDES = TOKEN_ROWS.toSorted(
+  (one, other) => Number(one.isApartOnlyIfPriced ?? false) - Number(other.isApartOnlyIfPriced ?? false),
+);
+
+const NO_TOKENS = Object.fromEntries(TOKEN_ROWS.map(({ price }) => [price, 0])) as Record<
+  TokenPriceName,
+  number
+>;
+
+/** The names are those of the table, and so are the fields. */
+function usedOf(usage: CountedUsage, name: string): number {
+  const columns = usage as unknown as Readonly<Record<string, number | undefined>>;
+  const extra = usage.extra as Readonly<Record<string, number | undefined>> | undefined;
+  return columns[name] ?? extra?.[name] ?? 0;
+}
+
+/** What adds to tokens and images. A tool's calls are listed without a price too; pictures are part of the image then. */
+function besideParts({ kind, extra = {} }: TokenPrice | ImagePrice, usage: CountedUsage): PricedPart[] {
+  const prices = extra as Readonly<Record<string, number | undefined>>;
+  return BESIDE_ROWS.flatMap(({ item, price: name, used, soldIn }) => {
+    const unitPrice = prices[name] ?? (soldIn === 'tokens' && kind === 'tokens' ? 0 : undefined);
+    if (unitPrice === undefined) return [];
+    const quantity = used === undefined ? Number(unitPrice > 0) : usedOf(usage, used);
+    return quantity === 0 ? [] : [part(item, quantity, unitPrice)];
+  });
 }
 
 // oxlint-disable-next-line max-params -- a row of a table
@@ -150,34 +148,23 @@ function part(
   return { item, quantity, unitPrice, per, factor };
 }
 
-/** The price of every kind of token. `reasoning` is absent where it is not priced apart from other output. */
-interface AllTokenPrices extends Record<TokenKind, number> {
-  readonly reasoning: number | undefined;
-}
-
-type TokenKind = Exclude<keyof LongInputPrices, 'above' | 'reasoning'>;
+/** The price of every kind of token; absent where it is not priced apart from its side. */
+type AllTokenPrices = { readonly [Name in TokenPriceName]: number | undefined };
 
 /** The prices of a request with this many input tokens. */
 function pricesAt(price: TokenPrice, inputTokens: number): AllTokenPrices {
   const tiers = (price.extra?.above ?? []).filter(({ above }) => inputTokens > above).toReversed();
-  const named = (kind: keyof RareTokenPrices): number | undefined =>
-    tiers.find((tier) => tier[kind] !== undefined)?.[kind] ?? price.extra?.[kind];
-  const always = (kind: 'input' | 'cachedInput' | 'output'): number =>
-    tiers.find((tier) => tier[kind] !== undefined)?.[kind] ?? price[kind];
-  const [input, output] = [always('input'), always('output')];
-  return {
-    input,
-    cachedInput: always('cachedInput'),
-    output,
-    reasoning: named('reasoning'),
-    // A quarter more than fresh input, and twice as much: Anthropic's own ratios.
-    cacheWrite: named('cacheWrite') ?? input + Math.ceil(input / 4),
-    cacheWrite1h: named('cacheWrite1h') ?? 2 * input,
-    audioInput: named('audioInput') ?? input,
-    imageInput: named('imageInput') ?? input,
-    audioOutput: named('audioOutput') ?? output,
-    imageOutput: named('imageOutput') ?? output,
-  };
+  const { input, cachedInput, output } = price;
+  const named = { ...price.extra, input, cachedInput, output };
+  const given = (name: TokenPriceName): number | undefined =>
+    tiers.find((tier) => tier[name] !== undefined)?.[name] ?? named[name];
+  const sides = { input: given('input') ?? 0, output: given('output') ?? 0 };
+  const prices = TOKEN_ROWS.map(({ price: name, side, quartersOfSide, isApartOnlyIfPriced }) => {
+    const own = given(name);
+    if (own !== undefined || quartersOfSide === undefined || isApartOnlyIfPriced) return [name, own];
+    return [name, Math.ceil((sides[side] * quartersOfSide) / 4)];
+  });
+  return Object.fromEntries(prices) as AllTokenPrices;
 }
 
 /** In millionths. A tier without a price costs what the ordinary one does. */
@@ -188,32 +175,35 @@ function serviceFactor(price: TokenPrice, tier: string | undefined): number {
     : FACTOR_ONE;
 }
 
-/** What was used without a price of its own, by its name in the catalog: the operator should give it one. */
-export function unpricedKinds(price: TokenPrice | ImagePrice, { extra }: CountedUsage): string[] {
+/** What was used without a price of its own, by its key in the catalog: the operator should give it one. */
+export function unpricedKinds(price: TokenPrice | ImagePrice, usage: CountedUsage): string[] {
+  const { extra } = usage;
   if (!extra || price.kind === 'images') return [];
-  const priced: Record<string, unknown> = { ...price.extra };
-  const kinds = UNPRICED.filter(([used, name]) => (extra[used] ?? 0) > 0 && priced[name] === undefined);
-  const names: string[] = kinds.map(([, , key]) => key);
+  const priced: Readonly<Record<string, unknown>> = { ...price.extra };
+  const keys = FLAGGED_ROWS.filter(
+    ({ price: name, used }) => used !== undefined && usedOf(usage, used) > 0 && priced[name] === undefined,
+  ).map(({ key }): string => key);
   const { serviceTier } = extra;
   if (serviceTier !== undefined && !Object.hasOwn(price.extra?.serviceTiers ?? {}, serviceTier))
-    names.push(`service_tiers.${serviceTier}`);
-  return names;
+    keys.push(`service_tiers.${serviceTier}`);
+  return keys;
 }
 
-const UNPRICED = [
-  ['audioInput', 'audioInput', 'audio_input'],
-  ['imageInput', 'imageInput', 'image_input'],
-  ['audioOutput', 'audioOutput', 'audio_output'],
-  ['imageOutput', 'imageOutput', 'image_output'],
-  ['webSearches', 'webSearch', 'tool_calls.web_search'],
-] as const;
+/** A ratio other than one is the provider's own, and reasoning is output. */
+const FLAGGED_ROWS = ROWS.filter(
+  ({ soldIn, quartersOfSide, side, isInEveryPrice, isApartOnlyIfPriced }) =>
+    soldIn === 'tokens' &&
+    !isInEveryPrice &&
+    !isApartOnlyIfPriced &&
+    (quartersOfSide === 4 || side === 'beside'),
+);
 
-const MILLIONTHS = BigInt(FACTOR_ONE) * BigInt(TOKENS_PER_PRICE);
+const MILLIONTHS = BigInt(FACTOR_ONE) * BigInt(MILLION);
 
 export function partsCost(parts: readonly PricedPart[]): NanoUsd {
   let exact = 0n;
   for (const { quantity, unitPrice, per, factor } of parts)
-    exact += BigInt(quantity) * BigInt(unitPrice) * BigInt(factor) * BigInt(TOKENS_PER_PRICE / per);
+    exact += BigInt(quantity) * BigInt(unitPrice) * BigInt(factor) * BigInt(MILLION / per);
   return capped((exact + MILLIONTHS - 1n) / MILLIONTHS);
 }
 
@@ -235,32 +225,29 @@ export function extraHoldPrices(
   );
   const prices = reachable.map((tokens) => pricesAt(price, tokens));
   const factor = serviceFactor(price, extra?.serviceTier);
-  const { request = 0, webSearch = 0 } = price.extra ?? {};
+  const dearest = (side: 'input' | 'output'): number =>
+    Math.max(...prices.flatMap((one) => reachableKinds(side, extra).map((name) => one[name] ?? 0)));
   return {
-    input: scaled(Math.max(...prices.map((one) => dearestInput(one, extra))), factor),
-    output: scaled(Math.max(...prices.map((one) => dearestOutput(one, extra))), factor),
-    fixed: nanoUsd(request + webSearch * (extra?.webSearches ?? 0)),
+    input: scaled(dearest('input'), factor),
+    output: scaled(dearest('output'), factor),
+    fixed: nanoUsd(fixedCost(price, extra)),
   };
 }
 
-function dearestInput(prices: AllTokenPrices, extra: ExtraCeiling = {}): number {
-  return Math.max(
-    prices.input,
-    prices.cachedInput,
-    extra.cacheWrite === undefined ? 0 : prices.cacheWrite,
-    extra.cacheWrite === '1h' ? prices.cacheWrite1h : 0,
-    extra.audioInput ? prices.audioInput : 0,
-    extra.imageInput ? prices.imageInput : 0,
-  );
+/** A model may think, and make an image, without being asked. */
+function reachableKinds(side: 'input' | 'output', extra: ExtraCeiling = {}): TokenPriceName[] {
+  const asked: Readonly<Record<string, unknown>> = extra;
+  return TOKEN_ROWS.filter(
+    (row) => row.side === side && (!row.isHeldIfAsked || asked[row.price] === true),
+  ).map(({ price }) => price);
 }
 
-/** A model may think, and make an image, without being asked. */
-function dearestOutput(prices: AllTokenPrices, extra: ExtraCeiling = {}): number {
-  return Math.max(
-    prices.output,
-    prices.reasoning ?? 0,
-    prices.imageOutput,
-    extra.audioOutput ? prices.audioOutput : 0,
+function fixedCost(price: TokenPrice, extra: ExtraCeiling = {}): number {
+  const prices = (price.extra ?? {}) as Readonly<Record<string, number | undefined>>;
+  const most = extra as Readonly<Record<string, number | undefined>>;
+  return BESIDE_ROWS.reduce(
+    (sum, { price: name, used }) => sum + (prices[name] ?? 0) * (used === undefined ? 1 : (most[used] ?? 0)),
+    0,
   );
 }
 

@@ -39,13 +39,13 @@ endpoints: { e: { name: e, type: chat_completion, lists: [l], upstreams: [u] } }
       [{ service_tier: 'priority' }, { serviceTier: 'priority' }],
       [{ modalities: ['audio'] }, { audioOutput: true }],
       [{ web_search_options: {} }, { webSearches: 10 }],
-      [{ cache_control: { type: 'ephemeral' } }, { cacheWrite: '5m' }],
+      [{ cache_control: { type: 'ephemeral' } }, { cacheWrite: true }],
     ];
     for (const [fields, extra] of asked)
       expect({ fields, extra: (await quoteOf(fields)).ceiling.extra }).toEqual({ fields, extra });
     const body = { messages: [], cache_control: { type: 'ephemeral', ttl: '1h' } };
     const native = await quoteOf({}, { nativeRequest: { body } });
-    expect(native.ceiling.extra).toEqual({ cacheWrite: '1h' });
+    expect(native.ceiling.extra).toEqual({ cacheWrite: true, cacheWrite1h: true });
   });
 
   test('has as many choices as are asked for, and one where none are', async () => {

@@ -32,14 +32,14 @@ describe.each([
   });
 
   test('a written cache, wherever the mark stands; one for an hour wins, whatever follows', () => {
-    const short = { cacheWrite: '5m' } as const;
+    const short = { cacheWrite: true } as const;
     expect(options({ cache_control: MARK })).toEqual(short);
     expect(options({ system: [{ ...TEXT, cache_control: MARK }] })).toEqual(short);
     expect(options({}, [TEXT, { ...TEXT, cache_control: MARK }])).toEqual(short);
     expect(options({ tools: [{ name: 'f', cache_control: MARK }] })).toEqual(short);
     const marks = [LONG_MARK, MARK].map((mark) => ({ ...TEXT, cache_control: mark }));
-    expect(options({}, marks)).toEqual({ cacheWrite: '1h' });
-    expect(options({}, marks.toReversed())).toEqual({ cacheWrite: '1h' });
+    expect(options({}, marks)).toEqual({ cacheWrite: true, cacheWrite1h: true });
+    expect(options({}, marks.toReversed())).toEqual({ cacheWrite: true, cacheWrite1h: true });
   });
 
   test('audio and pictures in its messages', () => {

@@ -21,8 +21,9 @@ export function pricedOptions(request: ChatRequest, native?: NativeRequest): Ext
 }
 
 class Marks {
-  cacheWrite: '5m' | '1h' | undefined;
   webSearches = 0;
+  #cacheWrite = false;
+  #cacheWrite1h = false;
   #audio = false;
   #image = false;
 
@@ -33,8 +34,8 @@ class Marks {
     if (type === 'input_audio') this.#audio = true;
     else if (type === 'image_url' || type === 'image') this.#image = true;
     if (typeof mark !== 'object' || mark === null) return;
-    const isLong = (mark as { ttl?: unknown }).ttl === '1h';
-    this.cacheWrite = isLong || this.cacheWrite === '1h' ? '1h' : '5m';
+    this.#cacheWrite = true;
+    this.#cacheWrite1h ||= (mark as { ttl?: unknown }).ttl === '1h';
   }
 
   /** Anthropic's search tool has its version in its type and its bound in `max_uses`. */
@@ -49,7 +50,8 @@ class Marks {
 
   ceiling(serviceTier: string | undefined, audioOutput: boolean): ExtraCeiling | undefined {
     const asked = {
-      ...(this.cacheWrite !== undefined && { cacheWrite: this.cacheWrite }),
+      ...(this.#cacheWrite && { cacheWrite: true }),
+      ...(this.#cacheWrite1h && { cacheWrite1h: true }),
       ...(serviceTier !== undefined && { serviceTier }),
       ...(this.webSearches > 0 && { webSearches: Math.min(this.webSearches, MAX_WEB_SEARCHES) }),
       ...(this.#audio && { audioInput: true }),

@@ -119,10 +119,10 @@ test('neither ledger imports the other', async () => {
   expect(across.map(arrow)).toEqual([]);
 });
 
-test('the console pages import only the server’s contract', async () => {
+test('the console pages import only the server’s contract and its table of prices', async () => {
   const outside = (await importsIn(WEB))
     .filter(({ to }) => to.startsWith('..'))
-    .filter(({ to }) => !/^\.\.\/(src\/console\/contract(\.ts|\/)|docs\/|node_modules\/)/.test(to));
+    .filter(({ to }) => !/^\.\.\/(src\/console\/contract(\.ts|\/)|src\/std\/(dimension-texts|price-dimensions)\.ts|docs\/|node_modules\/)/.test(to));
   expect(outside.map(arrow)).toEqual([]);
 });
 

@@ -1,5 +1,5 @@
 import { formatUsd, nanoUsd } from '../../std/money.ts';
-import { FACTOR_ONE } from '../../std/price-dimensions.ts';
+import { FACTOR_ONE, TOKEN_ROWS } from '../../std/price-dimensions.ts';
 import type { Catalog, EndpointType, Model, TokenModelPrice, UpstreamConfig } from '../catalog.ts';
 import { abilitiesOf, madeBy, type Abilities, type OfferedModel } from './abilities.ts';
 import { markUp } from './markup.ts';
@@ -161,26 +161,25 @@ function compare(
 
 /** Whether a price of the catalog, with what follows from its absent parts, is what the amounts say. */
 export function isPriced(price: TokenModelPrice, amounts: TokenAmounts): boolean {
-  const { input, cachedInput, output, extra = {} } = price;
-  const tiers = Object.entries(amounts.above ?? {});
-  const parts: [has: number, wanted: number | undefined][] = [
-    [input, amounts.input],
-    [cachedInput, amounts.cached_input ?? amounts.input],
-    [output, amounts.output],
-    [extra.cacheWrite ?? Math.ceil(input * 1.25), amounts.cache_write],
-    [extra.reasoning ?? output, amounts.reasoning],
-    [extra.audioInput ?? input, amounts.audio_input],
-    [extra.audioOutput ?? output, amounts.audio_output],
-    ...tiers.flatMap(([tokens, tier]): [number, number | undefined][] => {
-      const beyond = extra.above?.find(({ above }) => above === Number(tokens));
-      return [
-        [beyond?.input ?? input, tier.input],
-        [beyond?.cachedInput ?? cachedInput, tier.cached_input],
-        [beyond?.output ?? output, tier.output],
-      ];
-    }),
-  ];
-  return parts.every(([has, wanted]) => wanted === undefined || has === wanted);
+  const { extra = {}, ...always } = price;
+  const names = { ...extra, ...always };
+  const wanted = { cached_input: amounts.input, ...withoutAbsent(amounts) };
+  const isSame = TOKEN_ROWS.every(({ key, price: name, side, quartersOfSide = 4 }) => {
+    const amount = wanted[key];
+    return amount === undefined || amount === (names[name] ?? Math.ceil((always[side] * quartersOfSide) / 4));
+  });
+  const areTiersSame = Object.entries(amounts.above ?? {}).every(([tokens, tier]) => {
+    const beyond = extra.above?.find(({ above }) => above === Number(tokens));
+    return TOKEN_ROWS.every(({ key, price: name, isInEveryPrice }) => {
+      const amount = tier[key];
+      return !isInEveryPrice || amount === undefined || amount === (beyond?.[name] ?? names[name]);
+    });
+  });
+  return isSame && areTiersSame;
+}
+
+function withoutAbsent(amounts: TokenAmounts): Partial<TokenAmounts> {
+  return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== undefined));
 }
 
 /** `0.25 in, 0.025 cached, 2.00 out` in USD per million tokens. */

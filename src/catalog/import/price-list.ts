@@ -1,21 +1,17 @@
 import { dependencies } from '../../../package.json' with { type: 'json' };
 import type { UpstreamConfig } from '../catalog.ts';
+import type { TokenRow } from '../../std/price-dimensions.ts';
 import { PRESETS, type Preset } from '../presets.ts';
 
 /** Amounts by the keys of the catalog's file, in nano-USD per million tokens. */
-export interface TokenAmounts {
-  readonly input: number;
-  readonly cached_input?: number | undefined;
-  readonly cache_write?: number | undefined;
-  readonly audio_input?: number | undefined;
-  readonly output: number;
-  readonly reasoning?: number | undefined;
-  readonly audio_output?: number | undefined;
+export type TokenAmounts = LongInputAmounts & {
   /** By the number of input tokens above which they apply. */
   readonly above?: Readonly<Record<string, LongInputAmounts>> | undefined;
-}
+};
 
-export type LongInputAmounts = Pick<TokenAmounts, 'input' | 'cached_input' | 'cache_write' | 'output'>;
+export type LongInputAmounts = Readonly<Record<'input' | 'output', number>> & {
+  readonly [Key in TokenRow['key']]?: number | undefined;
+};
 
 /** What a public list says of a model. */
 export interface ListedModel {

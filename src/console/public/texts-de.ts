@@ -1,3 +1,4 @@
+import { priceLabels } from '../../std/dimension-texts.ts';
 import type { PublicTexts } from './texts-en.ts';
 
 export const TEXTS_DE: PublicTexts = {
@@ -67,23 +68,7 @@ export const TEXTS_DE: PublicTexts = {
   pricesPer: 'Tokenpreise gelten für eine Million Tokens.',
   tier: (tier) => `Servicestufe ${tier}`,
   above: (label, tokens) => `${label}, ab mehr als ${tokens} Eingabetokens`,
-  items: {
-    input: 'Eingabe',
-    cached_input: 'Eingabe aus dem Cache',
-    cache_write: 'Schreiben in den Cache',
-    cache_write_1h: 'Schreiben in den Cache für eine Stunde',
-    audio_input: 'Audio-Eingabe',
-    image_input: 'Bild-Eingabe',
-    output: 'Ausgabe',
-    reasoning: 'Reasoning',
-    audio_output: 'Audio-Ausgabe',
-    image_output: 'Bild-Ausgabe',
-    megapixel: 'Pro Megapixel',
-    input_image: 'Pro Eingabebild',
-    partial_image: 'Pro Zwischenbild',
-    web_search: 'Pro Websuche',
-    request: 'Pro Anfrage',
-  },
+  items: priceLabels('de'),
   typicalChats: '1.000 typische Chats',
   typicalChatsHint: 'Ein typischer Chat hat hier 500 Eingabe- und 300 Ausgabetokens, keine davon aus dem Cache.',
   typicalTexts: '1.000 typische Texte',

@@ -1,3 +1,4 @@
+import { priceLabels } from '../../std/dimension-texts.ts';
 /** What the pages that the server renders say. */
 export const TEXTS_EN = {
   nav: 'Main',
@@ -66,23 +67,7 @@ export const TEXTS_EN = {
   pricesPer: 'Token prices are per million tokens.',
   tier: (tier: string) => `Service tier ${tier}`,
   above: (label: string, tokens: string) => `${label}, above ${tokens} input tokens`,
-  items: {
-    input: 'Input',
-    cached_input: 'Cached input',
-    cache_write: 'Cache write',
-    cache_write_1h: 'Cache write for an hour',
-    audio_input: 'Audio input',
-    image_input: 'Image input',
-    output: 'Output',
-    reasoning: 'Reasoning',
-    audio_output: 'Audio output',
-    image_output: 'Image output',
-    megapixel: 'Per megapixel',
-    input_image: 'Per input image',
-    partial_image: 'Per partial image',
-    web_search: 'Per web search',
-    request: 'Per request',
-  },
+  items: priceLabels('en'),
   typicalChats: '1,000 typical chats',
   typicalChatsHint: 'A typical chat here has 500 input tokens and 300 output tokens, none of them cached.',
   typicalTexts: '1,000 typical texts',

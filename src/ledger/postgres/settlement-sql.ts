@@ -7,7 +7,7 @@ import {
 } from '../../store/receipt-codes.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
 import { isAdoptable } from '../lease.ts';
-import { costSql } from '../price.ts';
+import { costSql, isDeliveredSql } from '../price.ts';
 import { nowUsSql } from './admission-sql.ts';
 import { LEDGER_NUMBERS } from './numbers.ts';
 import { LOOK_UP_BY_KEY, LOOK_UP_BY_KEY_IN_TRANSACTION } from './planner-settings.ts';
@@ -263,8 +263,7 @@ BEGIN
   WITH overdue AS MATERIALIZED (
     SELECT h.id, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images, h.created_at, h.extra,
       h.owed,
-      h.input_tokens + h.cached_tokens + h.output_tokens + h.reasoning_tokens + h.images > 0
-        OR coalesce(h.extra, '') LIKE '%"partialImages":%' AS delivered
+      ${isDeliveredSql('h')} AS delivered
     FROM hold h WHERE h.lease_until < v_now AND NOT ${isAdoptable('v_now')}
     ORDER BY h.lease_until LIMIT p_most FOR UPDATE SKIP LOCKED)
   SELECT array_agg(id), array_agg(CASE WHEN delivered THEN ${EXPIRED} ELSE ${VOID} END), array_agg(input_tokens),

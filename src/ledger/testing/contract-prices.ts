@@ -58,7 +58,7 @@ function rich(account: Awaited<ReturnType<typeof addAccount>>, more: Partial<Adm
       input: 40,
       output: 100,
       choices: 1,
-      extra: { cacheWrite: '5m', audioInput: true, webSearches: 2 },
+      extra: { cacheWrite: true, audioInput: true, webSearches: 2 },
     },
     ...more,
   });

@@ -2,6 +2,7 @@ import type { UsageSource } from '../../ledger/port.ts';
 import { MAX_COUNT, NO_USAGE, type Usage } from '../../ledger/price.ts';
 import type { ExtraUsage } from '../../ledger/priced-parts.ts';
 import { nanoUsd, type NanoUsd } from '../../std/money.ts';
+import { EXTRA_USAGE_ROWS, type ExtraUsageName } from '../../std/price-dimensions.ts';
 import type { ChatUsage } from '../../wire/openai/chat.ts';
 
 export interface MeteredUsage {
@@ -39,9 +40,7 @@ export function readUsage(raw: unknown, serviceTier?: unknown): Usage | undefine
   // Most answers report nothing else.
   if (!(prompt_tokens_details ?? completion_tokens_details ?? server_tool_use ?? tier)) return usage;
   const extra = extraUsage({
-    ...partsOf(prompt_tokens - cached, prompt_tokens_details, INPUT_PARTS),
-    ...partsOf(output, completion_tokens_details, OUTPUT_PARTS),
-    webSearches: detail(server_tool_use, 'web_search_requests'),
+    ...reportedParts(raw, { input: prompt_tokens - cached, output, beside: MAX_COUNT }),
     serviceTier: tier,
   });
   return extra ? { ...usage, extra } : usage;
@@ -59,7 +58,7 @@ export function readImageUsage(raw: unknown, made: ImagesMade): Usage {
   const output = isCount(output_tokens) ? output_tokens : 0;
   const text = Math.min(detail(output_tokens_details, 'text_tokens'), output);
   const extra = extraUsage({
-    ...partsOf(input, input_tokens_details, [['imageInput', 'image_tokens']]),
+    imageInput: Math.min(detail(input_tokens_details, 'image_tokens'), input),
     imageOutput: output - text,
     pixels,
     quality,
@@ -78,28 +77,15 @@ interface ImagesMade {
   readonly partialImages?: number | undefined;
 }
 
-type Part = readonly [keyof ExtraUsage, string];
-
-/** `cache_write_tokens` is OpenRouter's name; the one for an hour is ours, for Anthropic's usage in this form. */
-const INPUT_PARTS: readonly Part[] = [
-  ['cacheWrite', 'cache_write_tokens'],
-  ['cacheWrite1h', 'cache_write_1h_tokens'],
-  ['audioInput', 'audio_tokens'],
-  ['imageInput', 'image_tokens'],
-];
-const OUTPUT_PARTS: readonly Part[] = [
-  ['audioOutput', 'audio_tokens'],
-  ['imageOutput', 'image_tokens'],
-];
-
-function partsOf(total: number, details: unknown, parts: readonly Part[]): ExtraUsage {
-  if (typeof details !== 'object' || details === null) return {};
-  let left = total;
-  const found: Record<string, number> = {};
-  for (const [name, key] of parts) {
-    const tokens = Math.min(detail(details, key), left);
-    found[name] = tokens;
-    left -= tokens;
+/** What the dimensions' own details say; the parts of a side never exceed it together. */
+function reportedParts(raw: object, left: Record<'input' | 'output' | 'beside', number>): ExtraUsage {
+  const found: Partial<Record<ExtraUsageName, number>> = {};
+  for (const row of EXTRA_USAGE_ROWS) {
+    if (!('reportedIn' in row)) continue;
+    const [details, name] = row.reportedIn;
+    const count = Math.min(detail(member(raw, details), name), left[row.side]);
+    found[row.used] = count;
+    left[row.side] -= count;
   }
   return found;
 }

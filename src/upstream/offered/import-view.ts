@@ -1,5 +1,5 @@
 import { formatUsd, nanoUsd } from '../../std/money.ts';
-import { FACTOR_ONE, type LongInputPrices } from '../../std/price-dimensions.ts';
+import { FACTOR_ONE, TOKEN_ROWS, type LongInputPrices } from '../../std/price-dimensions.ts';
 import type { TokenModelPrice } from '../../catalog/catalog.ts';
 import type { AddedModel, ChangedModel } from '../../catalog/import/plan.ts';
 import type { TokenAmounts } from '../../catalog/import/price-list.ts';
@@ -89,26 +89,25 @@ function shownChange({ id, list, offered, before, price }: ChangedModel): ShownC
   };
 }
 
-function catalogAmounts({ input, cachedInput, output, extra = {} }: TokenModelPrice): TokenAmounts {
-  const tiers = (extra.above ?? []).map((tier: LongInputPrices) => [
+function catalogAmounts({ extra = {}, ...always }: TokenModelPrice): TokenAmounts {
+  const { input, output } = always;
+  const tiers = (extra.above ?? []).map((tier) => [
     String(tier.above),
-    {
-      input: tier.input ?? input,
-      cached_input: tier.cachedInput,
-      cache_write: tier.cacheWrite,
-      output: tier.output ?? output,
-    },
+    { input, output, ...amountsOf(tier) },
   ]);
   return {
     input,
-    cached_input: cachedInput,
-    cache_write: extra.cacheWrite,
-    audio_input: extra.audioInput,
     output,
-    reasoning: extra.reasoning,
-    audio_output: extra.audioOutput,
+    ...amountsOf({ ...extra, ...always }),
     above: tiers.length === 0 ? undefined : Object.fromEntries(tiers),
   };
+}
+
+/** From the names in a price to the keys of the file. */
+function amountsOf(prices: Omit<LongInputPrices, 'above'>): Partial<TokenAmounts> {
+  return Object.fromEntries(
+    TOKEN_ROWS.flatMap(({ key, price }) => (prices[price] === undefined ? [] : [[key, prices[price]]])),
+  );
 }
 
 function shownAmounts({ above, ...plain }: TokenAmounts): ShownPrice {

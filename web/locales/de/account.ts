@@ -1,3 +1,4 @@
+import { priceLabels } from '../../../src/std/dimension-texts.ts';
 import type { account as english } from '../en/account.ts';
 
 export const account: typeof english = {
@@ -118,23 +119,7 @@ export const account: typeof english = {
     cached: 'Eingabe aus Cache',
     above: '{{label}}, über {{tokens, number}} Tokens Eingabe',
     tier: 'Servicestufe {{tier}}',
-    items: {
-      input: 'Eingabe',
-      cached_input: 'Eingabe aus Cache',
-      cache_write: 'In den Cache',
-      cache_write_1h: 'Für eine Stunde in den Cache',
-      audio_input: 'Audio-Eingabe',
-      image_input: 'Bild-Eingabe',
-      output: 'Ausgabe',
-      reasoning: 'Denken',
-      audio_output: 'Audio-Ausgabe',
-      image_output: 'Bild-Ausgabe',
-      megapixel: 'Je Megapixel',
-      input_image: 'Je Eingabebild',
-      partial_image: 'Je Zwischenbild',
-      web_search: 'Je Websuche',
-      request: 'Je Anfrage',
-    },
+    items: priceLabels('de'),
     output: 'Ausgabe',
     perImage: 'pro Bild',
     perMillion: 'pro Million Tokens',

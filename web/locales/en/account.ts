@@ -1,3 +1,5 @@
+import { priceLabels } from '../../../src/std/dimension-texts.ts';
+
 export const account = {
   overview: {
     title: 'Overview',
@@ -112,23 +114,7 @@ export const account = {
     cached: 'Cached input',
     above: '{{label}}, above {{tokens, number}} input tokens',
     tier: 'Service tier {{tier}}',
-    items: {
-      input: 'Input',
-      cached_input: 'Cached input',
-      cache_write: 'Cache write',
-      cache_write_1h: 'Cache write for an hour',
-      audio_input: 'Audio input',
-      image_input: 'Image input',
-      output: 'Output',
-      reasoning: 'Reasoning',
-      audio_output: 'Audio output',
-      image_output: 'Image output',
-      megapixel: 'Per megapixel',
-      input_image: 'Per input image',
-      partial_image: 'Per partial image',
-      web_search: 'Per web search',
-      request: 'Per request',
-    },
+    items: priceLabels('en'),
     output: 'Output',
     perImage: 'per image',
     perMillion: 'per million tokens',

@@ -1,3 +1,4 @@
+import { PRICED_ITEMS, type PricedItem } from '../../../src/std/price-dimensions.ts';
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
@@ -160,25 +161,7 @@ function otherLabel({ item, above, quality }: OtherPrice, t: TFunction): string 
   return above === null ? label : t('models.above', { label, tokens: above });
 }
 
-const PRICED_ITEMS = [
-  'input',
-  'cached_input',
-  'cache_write',
-  'cache_write_1h',
-  'audio_input',
-  'image_input',
-  'output',
-  'reasoning',
-  'audio_output',
-  'image_output',
-  'megapixel',
-  'input_image',
-  'partial_image',
-  'web_search',
-  'request',
-] as const;
-
-function isPricedItem(item: string): item is (typeof PRICED_ITEMS)[number] {
+function isPricedItem(item: string): item is PricedItem {
   return PRICED_ITEMS.some((known) => known === item);
 }
 
