@@ -110,7 +110,7 @@ function buildModel(list: string, entry: ModelFileEntry): Model {
     reasoning: entry.reasoning !== false,
     hidesReasoning: entry.reasoning === 'hidden',
     onDisconnect: onDisconnect(entry),
-    finishesAttachments: !entry.free && entry.on_disconnect === undefined,
+    finishesForReport: !entry.free && entry.on_disconnect === undefined,
     costs: new Map(Object.entries(entry.cost).map(([upstream, prices]) => [upstream, buildPrice(prices)])),
   };
 }

@@ -81,8 +81,8 @@ export interface Model {
   readonly hidesReasoning: boolean;
   /** What happens to a stream whose client leaves: the backend is stopped, or comes to its end. */
   readonly onDisconnect: OnDisconnect;
-  /** A request with attachments is finished when its client leaves before the backend has said what they took. */
-  readonly finishesAttachments: boolean;
+  /** A request that may use what only the backend's report tells is finished although its client left. */
+  readonly finishesForReport: boolean;
   /** What an upstream takes for it, where that is known. */
   readonly costs: ReadonlyMap<string, ModelPrice>;
 }

@@ -95,7 +95,7 @@ const model = strict({
   on_disconnect: choice(ON_DISCONNECT)
     .optional()
     .describe(
-      'A stream whose client leaves: stop ends the work of the backend, finish lets it come to its end and charges its usage. When absent, finish for models with reasoning: hidden and for requests with attachments whose tokens the backend has not reported yet, else stop; free models always stop.',
+      'A stream whose client leaves: stop ends the work of the backend, finish lets it come to its end and charges its usage. When absent, finish for models with reasoning: hidden and for requests that may use what only the report of the backend tells (attachments, caches, sound, pictures, web searches), else stop; free models always stop.',
     ),
   cost: z
     .record(name, costPrices)

@@ -31,8 +31,7 @@ function oracle(price: TokenPrice, usage: Usage): bigint {
   named['output'] = price.output;
   for (const tier of price.extra?.above ?? []) {
     if (usage.input <= tier.above) continue;
-    for (const [kind, amount] of Object.entries(tier))
-      if (amount !== undefined) named[kind] = amount;
+    for (const [kind, amount] of Object.entries(tier)) if (amount !== undefined) named[kind] = amount;
   }
   const [input, output] = [named['input'] ?? 0, named['output'] ?? 0];
   const of = (kind: string, otherwise: number): bigint => BigInt(named[kind] ?? otherwise);

@@ -251,6 +251,25 @@ function fixedCost(price: TokenPrice, extra: ExtraCeiling = {}): number {
   );
 }
 
+/**
+ * Whether the request may use something that only the backend's report tells. Of its input, the first report has it:
+ * others follow what was asked for and, where a model does it unasked, that it has a price.
+ */
+export function mayNeedReport(
+  price: TokenPrice | ImagePrice,
+  asked: ExtraCeiling = {},
+  isInputReported = false,
+): boolean {
+  if (price.kind === 'images') return false;
+  const named = (price.extra ?? {}) as Readonly<Record<string, unknown>>;
+  const ceiling: Readonly<Record<string, unknown>> = asked;
+  return ROWS.some((row) => {
+    if (!row.isOnlyReported || (row.side === 'input' && isInputReported)) return false;
+    if (!row.isHeldIfAsked) return named[row.price] !== undefined;
+    return ceiling[row.price] === true || Number(ceiling[row.used ?? ''] ?? 0) > 0;
+  });
+}
+
 function scaled(price: number, factor: number): number {
   return factor === FACTOR_ONE
     ? price

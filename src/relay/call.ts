@@ -174,7 +174,6 @@ export interface ActiveRequestSet {
   /** Whether the request is between admission and settlement. */
   has(requestId: RequestId): boolean;
   /** Whether one more request may come to its end although its client left; it counts until it is removed. */
-  mayFinish(requestId: RequestId): boolean;
 }
 
 /** Counters for `/metrics`. */

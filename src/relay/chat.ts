@@ -1,4 +1,5 @@
 import { priceFor, resolve, type Model, type OnDisconnect } from '../catalog/catalog.ts';
+import { mayNeedReport } from '../ledger/priced-parts.ts';
 import { Fault } from '../std/fault.ts';
 import type { JsonText } from '../std/json-parse.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
@@ -47,13 +48,13 @@ const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
   },
 };
 
-/** Where too many others are being finished already, the backend is stopped, and what has arrived is charged. */
-function whenClientLeft({ call, quote, parts }: AnsweredChat, meter: Meter): OnDisconnect {
-  const { onDisconnect, finishesAttachments } = quote.route.model;
-  // What a file or a picture takes is known from the backend alone; stopped, it would be charged at the most that it can take.
-  const isInputUnknown = finishesAttachments && quote.hasAttachments && !meter.hasReportedInput;
-  const shouldFinish = onDisconnect === 'finish' || isInputUnknown;
-  return shouldFinish && parts.activeRequests.mayFinish(call.requestId) ? 'finish' : 'stop';
+/** What only the backend's report tells would be charged at a guess, if the backend were stopped before it. */
+function whenClientLeft({ quote }: AnsweredChat, { hasReportedInput }: Meter): OnDisconnect {
+  const { price, ceiling, hasAttachments, route } = quote;
+  const { onDisconnect, finishesForReport } = route.model;
+  const isUnknown =
+    (hasAttachments && !hasReportedInput) || mayNeedReport(price, ceiling.extra, hasReportedInput);
+  return onDisconnect === 'finish' || (finishesForReport && isUnknown) ? 'finish' : 'stop';
 }
 
 /** Used when the client sets no cap. */

@@ -168,10 +168,9 @@ class ImageDelivery implements ActiveRequest {
 
   /** What a half-made image costs at the backend, nobody can know: it is finished unless the catalog says otherwise. */
   #whenLeft(): OnDisconnect {
-    const { call, quote, parts } = this.#answered;
-    const { onDisconnect, finishesAttachments } = quote.route.model;
-    const shouldFinish = onDisconnect === 'finish' || finishesAttachments;
-    return shouldFinish && parts.activeRequests.mayFinish(call.requestId) ? 'finish' : 'stop';
+    const { quote } = this.#answered;
+    const { onDisconnect, finishesForReport } = quote.route.model;
+    return onDisconnect === 'finish' || finishesForReport ? 'finish' : 'stop';
   }
 
   /** More than was asked for, and paid, is neither shown nor charged. */

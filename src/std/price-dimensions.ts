@@ -191,6 +191,8 @@ const DIMENSIONS = [
     means: 'web search',
     isHeldIfAsked: true,
     reportedIn: ['server_tool_use', 'web_search_requests'],
+    // What a search finds is input, and the last report has it.
+    isOnlyReported: true,
   },
   {
     item: 'image',

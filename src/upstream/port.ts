@@ -195,8 +195,10 @@ export interface MessagesReading {
   readonly usage: ChatUsage | undefined;
   /** No text followed the usage. */
   readonly isUsageFinal: boolean;
-  /** Text, thinking and tool input since the last reading, which empties it. */
+  /** Text and tool input since the last reading, which empties it. */
   readonly text: string;
+  /** The same of what the model thinks. */
+  readonly thought: string;
   readonly stopReason: string | undefined;
   /** `message_stop` has passed, or the answer was whole. An end without it is a cut. */
   readonly ended: boolean;

@@ -241,8 +241,6 @@ const TICK_MS = 250;
 const RENEW_MS = 10_000;
 const RENEWALS_PER_LEASE = 4;
 const RENEW_BATCH = 500;
-/** Requests that come to their end although nobody waits for them. */
-export const MAX_FINISHING = 256;
 
 interface ActiveRequestsOptions {
   readonly ledger: Ledger;
@@ -270,8 +268,6 @@ export class ActiveRequests implements ActiveRequestSet {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #requests = new TransientMap<RequestId, RunningRequest>();
-  /** Those whose client left. */
-  readonly #finishing = new Set<RequestId>();
   readonly #longestMs: () => number;
   readonly #timer: Timer;
   readonly #renewMs: number;
@@ -305,15 +301,8 @@ export class ActiveRequests implements ActiveRequestSet {
 
   remove(requestId: RequestId): void {
     this.#requests.delete(requestId);
-    this.#finishing.delete(requestId);
     this.#requestSlots?.ended(requestId);
     if (this.#requests.size === 0) for (const wake of this.#idle.splice(0)) wake();
-  }
-
-  mayFinish(requestId: RequestId): boolean {
-    if (this.#finishing.size >= MAX_FINISHING) return false;
-    this.#finishing.add(requestId);
-    return true;
   }
 
   has(requestId: RequestId): boolean {

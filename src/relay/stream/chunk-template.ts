@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { type ChatEncoder, generatedText } from '../../wire/openai/answer.ts';
+import { type ChatEncoder, generatedText, thoughtText } from '../../wire/openai/answer.ts';
 import type { ChatChunk } from '../../wire/openai/chat.ts';
 
 /**
@@ -18,12 +18,14 @@ export class ChunkTemplate {
   readonly #parts: number;
   /** The slot that holds the billed text. */
   readonly #billed: number;
+  readonly #isThought: boolean;
   readonly #takesEscapes: boolean;
 
   private constructor(shape: Shape, printed: Printed) {
     this.#bytes = layOut(shape.parts, printed.parts);
     this.#parts = shape.parts.length;
     this.#billed = shape.billed;
+    this.#isThought = shape.isThought;
     this.#takesEscapes = printed.takesEscapes;
   }
 
@@ -44,7 +46,7 @@ export class ChunkTemplate {
       const end = this.#match(bytes, at);
       if (end === NO_FIT) return at;
       this.#fill(bytes, into);
-      meter.observeRaw(bytes, slotBegins[this.#billed] ?? 0, slotEnds[this.#billed] ?? 0);
+      meter.observeRaw(bytes, slotBegins[this.#billed] ?? 0, slotEnds[this.#billed] ?? 0, this.#isThought);
       at = end;
     }
   }
@@ -154,7 +156,7 @@ const MAX_IDLE_TEMPLATES = 8;
 
 /** Counts the billed text, which it gets as the raw inside of a JSON string. */
 export interface TextMeter {
-  observeRaw(bytes: Uint8Array, from: number, to: number): void;
+  observeRaw(bytes: Uint8Array, from: number, to: number, isThought: boolean): void;
 }
 
 /** Collects translated events. It is emptied before another stream uses it, so all streams share one. */
@@ -210,6 +212,8 @@ const NO_FIT = -1;
 interface Shape {
   readonly parts: readonly string[];
   readonly billed: number;
+  /** The billed text is what the model thinks. */
+  readonly isThought: boolean;
   /** The chunk with a marker in each slot. */
   readonly marked: string;
   readonly parsed: ChatChunk;
@@ -243,9 +247,10 @@ function shapeOf(data: string, chunk: ChatChunk): Shape | undefined {
   const marked = parts.map((part, slot) => part + (slot < slots ? ESCAPED_MARKS[slot] : '')).join('');
   // Proves that the slots are what they seem, however unusually the JSON is written.
   const parsed = JSON.parse(marked) as ChatChunk;
-  const text = generatedText(parsed.choices[0]?.delta);
-  const billed = MARKS.indexOf(text);
-  return billed === -1 || billed >= slots ? undefined : { parts, billed, marked, parsed };
+  const delta = parsed.choices[0]?.delta;
+  const billed = MARKS.indexOf(generatedText(delta));
+  const isThought = thoughtText(delta) !== '';
+  return billed === -1 || billed >= slots ? undefined : { parts, billed, isThought, marked, parsed };
 }
 
 interface Printed {

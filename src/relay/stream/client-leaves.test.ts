@@ -86,6 +86,7 @@ async function nativeBackend() {
     const isLast = ++reads === WORDS.length;
     return {
       text: WORDS[reads - 1] ?? '',
+      thought: '',
       usage: USAGE,
       isUsageFinal: isLast,
       stopReason: isLast ? 'end_turn' : undefined,

@@ -170,7 +170,7 @@ describe('what is charged', () => {
     const meter = new Meter(() => chatInput());
     meter.observe(told(usage(50, 1)));
     const bytes = new TextEncoder().encode(WORDS);
-    meter.observeRaw(bytes, 0, bytes.length);
+    meter.observeRaw(bytes, 0, bytes.length, false);
     expect(await meter.measure()).toMatchObject({ usage: { input: 50, output: COUNT }, source: 'mixed' });
   });
 

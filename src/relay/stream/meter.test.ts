@@ -24,7 +24,7 @@ function observe(meter: Meter, said: readonly string[], asRaw: (index: number) =
   said.forEach((piece, index) => {
     if (!asRaw(index)) return meter.observe(chunkOf(piece));
     const bytes = new TextEncoder().encode(`.${JSON.stringify(piece)}.`);
-    meter.observeRaw(bytes, 2, bytes.length - 2);
+    meter.observeRaw(bytes, 2, bytes.length - 2, false);
   });
 }
 
@@ -50,6 +50,6 @@ test('the count depends only on the text: not on its chunks, their form, or on r
 test('an empty answer costs only its input, and empty chunks are empty', async () => {
   const meter = new Meter(() => chatInput());
   meter.observe(chunkOf(''));
-  meter.observeRaw(new Uint8Array(10), 3, 3);
+  meter.observeRaw(new Uint8Array(10), 3, 3, false);
   expect((await meter.measure()).usage).toMatchObject({ input: 4 + 3 + countTokens('hi'), output: 0 });
 });

@@ -3,9 +3,10 @@ import type { NanoUsd } from '../../std/money.ts';
 import { cutBefore } from '../../tokenizer/slices.ts';
 import { fewestTokens } from '../../tokenizer/port.ts';
 import type { ChatChunk, ChatCompletion } from '../../wire/openai/chat.ts';
-import { generatedText } from '../../wire/openai/answer.ts';
+import { answerText, thoughtText } from '../../wire/openai/answer.ts';
 import type { TextMeter } from './chunk-template.ts';
-import { readUsage, reportedCost, type MeteredUsage } from './reported-usage.ts';
+import { mediaIn, mediaTokens, NO_MEDIA, type ShownMedia } from './shown-media.ts';
+import { readUsage, reportedCost, tierOf, type MeteredUsage } from './reported-usage.ts';
 
 /** Counts for a meter. No count is ever too high. */
 export interface MeterSource {
@@ -30,25 +31,19 @@ const FIRST_RAW_BYTES = 128;
 const MAX_RAW_BYTES = 2_048;
 
 /**
- * Observes the answer of a backend that accepted the request: the usage that the backend reports, and the text, in case
- * it reports none. Text is counted only on demand or when a block is full.
+ * Observes the answer of a backend that accepted the request: the usage that the backend reports, and what it shows on its
+ * way, in case it reports none. Text is counted only on demand or when a block is full.
  */
 export class Meter implements TextMeter {
-  /** What came after `#text`, as raw JSON. */
-  #raw: Uint8Array | undefined;
-  #rawLength = 0;
-  /** Text came after the last usage that was reported. */
-  #hasNewText = false;
-  #hasText = false;
+  /** Something came after the last usage that was reported. */
+  #hasNews = false;
+  #hasOutput = false;
   readonly #source: () => MeterSource;
-  #text = '';
-  /** How much of `#text` is one string in memory. */
-  #joined = 0;
-  /** Of the blocks that were dropped: what is counted already, and the counts that are under way. */
-  #counted = 0;
-  #counting: Promise<void>[] = [];
-  /** The fewest tokens that `#text` can have; unknown while it grows. */
-  #fewest: number | undefined;
+  readonly #answer: TextTally;
+  /** What the model thought in sight; most show nothing. */
+  #thought: TextTally | undefined;
+  #media: ShownMedia | undefined;
+  #serviceTier: string | undefined;
   #reported: Usage | undefined;
   /** What the provider says that it takes. */
   #cost: NanoUsd | undefined;
@@ -57,34 +52,35 @@ export class Meter implements TextMeter {
   /** The source is made when it is needed: most backends count themselves. */
   constructor(source: () => MeterSource) {
     this.#source = source;
+    this.#answer = new TextTally(source);
   }
 
   observe(chunk: ChatChunk): void {
     for (const choice of chunk.choices ?? []) {
       this.#noteFinish(choice?.finish_reason);
-      const text = generatedText(choice?.delta);
-      if (text !== '') this.#add(text);
+      this.#noteDelta(choice?.delta);
     }
+    if (chunk.service_tier != null) this.#serviceTier = tierOf(chunk.service_tier);
     if (chunk.usage != null) this.#noteUsage(chunk.usage, chunk.service_tier);
   }
 
   /** The inside of a JSON string. Most are never decoded, because the backend reports its usage. */
-  observeRaw(bytes: Uint8Array, from: number, to: number): void {
+  observeRaw(bytes: Uint8Array, from: number, to: number, isThought: boolean): void {
     if (from === to) return;
-    const length = this.#rawLength + to - from;
-    const raw = length <= (this.#raw?.length ?? 0) ? this.#raw : this.#rawBufferFor(length);
-    if (!raw) return this.#add(decodeJsonText(bytes.slice(from, to)));
-    this.#hasNewText = true;
-    for (let at = from; at < to; at++) raw[this.#rawLength++] = bytes[at] ?? 0;
+    this.#hasNews = true;
+    (isThought ? this.#thoughts() : this.#answer).addRaw(bytes, from, to);
   }
 
   observeWhole(completion: ChatCompletion): MeteredUsage | Promise<MeteredUsage> {
     for (const choice of completion.choices) {
       this.#noteFinish(choice.finish_reason);
       // Counted only if the backend reported no usage, so not block by block.
-      this.#text += generatedText(choice.message);
+      const [answer, thought] = [answerText(choice.message), thoughtText(choice.message)];
+      this.#answer.keep(answer);
+      if (thought !== '') this.#thoughts().keep(thought);
+      this.#hasNews ||= answer !== '' || thought !== '';
+      this.#noteMedia(choice.message);
     }
-    this.#hasNewText = this.#text !== '';
     this.#noteUsage(completion.usage, completion.service_tier);
     return this.measure();
   }
@@ -109,35 +105,67 @@ export class Meter implements TextMeter {
     const reported = this.#reported ?? NO_USAGE;
     const input = reported.input > 0 ? reported.input : this.#source().knownInput();
     if (this.#reported && this.#isOutputTrue(reported)) return { ...reported, input };
-    this.#decodeRaw();
-    const output = this.#counted + (this.#fewest ??= fewestTokens(this.#text));
-    return { ...reported, input, output: Math.max(reported.output, output) };
+    return this.#withShown({ ...reported, input }, this.#answer.fewest(), this.#thought?.fewest() ?? 0);
   }
 
   async #measureCounted(reported: Usage | undefined): Promise<MeteredUsage> {
-    if (!reported) {
-      const [input, output] = await Promise.all([this.#source().chargedInput(), this.#countedOutput()]);
-      return { usage: { ...NO_USAGE, input, output }, source: 'counted' };
-    }
-    const input = reported.input > 0 ? reported.input : await this.#source().chargedInput();
-    const output = this.#isOutputTrue(reported)
-      ? reported.output
-      : Math.max(reported.output, await this.#countedOutput());
-    return { usage: { ...reported, input, output }, source: 'mixed', cost: this.#cost };
+    const hasInput = reported !== undefined && reported.input > 0;
+    const isOutputTrue = reported !== undefined && this.#isOutputTrue(reported);
+    const [input, answer, thought] = await Promise.all([
+      hasInput ? reported.input : this.#source().chargedInput(),
+      isOutputTrue ? 0 : this.#answer.count(),
+      isOutputTrue ? 0 : this.#thought?.count(),
+    ]);
+    const known = { ...(reported ?? NO_USAGE), input };
+    return {
+      usage: isOutputTrue ? known : this.#withShown(known, answer, thought ?? 0),
+      source: reported ? 'mixed' : 'counted',
+      ...(reported && { cost: this.#cost }),
+    };
+  }
+
+  /** What was seen on the way counts where no report tells more. */
+  #withShown(known: Usage, answer: number, thought: number): Usage {
+    const media = this.#media && mediaTokens(this.#media);
+    const tier = known.extra?.serviceTier ?? this.#serviceTier;
+    const shown = answer + thought + (media ? media.audioOutput + media.imageOutput : 0);
+    const isMore = shown > known.output;
+    const extra = {
+      ...known.extra,
+      ...(isMore && media && media.audioOutput > 0 && { audioOutput: media.audioOutput }),
+      ...(isMore && media && media.imageOutput > 0 && { imageOutput: media.imageOutput }),
+      ...(tier !== undefined && { serviceTier: tier }),
+    };
+    return {
+      ...known,
+      output: Math.max(known.output, shown),
+      reasoning: isMore ? Math.max(known.reasoning, thought) : known.reasoning,
+      ...(Object.keys(extra).length > 0 && { extra }),
+    };
   }
 
   #isOutputTrue(reported: Usage): boolean {
-    return !this.#hasNewText && (reported.output > 0 || !this.#hasText);
+    return !this.#hasNews && (reported.output > 0 || !this.#hasOutput);
   }
 
-  async #countedOutput(): Promise<number> {
-    this.#decodeRaw();
-    const text = this.#text;
-    const [last] = await Promise.all([
-      text === '' ? 0 : this.#source().countOutput([text]),
-      ...this.#counting,
-    ]);
-    return this.#counted + last;
+  #thoughts(): TextTally {
+    return (this.#thought ??= new TextTally(this.#source));
+  }
+
+  #noteDelta(delta: unknown): void {
+    const [answer, thought] = [answerText(delta), thoughtText(delta)];
+    if (answer !== '') this.#answer.add(answer);
+    if (thought !== '') this.#thoughts().add(thought);
+    this.#hasNews ||= answer !== '' || thought !== '';
+    this.#noteMedia(delta);
+  }
+
+  #noteMedia(message: unknown): void {
+    const shown = mediaIn(message);
+    if (!shown) return;
+    this.#hasNews = true;
+    const { soundBytes, pictures } = this.#media ?? NO_MEDIA;
+    this.#media = { soundBytes: soundBytes + shown.soundBytes, pictures: pictures + shown.pictures };
   }
 
   #noteFinish(reason: unknown): void {
@@ -149,14 +177,62 @@ export class Meter implements TextMeter {
     const usage = readUsage(raw, serviceTier);
     if (!usage) return;
     this.#reported = usage;
-    this.#hasText ||= this.#hasNewText;
-    this.#hasNewText = false;
+    this.#hasOutput ||= this.#hasNews;
+    this.#hasNews = false;
+  }
+}
+
+/** Text that may have to be counted. The parts in which it is counted depend on it alone. */
+class TextTally {
+  readonly #source: () => MeterSource;
+  /** What came after `#text`, as raw JSON. */
+  #raw: Uint8Array | undefined;
+  #rawLength = 0;
+  #text = '';
+  /** How much of `#text` is one string in memory. */
+  #joined = 0;
+  /** Of the blocks that were dropped: what is counted already, and the counts that are under way. */
+  #counted = 0;
+  #counting: Promise<void>[] = [];
+  /** The fewest tokens that `#text` can have; unknown while it grows. */
+  #fewest: number | undefined;
+
+  constructor(source: () => MeterSource) {
+    this.#source = source;
   }
 
-  #add(text: string): void {
+  /** Of a whole answer: it is counted at its end or not at all. */
+  keep(text: string): void {
+    this.#text += text;
+    this.#fewest = undefined;
+  }
+
+  add(text: string): void {
     this.#decodeRaw();
-    this.#hasNewText = true;
     this.#append(text);
+  }
+
+  addRaw(bytes: Uint8Array, from: number, to: number): void {
+    const length = this.#rawLength + to - from;
+    const raw = length <= (this.#raw?.length ?? 0) ? this.#raw : this.#rawBufferFor(length);
+    if (!raw) return this.add(decodeJsonText(bytes.slice(from, to)));
+    for (let at = from; at < to; at++) raw[this.#rawLength++] = bytes[at] ?? 0;
+  }
+
+  /** The fewest tokens that it can have. */
+  fewest(): number {
+    this.#decodeRaw();
+    return this.#counted + (this.#fewest ??= fewestTokens(this.#text));
+  }
+
+  async count(): Promise<number> {
+    this.#decodeRaw();
+    const text = this.#text;
+    const [last] = await Promise.all([
+      text === '' ? 0 : this.#source().countOutput([text]),
+      ...this.#counting,
+    ]);
+    return this.#counted + last;
   }
 
   #append(text: string): void {

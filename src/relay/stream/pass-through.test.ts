@@ -15,6 +15,7 @@ const NOTHING: MessagesReading = {
   usage: undefined,
   isUsageFinal: false,
   text: '',
+  thought: '',
   stopReason: undefined,
   ended: false,
   failed: false,
@@ -226,7 +227,7 @@ test('a whole answer is the backend’s text, measured by its own usage', async 
   );
   expect(started).toMatchObject({ kind: 'whole', text: '{"their":"Grüße"}', passThrough: true });
   if (started.kind !== 'whole') throw new Error('not whole');
-  expect(started.completion.choices[0]?.message).toEqual({ role: 'assistant', content: 'Grüße' });
+  expect(started.completion.choices[0]?.message).toMatchObject({ role: 'assistant', content: 'Grüße' });
   expect(meter().observeWhole(started.completion)).toMatchObject({
     source: 'upstream',
     usage: { input: 11, output: 7 },

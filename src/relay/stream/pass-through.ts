@@ -79,8 +79,8 @@ class PassThroughStream implements EventSource {
     this.#ended = ended;
     // The client gets our own error event instead of the backend's, as in any dialect.
     if (failed) return [{ data: '', event: { kind: 'error', message: 'error in the stream' } }];
-    const { text, usage, stopReason, isUsageFinal } = reading;
-    const chunk = chunkOf({ text, usage: isUsageFinal ? usage : undefined, stopReason });
+    const { text, thought, usage, stopReason, isUsageFinal } = reading;
+    const chunk = chunkOf({ text, thought, usage: isUsageFinal ? usage : undefined, stopReason });
     const written: DataEvent = { data, event: { kind: 'chunk', chunk } };
     if (isUsageFinal || !usage || !this.#isNews(usage)) return [written];
     // The order tells the meter which of the two is older.
@@ -95,7 +95,10 @@ class PassThroughStream implements EventSource {
     return [
       {
         data,
-        event: { kind: 'chunk', chunk: chunkOf({ text: '', usage: undefined, stopReason: undefined }) },
+        event: {
+          kind: 'chunk',
+          chunk: chunkOf({ text: '', thought: '', usage: undefined, stopReason: undefined }),
+        },
       },
     ];
   }
@@ -141,20 +144,22 @@ function emit(events: DataEvent[] | undefined, listener: StreamListener): void {
   listener.onPause();
 }
 
-type Reading = Pick<ReturnType<NativeAnswer['reading']>, 'text' | 'usage' | 'stopReason'>;
+type Reading = Pick<ReturnType<NativeAnswer['reading']>, 'text' | 'thought' | 'usage' | 'stopReason'>;
 
-function chunkOf({ text, usage, stopReason }: Reading): ChatChunk {
+function chunkOf({ text, thought, usage, stopReason }: Reading): ChatChunk {
   return {
     ...NO_IDENTITY,
     object: 'chat.completion.chunk',
-    choices: [{ index: 0, delta: { content: text }, finish_reason: finishOf(stopReason) }],
+    choices: [
+      { index: 0, delta: { content: text, reasoning_content: thought }, finish_reason: finishOf(stopReason) },
+    ],
     usage,
   };
 }
 
 function completionOf(answer: NativeAnswer): ChatCompletion {
-  const { text, usage, stopReason } = answer.reading();
-  const message = { role: 'assistant', content: text } as const;
+  const { text, thought, usage, stopReason } = answer.reading();
+  const message = { role: 'assistant', content: text, reasoning_content: thought } as const;
   return {
     ...NO_IDENTITY,
     object: 'chat.completion',

@@ -98,7 +98,7 @@ function extraUsage(all: ExtraUsage): ExtraUsage | undefined {
 
 const ORDINARY_TIERS = new Set(['default', 'standard', 'auto', 'standard_only', 'on_demand']);
 
-function tierOf(tier: unknown): string | undefined {
+export function tierOf(tier: unknown): string | undefined {
   return typeof tier === 'string' && /^[\w.-]{1,32}$/.test(tier) && !ORDINARY_TIERS.has(tier)
     ? tier
     : undefined;

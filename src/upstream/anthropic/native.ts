@@ -134,7 +134,7 @@ class MessagesObserver {
 
   reading() {
     const reading = readingOf(this.#state);
-    this.#state = { ...this.#state, text: '' };
+    this.#state = { ...this.#state, text: '', thought: '' };
     return reading;
   }
 
@@ -165,6 +165,9 @@ interface MessagesReaderState {
   readonly isUsageFinal: boolean;
   readonly stopReason: string | undefined;
   readonly text: string;
+  readonly thought: string;
+  /** Web searches that have begun: the report about them comes last. */
+  readonly searches: number;
 }
 
 const START: MessagesReaderState = {
@@ -176,6 +179,8 @@ const START: MessagesReaderState = {
   isUsageFinal: false,
   stopReason: undefined,
   text: '',
+  thought: '',
+  searches: 0,
 };
 
 /** One event, by one small function for its type; unknown types are only passed on. */
@@ -197,7 +202,8 @@ function eventOf(data: string): JSONObject | undefined {
 
 /** A whole message. */
 function readMessage(message: JSONObject): MessagesReaderState {
-  const texts = Array.isArray(message.content) ? message.content.map(blockText) : [];
+  const blocks: unknown[] = Array.isArray(message.content) ? message.content : [];
+  const texts = blocks.map(blockText);
   return {
     ...START,
     began: true,
@@ -206,12 +212,19 @@ function readMessage(message: JSONObject): MessagesReaderState {
     usage: isObject(message.usage) ? message.usage : {},
     stopReason: stringOf(message.stop_reason),
     text: texts.join(''),
+    thought: blocks.map(blockThought).join(''),
   };
 }
 
 function readingOf(state: MessagesReaderState): MessagesReading {
-  const { text, stopReason, ended, failed, isUsageFinal } = state;
-  return { usage: anthropicUsage(state.usage), isUsageFinal, text, stopReason, ended, failed };
+  const { text, thought, stopReason, ended, failed, isUsageFinal } = state;
+  return { usage: usageOf(state), isUsageFinal, text, thought, stopReason, ended, failed };
+}
+
+function usageOf({ usage, searches }: MessagesReaderState): MessagesReading['usage'] {
+  const read = anthropicUsage(usage);
+  const reported = read?.server_tool_use?.web_search_requests ?? 0;
+  return read && searches > reported ? { ...read, server_tool_use: { web_search_requests: searches } } : read;
 }
 
 type Step = (state: MessagesReaderState, event: JSONObject) => MessagesReaderState;
@@ -231,16 +244,25 @@ function messageStart(state: MessagesReaderState, { message }: JSONObject): Mess
 }
 
 function contentBlockStart(state: MessagesReaderState, { content_block }: JSONObject): MessagesReaderState {
-  const name = isObject(content_block) ? stringOf(content_block.name) : undefined;
-  return { ...state, began: true, isUsageFinal: false, text: state.text + (name ?? '') };
+  const { type, name } = isObject(content_block) ? content_block : {};
+  const isSearch = type === 'server_tool_use' && name === 'web_search';
+  return {
+    ...state,
+    began: true,
+    isUsageFinal: false,
+    text: state.text + (stringOf(name) ?? ''),
+    searches: state.searches + (isSearch ? 1 : 0),
+  };
 }
 
-const DELTA_TEXTS = ['text', 'thinking', 'partial_json'];
+const DELTA_TEXTS = ['text', 'partial_json'];
 
 function contentBlockDelta(state: MessagesReaderState, { delta }: JSONObject): MessagesReaderState {
   if (!isObject(delta)) return state;
   const text = DELTA_TEXTS.map((key) => stringOf(delta[key]) ?? '').join('');
-  return text === '' ? state : { ...state, isUsageFinal: false, text: state.text + text };
+  const thought = stringOf(delta['thinking']) ?? '';
+  if (text === '' && thought === '') return state;
+  return { ...state, isUsageFinal: false, text: state.text + text, thought: state.thought + thought };
 }
 
 function messageDelta(state: MessagesReaderState, { delta, usage }: JSONObject): MessagesReaderState {
@@ -270,9 +292,11 @@ function failure(state: MessagesReaderState, { error }: JSONObject): MessagesRea
 function blockText(block: unknown): string {
   if (!isObject(block)) return '';
   const input = isObject(block.input) ? JSON.stringify(block.input) : '';
-  return (
-    (stringOf(block.text) ?? '') + (stringOf(block.thinking) ?? '') + (stringOf(block.name) ?? '') + input
-  );
+  return (stringOf(block.text) ?? '') + (stringOf(block.name) ?? '') + input;
+}
+
+function blockThought(block: unknown): string {
+  return isObject(block) ? (stringOf(block.thinking) ?? '') : '';
 }
 
 function withoutNulls(usage: JSONObject): JSONObject {

@@ -343,8 +343,21 @@ function errorText(error: unknown): string {
  */
 export function generatedText(message: unknown): string {
   if (!isObject(message)) return '';
+  return answerText(message) + thoughtText(message);
+}
+
+/** What a model thinks in sight of its reader. */
+export function thoughtText(message: unknown): string {
+  if (!isObject(message)) return '';
+  const { content } = message;
+  return (Array.isArray(content) ? content.map(partThought).join('') : '') + reasoningText(message);
+}
+
+/** Everything else that it writes. */
+export function answerText(message: unknown): string {
+  if (!isObject(message)) return '';
   const { content, refusal, audio, tool_calls, function_call } = message;
-  let text = contentText(content) + reasoningText(message);
+  let text = contentText(content);
   if (typeof refusal === 'string') text += refusal;
   if (isObject(audio)) text += stringOf(audio.transcript);
   if (Array.isArray(tool_calls)) for (const call of tool_calls) text += toolCallText(call);
@@ -363,13 +376,13 @@ function reasoningText(message: Record<string, unknown>): string {
   }
   for (const name of ['reasoning_details', 'thinking_blocks']) {
     if (!Array.isArray(message[name])) continue;
-    const text = message[name].map(partText).join('');
+    const text = message[name].map((part) => partText(part) + partThought(part)).join('');
     if (text.length > longest.length) longest = text;
   }
   return longest;
 }
 
-/** Text, or text and thinking parts, as some backends write an answer. */
+/** Text, or the text of parts: some backends write those of thinking beside them. */
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   return Array.isArray(content) ? content.map(partText).join('') : '';
@@ -377,9 +390,14 @@ function contentText(content: unknown): string {
 
 function partText(part: unknown): string {
   if (!isObject(part)) return '';
-  const { text, summary, thinking } = part;
-  const thought = Array.isArray(thinking) ? thinking.map(partText).join('') : stringOf(thinking);
-  return stringOf(text) + stringOf(summary) + thought;
+  const { text, summary } = part;
+  return stringOf(text) + stringOf(summary);
+}
+
+function partThought(part: unknown): string {
+  if (!isObject(part)) return '';
+  const { thinking } = part;
+  return Array.isArray(thinking) ? thinking.map(partText).join('') : stringOf(thinking);
 }
 
 function toolCallText(call: unknown): string {
