@@ -2,9 +2,10 @@ import { z } from 'zod';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { json, rateHeaders } from '../http/response.ts';
+import { freeOf } from '../ledger/decide.ts';
 import type { AccountSnapshot } from '../ledger/port.ts';
 import { rateOf } from '../relay/admission.ts';
-import { subtractNano, toUsdNumber } from '../std/money.ts';
+import { toUsdNumber } from '../std/money.ts';
 import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
@@ -65,7 +66,7 @@ function accountView(snapshot: AccountSnapshot, catalog: Catalog) {
     email: snapshot.email,
     balance_usd: toUsdNumber(balance),
     held_usd: toUsdNumber(held),
-    available_usd: toUsdNumber(subtractNano(balance, held)),
+    available_usd: toUsdNumber(freeOf(snapshot)),
     limits: {
       chat_per_minute: limits.chatPerMinute ?? catalog.limits.chatPerMinute,
       images_per_minute: limits.imagesPerMinute ?? catalog.limits.imagesPerMinute,

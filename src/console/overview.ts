@@ -3,11 +3,13 @@ import { balanceDays, balanceForecast } from '../activity/balance-days.ts';
 import { firstRequest, requestPage } from '../activity/request-log.ts';
 import { DAY_MS, spendOf } from '../activity/usage.ts';
 import { usageDays, usageDaysByModel, usageModels } from '../activity/usage-sums.ts';
+import { freeOf } from '../ledger/decide.ts';
 import { Fault } from '../std/fault.ts';
 import { dayOf } from '../std/calendar.ts';
 import type { AccountRow } from '../store/schema.ts';
 import { topUpOf } from '../payments/automatic.ts';
 import { dayText, usd } from './amounts.ts';
+import { moneyOf } from '../identity/accounts/accounts.ts';
 import { expectedWelcomeCredit } from '../identity/sign-in/welcome-credit.ts';
 import type { Usd } from './contract.ts';
 import { modelSample } from './models.ts';
@@ -54,10 +56,13 @@ async function overview(parts: RouteParts, accountId: string) {
   ]);
   const chartDays = days.filter(({ day }) => day >= charted.from);
   const low = account.low_balance;
+  const free = freeOf(moneyOf(account));
   return {
     balanceUsd: usd(account.balance),
     heldUsd: usd(account.held),
-    availableUsd: usd(account.balance - account.held),
+    /** Of refunds and disputes; taken as running requests release it. */
+    owedUsd: usd(account.owed),
+    availableUsd: usd(free),
     /** The account had money at some time: an empty balance has been used up, and is not just new. */
     everFunded: funded,
     /** What the account gets when its address is confirmed; null: nothing, or it had it. */
@@ -71,7 +76,7 @@ async function overview(parts: RouteParts, accountId: string) {
     /** The balance at the end of each of the last days, and now. */
     balanceDays: balances.map(({ day, balance }) => ({ day: dayText(day), balanceUsd: usd(balance) })),
     /** When the balance is used up at the pace of the last week, or why that cannot be said. */
-    forecast: balanceForecast(account.balance - account.held, days, now),
+    forecast: balanceForecast(free, days, now),
     /** A saved card is charged before the balance runs out. */
     automaticTopUp: parts.payments !== undefined && topUp?.enabled === 1,
     token: tokenInfo(account),

@@ -28,6 +28,7 @@ const state: fc.Arbitrary<AccountState> = fc
   .record({
     balance: amount,
     heldShare: fc.constantFrom(0, 0, 0.3, 1),
+    owed: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, amount),
     openHolds: fc.nat(5),
     concurrent: fc.integer({ min: 1, max: 12 }),
     perMinute: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(1, 600, 777, 1_000_000)),
@@ -39,11 +40,12 @@ const state: fc.Arbitrary<AccountState> = fc
     monthSpent: amount,
     monthlyLimit: fc.option(amount, { nil: undefined }),
   })
-  .map(({ balance, heldShare, aheadUs, monthSpent, monthlyLimit, ...rest }) => ({
+  .map(({ balance, heldShare, owed, aheadUs, monthSpent, monthlyLimit, ...rest }) => ({
     ...rest,
     active: true,
     balance: nanoUsd(balance),
     held: nanoUsd(Math.floor(balance * heldShare)),
+    owed: nanoUsd(owed),
     arrivalUs: NOW_US + aheadUs,
     monthSpent: nanoUsd(monthSpent),
     monthlyLimit: monthlyLimit === undefined ? undefined : nanoUsd(monthlyLimit),
@@ -120,10 +122,11 @@ function onPaper(account: AccountState, wanted: AdmissionRequest): Decision {
       };
 }
 
-function inBigInts({ balance, held, openHolds, monthSpent, monthlyLimit }: AccountState) {
+function inBigInts({ balance, held, owed, openHolds, monthSpent, monthlyLimit }: AccountState) {
   return {
     balance: BigInt(balance),
     held: BigInt(held),
+    owed: BigInt(owed),
     openHolds,
     monthSpent: BigInt(monthSpent),
     monthlyLimit: monthlyLimit === undefined ? undefined : BigInt(monthlyLimit),

@@ -24,6 +24,8 @@ export interface AccountState {
   readonly active: boolean;
   readonly balance: NanoUsd;
   readonly held: NanoUsd;
+  /** What goes back to a payer as soon as running requests release it. */
+  readonly owed: NanoUsd;
   readonly openHolds: number;
   /** Theoretical arrival time of the request's rate limit, microseconds. */
   readonly arrivalUs: number;
@@ -111,18 +113,24 @@ export function rateState(limit: number, arrivalUs: number, nowUs: number): Rate
   };
 }
 
-/** What an account could spend at this moment: balance and month's rest, less what is held. */
+/** What an account could spend at this moment: balance without what is owed, or the month's rest, less what is held. */
 export function availableOf(account: Money): NanoUsd {
   return spendable(account).now;
 }
 
-type Money = Pick<AccountState, 'balance' | 'held' | 'monthSpent' | 'monthlyLimit'>;
+/** What no running request holds and nobody is owed, whatever the month's limit says. */
+export function freeOf({ balance, held, owed }: Pick<Money, 'balance' | 'held' | 'owed'>): NanoUsd {
+  return nanoUsd(Math.max(0, balance - held - owed));
+}
+
+type Money = Pick<AccountState, 'balance' | 'held' | 'owed' | 'monthSpent' | 'monthlyLimit'>;
 
 function spendable(account: Money): { now: NanoUsd; withoutHolds: NanoUsd; bound: 'balance' | 'limit' } {
   const limit = account.monthlyLimit ?? MAX_BALANCE;
   const monthLeft = Math.max(0, limit - account.monthSpent);
-  const limitBinds = monthLeft < account.balance;
-  const withoutHolds = nanoUsd(limitBinds ? monthLeft : account.balance);
+  const own = Math.max(0, account.balance - account.owed);
+  const limitBinds = monthLeft < own;
+  const withoutHolds = nanoUsd(limitBinds ? monthLeft : own);
   return {
     withoutHolds,
     now: withoutHolds > account.held ? subtractNano(withoutHolds, account.held) : ZERO,
@@ -309,7 +317,7 @@ export const REQUEST_ACTOR = 'request';
 
 /** The balance after an entry from outside a request, or the fault that says why it cannot be. */
 export function balanceAfter(
-  account: { readonly balance: NanoUsd; readonly held: NanoUsd },
+  account: Pick<AccountState, 'balance' | 'held' | 'owed'>,
   { kind, amount }: Pick<NewEntry, 'kind' | 'amount'>,
 ): NanoUsd {
   if (!Number.isSafeInteger(amount) || amount === 0)
@@ -317,7 +325,7 @@ export function balanceAfter(
   if (amount < 0 && kind !== 'adjustment') throw refused(`A ${kind} cannot take money away.`);
   if (account.balance + amount > MAX_BALANCE)
     throw refused('The balance would exceed the largest balance allowed.');
-  if (account.balance + amount < account.held) {
+  if (amount < 0 && account.balance + amount < account.held + account.owed) {
     throw refused('The balance would fall below zero or below what running requests hold.');
   }
   return nanoUsd(account.balance + amount);
@@ -339,6 +347,7 @@ export class LedgerAccount {
   readonly active: boolean;
   balance: NanoUsd;
   held: NanoUsd;
+  owed: NanoUsd;
   openHolds: number;
   readonly arrivals: Record<RateKind, number>;
   readonly month: number;
@@ -353,6 +362,7 @@ export class LedgerAccount {
     this.active = row.status === 'active' && row.role !== 'system';
     this.balance = nanoUsd(row.balance);
     this.held = nanoUsd(row.held);
+    this.owed = nanoUsd(row.owed);
     this.openHolds = row.open_holds;
     this.arrivals = { chat: row.chat_arrival_us, images: row.images_arrival_us };
     // A clock that jumped back over the turn of a month must not forget what that month spent.
@@ -368,6 +378,7 @@ export class LedgerAccount {
       active: this.active,
       balance: this.balance,
       held: this.held,
+      owed: this.owed,
       openHolds: this.openHolds,
       arrivalUs: this.arrivals[rate],
       perMinute: this.#perMinute(rate, limits),

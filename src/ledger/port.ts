@@ -33,7 +33,7 @@ export interface Ledger {
   giveUp(requestIds: readonly RequestId[]): Promise<void>;
   /** Who is behind this token and what may they still do; consumes nothing. `undefined`: nobody. */
   identify(caller: Caller): Promise<AccountSnapshot | undefined>;
-  /** Changes a balance from outside a request. Throws `invalid_field` when it would leave 0 ≤ held ≤ balance ≤ maximum. */
+  /** Changes a balance from outside a request. Throws `invalid_field` when it would leave 0 ≤ held ≤ balance ≤ maximum, or take what is owed. */
   post(entry: NewEntry): Promise<{ readonly entryId: number; readonly balance: NanoUsd }>;
   /**
    * Credits a redeem code's worth as `post` does, in one transaction with marking the code as used. `undefined`: the
@@ -42,10 +42,17 @@ export interface Ledger {
    */
   redeem(redemption: Redemption): Promise<Redeemed | undefined>;
   /**
-   * Takes back an amount that its payer got back: as much as no running request holds. The rest is booked as the operator's
-   * loss, in the same transaction. A second call with the same key changes nothing and returns what the first one did.
+   * Takes back an amount that its payer got back. What is free is taken at once; what is missing while requests run is owed,
+   * which cannot be spent from then on. A later call with the same key takes it once it is free, or, when nothing is on
+   * hold any more, takes what there is and books the rest as the operator's loss. Each call returns what was done so far.
    */
   reclaim(reclaim: Reclaim): Promise<Reclaimed>;
+  /**
+   * Undoes what was reclaimed with a key, all of it in one transaction: what was taken, what was lost, and what is still
+   * owed. Returns what had been taken and lost, a second time as well; `undefined`: nothing was reclaimed. Throws
+   * `invalid_field` like `post`.
+   */
+  giveBack(reclaim: Omit<Reclaim, 'amount'>): Promise<GivenBack | undefined>;
   /**
    * Archives the receipts of one day of an account: one charge of their sum is booked in their place, and the sums of
    * the day stay. No balance changes. `together` receipts leave in one transaction; an archive that was begun and not
@@ -203,6 +210,7 @@ export interface AccountSnapshot {
   readonly email: string;
   readonly balance: NanoUsd;
   readonly held: NanoUsd;
+  readonly owed: NanoUsd;
   readonly openHolds: number;
   readonly monthSpent: NanoUsd;
   readonly monthlyLimit: NanoUsd | undefined;
@@ -251,7 +259,11 @@ export interface Reclaimed {
   readonly taken: NanoUsd;
   /** What the account had no balance for. */
   readonly lost: NanoUsd;
+  /** What running requests may still release. */
+  readonly owed: NanoUsd;
 }
+
+export type GivenBack = Omit<Reclaimed, 'owed'>;
 
 /** A UTC day, yyyymmdd, of the admission of an account's requests. */
 export interface AccountDay {
@@ -294,11 +306,11 @@ export interface Verification {
 }
 
 /**
- * I1 balance = Σ entries − Σ charges of receipts, where a day that is being archived counts with what has left so far; I2 held = Σ holds; I3 0 ≤ held ≤ balance; I4 a request is a hold or a
+ * I1 balance = Σ entries − Σ charges of receipts, where a day that is being archived counts with what has left so far; I2 held = Σ holds; I3 0 ≤ held ≤ balance, 0 ≤ owed; I4 a request is a hold or a
  * receipt, never both, and its charge is the lesser of hold and price × usage; I5 every hold ends in time; I6 at most one
  * charge, its receipt, and never above the hold; I7 no hold is older than its request may live; I8 the day's sums of cost and
  * charge are those of the receipts, and by model the same as by backend; I9 every card payment is its credit, and every
- * refund or dispute is what was taken plus what was lost; I10 the numbers of statements have no gap, and each says what the
+ * refund or dispute is what was taken plus what was lost and what is owed; I10 the numbers of statements have no gap, and each says what the
  * books say.
  */
 export interface Breach {

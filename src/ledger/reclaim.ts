@@ -1,6 +1,7 @@
 import { Fault } from '../std/fault.ts';
-import { addNano, minNano, nanoUsd, subtractNano, type NanoUsd } from '../std/money.ts';
+import { addNano, minNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
 import { OVERRUN_CEILING } from './decide.ts';
+import type { Reclaimed } from './port.ts';
 
 /**
  * The keys of entries that card payments cause: one for each object at the provider, so that it counts once however
@@ -14,6 +15,11 @@ export function reversalKey(reversalId: string): string {
   return `stripe:${reversalId}`;
 }
 
+/** The key of what was owed at first and taken later. */
+export function laterKey(once: string): string {
+  return `${once}:owed`;
+}
+
 /** The key of the operator's share of what was taken back. */
 export function lossKey(once: string): string {
   return `${once}:loss`;
@@ -25,26 +31,29 @@ export function returnedKey(once: string): string {
 }
 
 /**
- * How an amount that goes back to its payer is shared: what running requests hold stays, and what the account cannot
- * give is the operator's loss.
+ * How an amount that goes back to its payer is shared. What running requests hold stays with them, and is owed until they
+ * end; what the account cannot give once nothing is on hold is the operator's loss. What is owed is taken all at once, so
+ * that each refund or dispute has a bounded number of entries; until then it cannot be spent.
  */
 export function reclaimShares(
-  account: { readonly balance: NanoUsd; readonly held: NanoUsd },
-  amount: NanoUsd,
+  { balance, held, owed }: AccountMoney,
+  { missing, isOwed }: { readonly missing: NanoUsd; readonly isOwed: boolean },
   lossesSoFar: NanoUsd,
-): { readonly taken: NanoUsd; readonly lost: NanoUsd } {
-  const taken = minNano(amount, subtractNano(account.balance, account.held));
-  const lost = subtractNano(amount, taken);
-  if (addNano(lossesSoFar, lost) > OVERRUN_CEILING) throw tooManyLosses();
-  return { taken, lost };
+): Reclaimed {
+  const owedElsewhere = isOwed ? owed - missing : owed;
+  const taken = minNano(missing, nanoUsd(Math.max(0, balance - held - owedElsewhere)));
+  const rest = subtractNano(missing, taken);
+  if (addNano(lossesSoFar, rest) > OVERRUN_CEILING) throw tooManyLosses();
+  if (held === 0 || rest === 0) return { taken, lost: rest, owed: ZERO };
+  return isOwed ? { taken: ZERO, lost: ZERO, owed: missing } : { taken, lost: ZERO, owed: rest };
+}
+
+interface AccountMoney {
+  readonly balance: NanoUsd;
+  readonly held: NanoUsd;
+  readonly owed: NanoUsd;
 }
 
 export function tooManyLosses(): Fault {
   return new Fault('invalid_field', 'The books cannot take a loss of this size.', { param: 'amount' });
-}
-
-/** The result of an earlier call, from the two entries that it booked. */
-export function reclaimedBefore(taken: number | undefined, lost: number | undefined) {
-  if (taken === undefined && lost === undefined) return undefined;
-  return { taken: nanoUsd(0 - (taken ?? 0)), lost: nanoUsd(lost ?? 0) };
 }

@@ -51,9 +51,12 @@ test('the books of losses stop at their ceiling', () => {
   expect(bookableOverrun(nanoUsd(5), OVERRUN_CEILING + 1)).toBe(nanoUsd(0));
 });
 
-test('a balance stays between what is held and the largest one, and only an adjustment takes away', () => {
-  const after = (amount: number, kind: 'credit' | 'adjustment' = 'adjustment', balance = 100) =>
-    balanceAfter({ balance: nanoUsd(balance), held: nanoUsd(40) }, { kind, amount });
+test('a balance stays between what is held or owed and the largest one, and only an adjustment takes away', () => {
+  const after = (amount: number, kind: 'credit' | 'adjustment' = 'adjustment', balance = 100, owed = 0) =>
+    balanceAfter({ balance: nanoUsd(balance), held: nanoUsd(40), owed: nanoUsd(owed) }, { kind, amount });
+  expect(after(-50, 'adjustment', 100, 10)).toBe(nanoUsd(50));
+  expect(() => after(-51, 'adjustment', 100, 10)).toThrow('fall below');
+  expect(after(5, 'credit', 40, 1_000)).toBe(nanoUsd(45));
   expect(after(1)).toBe(nanoUsd(101));
   expect(after(-60)).toBe(nanoUsd(40));
   expect(() => after(-61)).toThrow('fall below');

@@ -95,7 +95,7 @@ test('an entry that cannot be is refused with the field that is wrong; a usage t
       return thrown;
     }
   };
-  const nothing = { balance: nanoUsd(0), held: nanoUsd(0) };
+  const nothing = { balance: nanoUsd(0), held: nanoUsd(0), owed: nanoUsd(0) };
   expect(faultOf(() => balanceAfter(nothing, { kind: 'credit', amount: 0 }))).toMatchObject({
     code: 'invalid_field',
     param: 'amount',
@@ -111,6 +111,7 @@ describe('an account', () => {
       role: 'customer',
       balance: 900,
       held: 40,
+      owed: 7,
       open_holds: 2,
       chat_arrival_us: 11,
       images_arrival_us: 22,
@@ -131,6 +132,7 @@ describe('an account', () => {
       active: true,
       balance: nanoUsd(900),
       held: nanoUsd(40),
+      owed: nanoUsd(7),
       openHolds: 2,
       arrivalUs: 11,
       perMinute: WIDE.chatPerMinute,

@@ -4,7 +4,7 @@ import { STATE_CODES } from '../store/receipt-codes.ts';
 import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
 import { costSql } from './price.ts';
-import { lossKey, paymentKey, returnedKey, reversalKey } from './reclaim.ts';
+import { laterKey, lossKey, paymentKey, returnedKey, reversalKey } from './reclaim.ts';
 import { extraChargeBreaches, HAS_EXTRA } from './verify-extra.ts';
 
 /**
@@ -168,6 +168,7 @@ function keyed(key: string, column: string): string {
 
 const PAID = keyed(paymentKey('?'), 'p.intent_id');
 const TAKEN = keyed(reversalKey('?'), 'r.id');
+const TAKEN_LATER = keyed(laterKey(reversalKey('?')), 'r.id');
 const LOST = keyed(lossKey(reversalKey('?')), 'r.id');
 const TAKEN_RETURNED = keyed(returnedKey(reversalKey('?')), 'r.id');
 const LOST_RETURNED = keyed(returnedKey(lossKey(reversalKey('?'))), 'r.id');
@@ -187,17 +188,22 @@ function paymentChecks(most: number): readonly string[] {
     `SELECT p.id AS subject, 'paid ' || p.amount || ', credited ' || COALESCE(CAST(e.amount AS TEXT), 'nothing') AS detail
         FROM payment p LEFT JOIN entry e ON e.once = ${PAID} AND e.account_id = p.account_id AND e.kind = 'credit'
         WHERE p.state = 'paid' AND p.kind <> 'card' AND (e.amount IS NULL OR e.amount <> p.amount) LIMIT ${most}`,
-    `SELECT id AS subject, 'amount ' || amount || ', taken ' || taken || ', lost ' || lost || '; booked: taken ' || took
-          || ', lost ' || loss || ', returned ' || back AS detail
-        FROM (SELECT r.id, r.amount, r.taken, r.lost, r.returned_at, -COALESCE(t.amount, 0) AS took,
-            COALESCE(l.amount, 0) AS loss, COALESCE(tr.amount, 0) - COALESCE(lr.amount, 0) AS back
+    // The row follows the books: until it says that nothing is owed, more may have been taken or lost than it knows.
+    `SELECT id AS subject, 'amount ' || amount || ', taken ' || taken || ', lost ' || lost || ', owed ' || owed || '; booked: taken '
+          || took || ', lost ' || loss || ', owed ' || debt || ', returned ' || back AS detail
+        FROM (SELECT r.id, r.amount, r.taken, r.lost, r.owed, r.returned_at, -COALESCE(t.amount, 0) - COALESCE(tl.amount, 0) AS took,
+            COALESCE(l.amount, 0) AS loss, COALESCE(d.owed, 0) AS debt, COALESCE(d.returned, 0) AS debt_returned,
+            COALESCE(tr.amount, 0) - COALESCE(lr.amount, 0) + COALESCE(d.returned, 0) AS back
           FROM payment_reversal r
+            LEFT JOIN debt d ON d.once = ${TAKEN} AND d.account_id = r.account_id
             LEFT JOIN entry t ON t.once = ${TAKEN} AND t.account_id = r.account_id
+            LEFT JOIN entry tl ON tl.once = ${TAKEN_LATER} AND tl.account_id = r.account_id
             LEFT JOIN entry l ON l.once = ${LOST} AND l.account_id = '${OVERRUN_ACCOUNT}'
             LEFT JOIN entry tr ON tr.once = ${TAKEN_RETURNED} AND tr.account_id = r.account_id
             LEFT JOIN entry lr ON lr.once = ${LOST_RETURNED} AND lr.account_id = '${OVERRUN_ACCOUNT}'
           WHERE r.booked_at IS NOT NULL) AS booked
-        WHERE amount <> taken + lost OR taken <> took OR lost <> loss OR (returned_at IS NOT NULL AND back <> amount)
+        WHERE amount <> took + loss + debt + debt_returned OR taken > took OR lost > loss
+          OR (owed = 0 AND (taken <> took OR lost <> loss OR debt <> 0)) OR (returned_at IS NOT NULL AND back <> amount)
         LIMIT ${most}`,
     // The row of a refund or dispute is there before anything is booked for it.
     `SELECT 'entry ' || e.id AS subject, 'a loss of ' || e.amount || ' that no refund or dispute explains' AS detail
@@ -243,8 +249,8 @@ const COMMON: readonly InvariantCheck[] = [
   },
   {
     invariant: 'I3',
-    sql: `SELECT id AS subject, 'held ' || held || ', balance ' || balance AS detail FROM account
-      WHERE held < 0 OR held > balance LIMIT ${MOST}`,
+    sql: `SELECT id AS subject, 'held ' || held || ', balance ' || balance || ', owed ' || owed AS detail FROM account
+      WHERE held < 0 OR held > balance OR owed < 0 LIMIT ${MOST}`,
   },
   {
     invariant: 'I4',

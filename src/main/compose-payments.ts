@@ -43,6 +43,7 @@ export function paymentTasks(payments: Payments | undefined): PeriodicTask[] {
   if (!payments) return [];
   return [
     { name: 'automatic top-ups', everyMs: 1_000, run: (stopping) => payments.runAutomatic(stopping) },
+    { name: 'owed refunds', everyMs: 1_000, run: (stopping) => payments.takeOwed(stopping) },
     { name: 'missed payment events', everyMs: 30_000, run: (stopping) => payments.fetchMissed(stopping) },
     { name: 'old payments', everyMs: 600_000, run: () => payments.sweep() },
   ];

@@ -1,4 +1,5 @@
 import { sql, type Expression, type ExpressionBuilder, type Selectable, type SqlBool } from 'kysely';
+import { availableOf } from '../ledger/decide.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import type { AccountId, Random } from '../std/ids.ts';
@@ -73,7 +74,7 @@ export class AutomaticTopUps {
       .select(['top_up.account_id', 'top_up.amount'])
       .where(sql<boolean>`top_up.enabled = 1`)
       .where('account.status', '=', 'active')
-      .where(sql<boolean>`account.balance - account.held < top_up.threshold`)
+      .where(sql<boolean>`account.balance - account.held - account.owed < top_up.threshold`)
       .where((where) => mayBegin(where, this.#monthStart()))
       .orderBy('top_up.account_id')
       .limit(MOST_TOGETHER);
@@ -262,7 +263,7 @@ export class TopUpTrigger {
       await this.#begin(account.accountId);
       await this.#ended(account.accountId, signal);
       const now = await this.#parts.ledger.identify(caller);
-      return now !== undefined && now.balance - now.held > available;
+      return now !== undefined && availableOf(now) > available;
     } finally {
       this.#waiting--;
     }

@@ -1,7 +1,6 @@
 import { sql, type Transaction } from 'kysely';
-import { OVERRUN_ACCOUNT } from '../ledger/decide.ts';
 import type { Ledger } from '../ledger/port.ts';
-import { lossKey, paymentKey, returnedKey, reversalKey } from '../ledger/reclaim.ts';
+import { paymentKey, reversalKey } from '../ledger/reclaim.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
@@ -23,6 +22,8 @@ import {
 /** Who acted, in the entries of payments. */
 const ACTOR = 'stripe';
 const RETURNED = REVERSAL_STAGES.indexOf('returned');
+/** In one run; what is left comes in the next one, a moment later. */
+const MOST_OWED = 100;
 
 export interface PaymentEventOptions {
   readonly store: Store;
@@ -78,14 +79,16 @@ export class PaymentEventHandler {
       return await this.#refuse(event, refusal ?? 'unknown_payment', payment?.account_id);
     if (!(await this.#rows.claimIntent(payment.id, fact.intentId)))
       return await this.#refuse(event, 'paid_by_another_intent', payment.account_id);
-    const credited = await this.#post(event, {
-      accountId: payment.account_id as AccountId,
-      kind: 'credit',
-      amount: payment.amount,
-      cause: payment.kind === 'automatic' ? 'automatic top-up by card' : 'top-up by card',
-      actor: ACTOR,
-      once: paymentKey(fact.intentId),
-    });
+    const credited = await this.#unlessRefused(event, payment.account_id, () =>
+      this.#options.ledger.post({
+        accountId: payment.account_id as AccountId,
+        kind: 'credit',
+        amount: payment.amount,
+        cause: payment.kind === 'automatic' ? 'automatic top-up by card' : 'top-up by card',
+        actor: ACTOR,
+        once: paymentKey(fact.intentId),
+      }),
+    );
     if (!credited) return;
     await this.#rows.markPaid(payment);
     for (const { id } of await this.#rows.reversalsOf(fact.intentId)) await this.#book(id, event);
@@ -113,67 +116,61 @@ export class PaymentEventHandler {
     if (!found || !payment) return;
     let reversal = found;
     if (reversal.stage < RETURNED) {
-      const { taken, lost } = await this.#options.ledger.reclaim({
-        accountId: payment.account_id as AccountId,
-        amount: nanoUsd(reversal.amount),
-        once: reversalKey(reversal.id),
-        cause: `${reversal.kind} of a card payment`,
-        actor: ACTOR,
-      });
-      await this.#markBooked(reversal, payment, { taken, lost });
+      await this.#reclaim(reversal, payment.account_id);
       // It may have come back meanwhile, on another node that found nothing to give back.
       reversal = (await this.#rows.reversal(reversalId)) ?? reversal;
     }
-    if (reversal.stage >= RETURNED) await this.#giveBack(reversal, payment, event);
+    if (reversal.stage >= RETURNED) await this.#giveBack(reversal, payment.account_id, event);
   }
 
-  async #markBooked(
-    { id, kind, amount }: ReversalRow,
-    payment: PaymentRow,
-    booked: { readonly taken: number; readonly lost: number },
-  ): Promise<void> {
-    const { log } = this.#options;
-    const isNew = await this.#rows.markBooked(id, payment.account_id, booked, async (tx) => {
-      if (booked.lost > 0) await pauseAccount(tx, payment.account_id, kind);
-      else if (kind === 'dispute') await stopAutomatic(tx, payment.account_id, kind);
+  /** Takes what was owed from accounts whose requests have released it. Called periodically. */
+  async takeOwed(stopping?: AbortSignal): Promise<void> {
+    for (const reversal of await this.#rows.owedReversals(MOST_OWED)) {
+      if (stopping?.aborted) return;
+      if (reversal.account_id !== null) await this.#reclaim(reversal, reversal.account_id);
+    }
+  }
+
+  async #reclaim({ id, kind, amount, intent_id }: ReversalRow, accountId: string): Promise<void> {
+    const { ledger, log } = this.#options;
+    const booked = await ledger.reclaim({
+      accountId: accountId as AccountId,
+      amount: nanoUsd(amount),
+      once: reversalKey(id),
+      cause: `${kind} of a card payment`,
+      actor: ACTOR,
+    });
+    const isNew = await this.#rows.markBooked(id, accountId, booked, async (tx) => {
+      if (booked.lost > 0) await pauseAccount(tx, accountId, kind);
+      else if (kind === 'dispute') await stopAutomatic(tx, accountId, kind);
     });
     if (isNew && booked.lost > 0)
-      log.error('payment_lost', { payment: payment.id, reversal: id, amount, lostNanoUsd: booked.lost });
+      log.error('payment_lost', { intent: intent_id, reversal: id, amount, lostNanoUsd: booked.lost });
   }
 
-  /** Undoes what was taken and what was booked as a loss; does nothing where nothing was taken. */
-  async #giveBack(reversal: ReversalRow, payment: PaymentRow, event: ProviderEvent): Promise<void> {
-    const once = reversalKey(reversal.id);
-    const booked = await this.#rows.entryAmounts([once, lossKey(once)]);
-    const taken = booked.get(once);
-    const lost = booked.get(lossKey(once));
-    const shared = { kind: 'adjustment', cause: `${reversal.kind} came back`, actor: ACTOR } as const;
-    if (taken !== undefined) {
-      const accountId = payment.account_id as AccountId;
-      const back = { ...shared, accountId, amount: -taken, once: returnedKey(once) };
-      if (!(await this.#post(event, back))) return;
-    }
-    if (lost !== undefined) {
-      const accountId = OVERRUN_ACCOUNT as AccountId;
-      const back = { ...shared, accountId, amount: -lost, once: returnedKey(lossKey(once)) };
-      if (!(await this.#post(event, back))) return;
-    }
-    if (taken === undefined && lost === undefined) return;
-    await this.#rows.markReturned(reversal.id, payment.account_id, {
-      taken: 0 - (taken ?? 0),
-      lost: lost ?? 0,
-    });
+  /** Undoes what was taken, lost and owed; does nothing where nothing was. */
+  async #giveBack({ id, kind }: ReversalRow, accountId: string, event: ProviderEvent): Promise<void> {
+    const { ledger } = this.#options;
+    const reclaimed = { accountId: accountId as AccountId, once: reversalKey(id), actor: ACTOR };
+    const cause = `${kind} came back`;
+    const returned = await this.#unlessRefused(event, accountId, () =>
+      ledger.giveBack({ ...reclaimed, cause }),
+    );
+    if (returned) await this.#rows.markReturned(id, accountId, returned);
   }
 
-  /** `false`: the account cannot take it, and the operator can see that. */
-  async #post(event: ProviderEvent, entry: Parameters<Ledger['post']>[0]): Promise<boolean> {
+  /** `undefined`: the account cannot take it, and the operator can see that. */
+  async #unlessRefused<T>(
+    event: ProviderEvent,
+    accountId: string,
+    booking: () => Promise<T>,
+  ): Promise<T | undefined> {
     try {
-      await this.#options.ledger.post(entry);
-      return true;
+      return await booking();
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'invalid_field') throw error;
-      await this.#refuse(event, error.message, entry.accountId);
-      return false;
+      await this.#refuse(event, error.message, accountId);
+      return undefined;
     }
   }
 

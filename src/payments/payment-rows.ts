@@ -1,4 +1,5 @@
 import { sql, type Selectable, type Transaction, type Kysely } from 'kysely';
+import type { GivenBack, Reclaimed } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import type { PaymentReversalTable, PaymentTable } from '../store/schema-services.ts';
 import type { Schema } from '../store/schema.ts';
@@ -148,19 +149,36 @@ export class PaymentRows {
       .execute();
   }
 
-  /** `alongside` runs with it, once; returns whether this was the first time. */
+  /** Refunds and disputes that wait for what running requests hold, the oldest first. */
+  async owedReversals(limit: number): Promise<ReversalRow[]> {
+    return await this.#store.db
+      .selectFrom('payment_reversal')
+      .selectAll()
+      .where(sql<boolean>`owed > 0`)
+      .orderBy('created_at')
+      .orderBy('id')
+      .limit(limit)
+      .execute();
+  }
+
+  /**
+   * What was booked so far, until nothing is owed any more. `alongside` runs with the first change and with the last;
+   * returns whether anything changed.
+   */
   async markBooked(
     id: string,
     accountId: string,
-    { taken, lost }: { readonly taken: number; readonly lost: number },
+    { taken, lost, owed }: Reclaimed,
     alongside: (tx: Transaction<Schema>) => Promise<void>,
   ): Promise<boolean> {
+    const now = this.#clock.now();
     return await this.#store.db.transaction().execute(async (tx) => {
       const { numUpdatedRows } = await tx
         .updateTable('payment_reversal')
-        .set({ account_id: accountId, taken, lost, booked_at: this.#clock.now() })
+        .set({ account_id: accountId, taken, lost, owed })
+        .set({ booked_at: sql<number>`coalesce(booked_at, ${now})` })
         .where('id', '=', id)
-        .where('booked_at', 'is', null)
+        .where((where) => where.or([where('booked_at', 'is', null), where('owed', '>', owed)]))
         .executeTakeFirstOrThrow();
       if (numUpdatedRows === 0n) return false;
       await alongside(tx);
@@ -168,29 +186,15 @@ export class PaymentRows {
     });
   }
 
-  async markReturned(
-    id: string,
-    accountId: string,
-    { taken, lost }: { readonly taken: number; readonly lost: number },
-  ): Promise<void> {
+  async markReturned(id: string, accountId: string, { taken, lost }: GivenBack): Promise<void> {
     const now = this.#clock.now();
     await this.#store.db
       .updateTable('payment_reversal')
-      .set({ account_id: accountId, taken, lost, returned_at: now })
+      .set({ account_id: accountId, taken, lost, owed: 0, returned_at: now })
       .set({ booked_at: sql<number>`coalesce(booked_at, ${now})` })
       .where('id', '=', id)
       .where('returned_at', 'is', null)
       .execute();
-  }
-
-  /** Amounts of entries by their keys. */
-  async entryAmounts(keys: readonly string[]): Promise<Map<string, number>> {
-    const rows = await this.#store.db
-      .selectFrom('entry')
-      .select(['once', 'amount'])
-      .where('once', 'in', [...keys])
-      .execute();
-    return new Map(rows.map(({ once, amount }) => [once ?? '', amount]));
   }
 
   /** Whether it was not noted before. */

@@ -109,6 +109,11 @@ export class Payments {
     if ((await this.#automatic.runFor(accountId)) > 0) await this.#missed.run();
   }
 
+  /** Takes what accounts owe of refunds and disputes, as their requests release it. */
+  async takeOwed(stopping?: AbortSignal): Promise<void> {
+    await this.#eventHandler.takeOwed(stopping);
+  }
+
   async fetchMissed(stopping?: AbortSignal): Promise<void> {
     await this.#missed.run(stopping);
   }

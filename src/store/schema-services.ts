@@ -220,6 +220,8 @@ export interface PaymentReversalTable {
   stage: number;
   taken: Generated<number>;
   lost: Generated<number>;
+  /** What is still to be taken, once running requests have released it. */
+  owed: Generated<number>;
   created_at: number;
   booked_at: Nullable<number>;
   returned_at: Nullable<number>;

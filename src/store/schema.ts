@@ -17,6 +17,7 @@ import type {
 export interface Schema extends AuthSchema, ImageSchema, ImageJobSchema, OutboxSchema, PaymentSchema {
   account: AccountTable;
   entry: EntryTable;
+  debt: DebtTable;
   redeem_code: RedeemCodeTable;
   hold: HoldTable;
   receipt: ReceiptTable;
@@ -77,6 +78,10 @@ export interface AccountTable {
   low_balance: Nullable<number>;
   /** Why a disabled account is paused: it may still sign in, and is told so. */
   paused_reason: Nullable<string>;
+  /** Of refunds and disputes, while running requests hold the money. It cannot be spent. */
+  owed: Default<number>;
+  /** Since when no card is taken, until an operator allows it. */
+  cards_off_at: Nullable<number>;
   created_at: number;
 }
 
@@ -98,6 +103,17 @@ export interface EntryTable {
 }
 
 export type EntryKind = 'credit' | 'charge' | 'refund' | 'adjustment' | 'overrun';
+
+/** The part of a refund or dispute that could not be taken at once. */
+interface DebtTable {
+  /** The key of the entry that took the rest. */
+  once: string;
+  account_id: string;
+  owed: number;
+  /** What was still owed when the money came back to the operator. */
+  returned: Default<number>;
+  created_at: number;
+}
 
 interface RedeemCodeTable {
   code_hash: string;

@@ -174,12 +174,15 @@ class Died extends Error {}
 function dyingLedger(ledger: Ledger, dying: { next: boolean }): Ledger {
   const dieAfter = async <T>(booking: Promise<T>): Promise<T> => {
     const booked = await booking;
-    if (dying.next) throw new Died();
+    if (dying.next && booked !== undefined) throw new Died();
     return booked;
   };
   return Object.create(ledger, {
     post: { value: (entry: Parameters<Ledger['post']>[0]) => dieAfter(ledger.post(entry)) },
     reclaim: { value: (reclaim: Parameters<Ledger['reclaim']>[0]) => dieAfter(ledger.reclaim(reclaim)) },
+    giveBack: {
+      value: (reclaim: Parameters<Ledger['giveBack']>[0]) => dieAfter(ledger.giveBack(reclaim)),
+    },
   }) as Ledger;
 }
 

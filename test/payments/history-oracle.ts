@@ -17,10 +17,7 @@ export class HistoryOracle {
 
   /** In cents, as far as it did not come back. */
   get lost(): number {
-    return [...this.#reversals.values()].reduce(
-      (sum, { lost, lossReturned }) => sum + (lossReturned ? 0 : lost),
-      0,
-    );
+    return [...this.#reversals.values()].reduce((sum, { lost, returned }) => sum + (returned ? 0 : lost), 0);
   }
 
   deliver({ type, data }: EventObject, crash: boolean): void {
@@ -42,7 +39,7 @@ export class HistoryOracle {
         taken: undefined,
         lost: 0,
         returned: false,
-        lossReturned: false,
+        isOver: false,
       };
       before.cameBack ||= came;
       this.#reversals.set(id, before);
@@ -58,8 +55,7 @@ export class HistoryOracle {
     yield;
     payment.known = true;
     for (const reversal of this.#reversals.values())
-      if (reversal.intent === intent && !(reversal.returned && reversal.lossReturned))
-        yield* this.#reverse(reversal);
+      if (reversal.intent === intent && !reversal.isOver) yield* this.#reverse(reversal);
   }
 
   *#reverse(reversal: Reversal): Generator<void> {
@@ -74,17 +70,10 @@ export class HistoryOracle {
       return;
     }
     if (reversal.taken === undefined) return;
-    if (reversal.taken > 0) {
-      if (!reversal.returned) this.balance += reversal.taken;
-      reversal.returned = true;
-      yield;
-    }
+    if (!reversal.returned) this.balance += reversal.taken;
     reversal.returned = true;
-    if (reversal.lost > 0) {
-      reversal.lossReturned = true;
-      yield;
-    }
-    reversal.lossReturned = true;
+    yield;
+    reversal.isOver = true;
   }
 }
 
@@ -95,7 +84,8 @@ interface Reversal {
   taken: number | undefined;
   lost: number;
   returned: boolean;
-  lossReturned: boolean;
+  /** It is known to have come back, so nothing looks at it any more. */
+  isOver: boolean;
 }
 
 function cameBack(type: string, status: string): boolean {

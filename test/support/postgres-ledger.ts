@@ -105,6 +105,7 @@ async function corrupt({ pool }: PostgresBackend, statement: string): Promise<vo
 async function reset({ pool }: PostgresBackend): Promise<void> {
   const tables = [
     'entry',
+    'debt',
     'hold',
     'receipt',
     'archived_day',

@@ -63,6 +63,7 @@ export const adminPaymentRoutes = [
         amountUsd: usd(row.amount),
         takenUsd: usd(row.taken),
         lostUsd: usd(row.lost),
+        owedUsd: usd(row.owed),
         at: row.created_at,
         returnedAt: row.returned_at,
       }));
@@ -116,6 +117,8 @@ interface AdminReversal {
   amountUsd: Usd;
   takenUsd: Usd;
   lostUsd: Usd;
+  /** To be taken once running requests release it. */
+  owedUsd: Usd;
   at: Millis;
   /** When the money came back to the operator. */
   returnedAt: Millis | null;

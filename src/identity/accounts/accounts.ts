@@ -185,6 +185,7 @@ export class Accounts {
 }
 
 /** The amounts of a row, which the database stores as plain numbers. */
-export function moneyOf(account: Account): { balance: NanoUsd; held: NanoUsd } {
-  return { balance: nanoUsd(account.balance), held: nanoUsd(account.held) };
+export function moneyOf(account: Account): { balance: NanoUsd; held: NanoUsd; owed: NanoUsd } {
+  const { balance, held, owed } = account;
+  return { balance: nanoUsd(balance), held: nanoUsd(held), owed: nanoUsd(owed) };
 }

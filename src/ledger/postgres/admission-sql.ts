@@ -50,7 +50,7 @@ DECLARE
   g_id text[]; g_early boolean[]; groups bigint[]; results bigint[];
   v_id text; v_early boolean; v_account account; v_group bigint; v_shape bigint; v_whole_groups bigint[];
   v_early_count bigint := 0; v_admitted bigint := 0; v_as_written bigint := 0;
-  v_held bigint; v_open bigint; v_month_left bigint; v_whole bigint;
+  v_held bigint; v_open bigint; v_month_left bigint; v_own bigint; v_whole bigint;
   v_first bigint; v_limit bigint; v_concurrent bigint; v_step bigint; v_burst bigint;
   v_arrival bigint; v_free bigint; v_hold bigint; v_money numeric; v_affordable bigint; v_verdict bigint;
 BEGIN
@@ -115,7 +115,8 @@ BEGIN
     v_open := v_account.open_holds;
     v_month_left := greatest(0, coalesce(v_account.monthly_limit, p_max_balance)
       - CASE WHEN v_account.month >= v_month THEN v_account.month_spent ELSE 0 END);
-    v_whole := least(v_month_left, v_account.balance);
+    v_own := greatest(0, v_account.balance - v_account.owed);
+    v_whole := least(v_month_left, v_own);
     v_concurrent := coalesce(v_account.concurrent, g_concurrent[v_group]);
     v_limit := coalesce(CASE WHEN g_images[v_group] THEN v_account.images_per_minute ELSE v_account.chat_per_minute END,
       g_per_minute[v_group]);
@@ -151,7 +152,7 @@ BEGIN
         ELSE
           v_verdict := CASE
             WHEN q_required[n] <= v_whole THEN 6
-            WHEN v_month_left < v_account.balance THEN 5
+            WHEN v_month_left < v_own THEN 5
             WHEN v_whole = 0 THEN 4
             ELSE 7 END;
         END IF;
@@ -233,7 +234,7 @@ function arrival(g: string): string {
 }
 
 function whole(): string {
-  return `least(a.balance, greatest(0, coalesce(a.monthly_limit, p_max_balance)
+  return `least(greatest(0, a.balance - a.owed), greatest(0, coalesce(a.monthly_limit, p_max_balance)
     - CASE WHEN a.month >= v_month THEN a.month_spent ELSE 0 END))`;
 }
 

@@ -71,6 +71,7 @@ async function addAccountLike(harness: PostgresHarness, state: AccountState): Pr
     .set({
       balance: state.balance,
       held: state.held,
+      owed: state.owed,
       open_holds: state.openHolds,
       monthly_limit: state.monthlyLimit ?? null,
       month: 203_005,
@@ -89,17 +90,19 @@ const state: fc.Arbitrary<AccountState> = fc
   .record({
     balance: fc.oneof(fc.nat(20_000), fc.constantFrom(0, 612, 2_100), fc.constant(1_000_000_000_000_000)),
     heldPart: fc.constantFrom(0, 0, 0.3, 1),
+    owed: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(10_000)),
     openHolds: fc.nat(4),
     perMinute: fc.constantFrom(1, 2, 3, 4, 600, 1_000_000),
     concurrent: fc.integer({ min: 1, max: 10 }),
     monthSpent: fc.nat(5_000),
     monthlyLimit: fc.option(fc.oneof(fc.nat(30_000), fc.constant(1_000_000_000_000_000)), { nil: undefined }),
   })
-  .map(({ heldPart, balance, monthSpent, monthlyLimit, ...rest }) => ({
+  .map(({ heldPart, balance, owed, monthSpent, monthlyLimit, ...rest }) => ({
     ...rest,
     active: true,
     balance: nanoUsd(balance),
     held: nanoUsd(Math.floor(balance * heldPart)),
+    owed: nanoUsd(owed),
     monthSpent: nanoUsd(monthSpent),
     monthlyLimit: monthlyLimit === undefined ? undefined : nanoUsd(monthlyLimit),
     arrivalUs: 0,

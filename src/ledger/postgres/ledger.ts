@@ -41,7 +41,8 @@ import { callTogether, plainArray, textArray } from './batch.ts';
 import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
 import { Numbers } from './numbers.ts';
 import { CallFailed, LedgerPool, type Statement } from './pool.ts';
-import { postEntry, reclaimAmount, redeemCode } from './posting.ts';
+import { postEntry, redeemCode } from './posting.ts';
+import { giveBackAmount, reclaimAmount } from './reclaim.ts';
 import { NOW_MS, LedgerQueries } from './queries.ts';
 import { LEDGER_RENEW, NOT_WITHIN } from './settlement-sql.ts';
 import {
@@ -185,6 +186,10 @@ export class PostgresLedger implements Ledger {
 
   reclaim(reclaim: Parameters<Ledger['reclaim']>[0]): ReturnType<Ledger['reclaim']> {
     return reclaimAmount(this.#controlPool, reclaim, this.#offsetUs());
+  }
+
+  giveBack(reclaim: Parameters<Ledger['giveBack']>[0]): ReturnType<Ledger['giveBack']> {
+    return giveBackAmount(this.#controlPool, reclaim, this.#offsetUs());
   }
 
   archive(day: AccountDay, together = ARCHIVE_TOGETHER): Promise<Archived> {

@@ -1,13 +1,9 @@
 import { Fault } from '../../std/fault.ts';
 import { randomPart } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
-import { storedFunction } from '../../store/stored-functions.ts';
-import { balanceAfter, OVERRUN_ACCOUNT, OVERRUN_CEILING, redeemedEntry } from '../decide.ts';
-import type { NewEntry, Reclaim, Reclaimed, Redeemed, Redemption } from '../port.ts';
-import { lossKey, tooManyLosses } from '../reclaim.ts';
-import { nowUsSql } from './admission-sql.ts';
+import { balanceAfter, redeemedEntry } from '../decide.ts';
+import type { NewEntry, Redeemed, Redemption } from '../port.ts';
 import { unavailable } from './batch-queue.ts';
-import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 import { CallFailed, type LedgerPool, type Statement } from './pool.ts';
 import { LEDGER_POST } from './settlement-sql.ts';
 
@@ -34,21 +30,8 @@ export async function postEntry(
   const row = await callAgain<PostRow>(session, POST, values);
   if (!row) throw noAccount();
   if (row.entry_id !== null) return { entryId: row.entry_id, balance: nanoUsd(row.balance) };
-  balanceAfter({ balance: nanoUsd(row.balance), held: nanoUsd(row.held) }, entry);
+  balanceAfter(moneyInRow(row), entry);
   throw new Error('an entry within all bounds was refused');
-}
-
-export async function reclaimAmount(
-  session: LedgerPool,
-  { accountId, amount, once, cause, actor }: Reclaim,
-  offsetUs: number,
-): Promise<Reclaimed> {
-  const limits = [offsetUs, OVERRUN_ACCOUNT, OVERRUN_CEILING];
-  const values = [...limits, accountId, amount, once, lossKey(once), cause, actor];
-  const row = await callAgain<ReclaimRow>(session, RECLAIM, values);
-  if (!row) throw noAccount();
-  if (row.lost === null) throw tooManyLosses();
-  return { taken: nanoUsd(row.taken), lost: nanoUsd(row.lost) };
 }
 
 /** After a lost answer the code is not tried again: it may be used by now, and nobody could tell by whom. */
@@ -64,9 +47,10 @@ export async function redeemCode(
   });
   if (!row) return undefined;
   const amount = nanoUsd(row.amount);
-  if (row.balance === null || row.held === null) throw noAccount();
-  if (row.entry_id !== null) return { amount, balance: nanoUsd(row.balance) };
-  balanceAfter({ balance: nanoUsd(row.balance), held: nanoUsd(row.held) }, { kind: 'credit', amount });
+  const { balance, held, owed } = row;
+  if (balance === null || held === null || owed === null) throw noAccount();
+  if (row.entry_id !== null) return { amount, balance: nanoUsd(balance) };
+  balanceAfter(moneyInRow({ balance, held, owed }), { kind: 'credit', amount });
   throw new Error('a code within all bounds was refused');
 }
 
@@ -79,61 +63,18 @@ const POST: Statement = {
   text: `SELECT * FROM ${LEDGER_POST.name}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 };
 
-interface PostRow {
+interface PostRow extends MoneyRow {
   readonly entry_id: number | null;
-  readonly balance: number;
-  readonly held: number;
 }
 
-/**
- * Takes back what an account has free, and books the rest as the operator's loss. Locks in the order of the settlements: the
- * overrun account, then the account. NULL as the loss: it would exceed the ceiling, and nothing was changed.
- */
-export const LEDGER_RECLAIM = storedFunction(`
-CREATE FUNCTION ledger_reclaim(
-  p_offset_us bigint, p_overrun_account text, p_overrun_ceiling bigint, p_account text, p_amount bigint, p_once text,
-  p_loss_once text, p_cause text, p_actor text
-) RETURNS TABLE (taken bigint, lost bigint) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
-#variable_conflict use_column
-DECLARE
-  v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
-  v_booked bigint; v_free bigint;
-BEGIN
-  SELECT a.balance INTO STRICT v_booked FROM account a WHERE a.id = p_overrun_account FOR NO KEY UPDATE;
-  SELECT a.balance - a.held INTO v_free FROM account a WHERE a.id = p_account FOR NO KEY UPDATE;
-  IF NOT FOUND THEN RETURN; END IF;
-  taken := coalesce((SELECT -e.amount FROM entry e WHERE e.once = p_once), 0);
-  lost := coalesce((SELECT e.amount FROM entry e WHERE e.once = p_loss_once), 0);
-  IF taken + lost = 0 THEN
-    taken := least(p_amount, v_free);
-    lost := p_amount - taken;
-    IF v_booked + lost > p_overrun_ceiling THEN
-      lost := NULL;
-      RETURN NEXT;
-      RETURN;
-    END IF;
-    IF taken > 0 THEN
-      INSERT INTO entry (account_id, kind, amount, once, cause, actor, created_at)
-        VALUES (p_account, 'adjustment', -taken, p_once, p_cause, p_actor, v_now);
-      UPDATE account SET balance = balance - taken WHERE id = p_account;
-    END IF;
-    IF lost > 0 THEN
-      INSERT INTO entry (account_id, kind, amount, once, cause, actor, created_at)
-        VALUES (p_overrun_account, 'adjustment', lost, p_loss_once, p_cause, p_actor, v_now);
-      UPDATE account SET balance = balance + lost WHERE id = p_overrun_account;
-    END IF;
-  END IF;
-  RETURN NEXT;
-END $$`);
+interface MoneyRow {
+  readonly balance: number;
+  readonly held: number;
+  readonly owed: number;
+}
 
-const RECLAIM: Statement = {
-  name: LEDGER_RECLAIM.name,
-  text: `SELECT * FROM ${LEDGER_RECLAIM.name}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-};
-
-interface ReclaimRow {
-  readonly taken: number;
-  readonly lost: number | null;
+export function moneyInRow({ balance, held, owed }: MoneyRow) {
+  return { balance: nanoUsd(balance), held: nanoUsd(held), owed: nanoUsd(owed) };
 }
 
 /** A second redemption waits for the code's row, and then finds it used. */
@@ -158,13 +99,15 @@ interface RedeemRow {
   readonly entry_id: number | null;
   readonly balance: number | null;
   readonly held: number | null;
+  readonly owed: number | null;
 }
 
-function noAccount(): Fault {
+export function noAccount(): Fault {
   return new Fault('invalid_field', 'There is no such account.', { param: 'account' });
 }
 
-async function callAgain<Row extends object>(
+/** After a lost answer the same key is sent again, and finds what the first call did. */
+export async function callAgain<Row extends object>(
   session: LedgerPool,
   statement: Statement,
   values: readonly unknown[],
@@ -184,5 +127,5 @@ async function callAgain<Row extends object>(
 /** Refuses amounts that no balance could allow, before they reach the database's number types. */
 function checkAmount(entry: NewEntry): void {
   const enough = Number.isSafeInteger(entry.amount) ? Math.max(0, 0 - entry.amount) : 0;
-  balanceAfter({ balance: nanoUsd(enough), held: ZERO }, entry);
+  balanceAfter({ balance: nanoUsd(enough), held: ZERO, owed: ZERO }, entry);
 }

@@ -124,6 +124,7 @@ export class LedgerQueries {
       email: row.account.email,
       balance: account.balance,
       held: account.held,
+      owed: account.owed,
       openHolds: account.openHolds,
       monthSpent: account.monthSpent,
       monthlyLimit: account.monthlyLimit,

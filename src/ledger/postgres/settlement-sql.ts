@@ -324,7 +324,7 @@ BEGIN
   SELECT * INTO v_numbers FROM ${LEDGER_NUMBERS.name}(p_value, p_input, p_cached, p_output, p_image, o_kind, o_endpoint, o_model,
     b_name, n_name);
   FOR n IN SELECT place FROM unnest(q_account) WITH ORDINALITY AS q (account, place) ORDER BY account, place LOOP
-    SELECT least(q_held[n], a.balance - a.held) INTO v_held FROM account a WHERE a.id = q_account[n] FOR NO KEY UPDATE;
+    SELECT least(q_held[n], greatest(0, a.balance - a.held - a.owed)) INTO v_held FROM account a WHERE a.id = q_account[n] FOR NO KEY UPDATE;
     CONTINUE WHEN NOT FOUND;
     INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap, choices,
         stream, client)
@@ -343,19 +343,20 @@ END $$`);
 
 /**
  * Changes a balance from outside a request. Every entry comes with a key, so that a caller who lost the connection can
- * ask again. Nothing is posted when it would leave 0 ≤ held ≤ balance ≤ maximum; the caller says why.
+ * ask again. Nothing is posted when it would leave 0 ≤ held ≤ balance ≤ maximum, or take what is owed; the caller
+ * says why.
  */
 export const LEDGER_POST = storedFunction(`
 CREATE FUNCTION ledger_post(
   p_offset_us bigint, p_max_balance bigint, p_account text, p_kind text, p_amount bigint, p_once text, p_cause text,
   p_actor text, p_request text
-) RETURNS TABLE (entry_id bigint, balance bigint, held bigint) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
+) RETURNS TABLE (entry_id bigint, balance bigint, held bigint, owed bigint) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 BEGIN
-  SELECT a.balance, a.held INTO balance, held FROM account a WHERE a.id = p_account FOR NO KEY UPDATE;
+  SELECT a.balance, a.held, a.owed INTO balance, held, owed FROM account a WHERE a.id = p_account FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
   SELECT e.id INTO entry_id FROM entry e WHERE e.once = p_once;
-  IF NOT FOUND AND balance + p_amount BETWEEN held AND p_max_balance THEN
+  IF NOT FOUND AND balance + p_amount BETWEEN (CASE WHEN p_amount < 0 THEN held + owed ELSE 0 END) AND p_max_balance THEN
     INSERT INTO entry (account_id, kind, amount, request_id, once, cause, actor, created_at)
       VALUES (p_account, p_kind, p_amount, p_request, p_once, p_cause, p_actor, (${nowUsSql('p_offset_us')}) / 1000)
       RETURNING id INTO entry_id;
@@ -368,7 +369,7 @@ END $$`);
 function available(row: string, month: string, maxBalance: string): string {
   const spent = `CASE WHEN ${row}.month >= ${month} THEN ${row}.month_spent ELSE 0 END`;
   const monthLeft = `greatest(0, coalesce(${row}.monthly_limit, ${maxBalance}) - ${spent})`;
-  return `greatest(least(${monthLeft}, ${row}.balance) - ${row}.held, 0)`;
+  return `greatest(least(${monthLeft}, ${row}.balance - ${row}.owed) - ${row}.held, 0)`;
 }
 
 /** What closing holds changes on their account `a`. */

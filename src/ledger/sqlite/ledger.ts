@@ -19,6 +19,7 @@ import {
   type Archived,
   type Caller,
   type Ending,
+  type GivenBack,
   type Ledger,
   type NewEntry,
   type Progress,
@@ -38,7 +39,7 @@ import { leave } from './archive.ts';
 import { LedgerCache, LedgerTransaction } from './transaction.ts';
 import type { Lease } from '../lease.ts';
 import { priceToText } from '../price.ts';
-import { post, reclaim, redeem } from './posting.ts';
+import { giveBack, post, reclaim, redeem } from './posting.ts';
 import { snapshotOf } from './queries.ts';
 import { adopt, expireHold, giveUp, renew, settle, voidHold } from './settlement.ts';
 import { prepareStatements, type HoldRow, type Statements } from './statements.ts';
@@ -144,6 +145,10 @@ export class SqliteLedger implements Ledger {
 
   reclaim(reclaimed: Reclaim): Promise<Reclaimed> {
     return this.#commits.submit((transaction) => reclaim(transaction, reclaimed), true);
+  }
+
+  giveBack(reclaimed: Omit<Reclaim, 'amount'>): Promise<GivenBack | undefined> {
+    return this.#commits.submit((transaction) => giveBack(transaction, reclaimed), true);
   }
 
   async archive(day: AccountDay, together = ARCHIVE_TOGETHER): Promise<Archived> {

@@ -11,6 +11,7 @@ export function snapshotOf(transaction: LedgerTransaction, caller: Caller): Acco
     email: row.email,
     balance: account.balance,
     held: account.held,
+    owed: account.owed,
     openHolds: account.openHolds,
     monthSpent: account.monthSpent,
     monthlyLimit: account.monthlyLimit,

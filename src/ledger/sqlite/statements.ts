@@ -16,7 +16,7 @@ export function prepareStatements(database: Database) {
     accountByToken: database.prepare<AccountRow, [string]>(`${SELECT_ACCOUNT} WHERE token_hash = ?`),
     accountById: database.prepare<AccountRow, [string]>(`${SELECT_ACCOUNT} WHERE id = ?`),
     updateAccount: database.prepare<void, Values>(
-      `UPDATE account SET balance = ?, held = ?, open_holds = ?, chat_arrival_us = ?, images_arrival_us = ?,
+      `UPDATE account SET balance = ?, held = ?, owed = ?, open_holds = ?, chat_arrival_us = ?, images_arrival_us = ?,
         month = ?, month_spent = ?, token_used_at = ? WHERE id = ?`,
     ),
     insertHold: database.prepare<void, Values>(
@@ -53,11 +53,29 @@ export function prepareStatements(database: Database) {
       `UPDATE hold SET input_tokens = ?, cached_tokens = ?, output_tokens = ?, reasoning_tokens = ?, images = ?,
         extra = ? WHERE id = ?`,
     ),
+    ...preparePosting(database),
+    ...prepareNumbers(database),
+    ...prepareSums(database),
+    ...prepareArchive(database),
+  };
+}
+
+function preparePosting(database: Database) {
+  return {
     insertEntry: database.prepare<void, Values>(
       `INSERT INTO entry (account_id, kind, amount, request_id, once, cause, actor, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     entryByOnce: database.prepare<{ id: number; amount: number }, [string]>(
       'SELECT id, amount FROM entry WHERE once = ?',
+    ),
+    debt: database.prepare<{ owed: number; returned: number }, [string]>(
+      'SELECT owed, returned FROM debt WHERE once = ?',
+    ),
+    insertDebt: database.prepare<void, [string, string, number, number]>(
+      'INSERT INTO debt (once, account_id, owed, created_at) VALUES (?, ?, ?, ?)',
+    ),
+    endDebt: database.prepare<void, [number, string]>(
+      'UPDATE debt SET owed = 0, returned = ?1 WHERE once = ?2 AND owed > 0',
     ),
     redeemableCode: database.prepare<{ amount: number; batch: string }, [string, number]>(
       `SELECT amount, batch FROM redeem_code
@@ -66,9 +84,6 @@ export function prepareStatements(database: Database) {
     markRedeemed: database.prepare<void, [string, number, string]>(
       'UPDATE redeem_code SET redeemed_by = ?, redeemed_at = ? WHERE code_hash = ?',
     ),
-    ...prepareNumbers(database),
-    ...prepareSums(database),
-    ...prepareArchive(database),
   };
 }
 
@@ -169,7 +184,7 @@ export type ReceiptRow = Pick<
   'id' | 'account_id' | 'state' | 'charged' | 'held' | 'overrun'
 >;
 
-const SELECT_ACCOUNT = `SELECT id, email, role, status, balance, held, open_holds, chat_arrival_us, images_arrival_us,
+const SELECT_ACCOUNT = `SELECT id, email, role, status, balance, held, owed, open_holds, chat_arrival_us, images_arrival_us,
   chat_per_minute, images_per_minute, concurrent, monthly_limit, month, month_spent, token_used_at FROM account`;
 
 const SELECT_HOLD = `SELECT h.id, h.account_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices,

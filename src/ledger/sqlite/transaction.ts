@@ -97,6 +97,7 @@ export class LedgerTransaction {
     this.statements.updateAccount.run(
       account.balance,
       account.held,
+      account.owed,
       account.openHolds,
       account.arrivals.chat,
       account.arrivals.images,

@@ -3,13 +3,18 @@ import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../decide.ts';
-import type { Reclaim } from '../port.ts';
+import type { Reclaim, Reclaimed } from '../port.ts';
 import { lossKey, paymentKey, returnedKey, reversalKey } from '../reclaim.ts';
 import {
   accountRow,
   addAccount,
   chatAdmission,
+  credit,
+  expectSound,
+  FAILED,
+  FREE,
   hold,
+  refusal,
   used,
   type ContractCheck,
   type LedgerHarness,
@@ -19,13 +24,19 @@ import {
 /** What taking money back promises, on either database. */
 export function reclaimCases(check: ContractCheck): void {
   takingCases(check);
+  owedCases(check);
+  endedDebtCases(check);
   invariantCases(check);
 }
 
 let made = 0;
 
 /** The row of a refund, which is there before anything is booked for it. */
-async function newRefund(harness: LedgerHarness, account: TestAccount, amount: number): Promise<Reclaim> {
+export async function newRefund(
+  harness: LedgerHarness,
+  account: Pick<TestAccount, 'id'>,
+  amount: number,
+): Promise<Reclaim> {
   const id = `re_${++made}`;
   await harness.store.db
     .insertInto('payment_reversal')
@@ -35,6 +46,25 @@ async function newRefund(harness: LedgerHarness, account: TestAccount, amount: n
   return { accountId, amount: nanoUsd(amount), once: reversalKey(id), cause: 'refund', actor: 'test' };
 }
 
+/** Writes down what was done so far, as payments do after each call. */
+export async function bookRefund(
+  harness: LedgerHarness,
+  { accountId, once }: Reclaim,
+  { taken, lost, owed }: Reclaimed,
+): Promise<void> {
+  await harness.store.db
+    .updateTable('payment_reversal')
+    .set({ account_id: accountId, taken, lost, owed, booked_at: 1 })
+    .where('id', '=', once.slice(reversalKey('').length))
+    .execute();
+}
+
+const done = (taken: number, lost: number, owed = 0): Reclaimed => ({
+  taken: nanoUsd(taken),
+  lost: nanoUsd(lost),
+  owed: nanoUsd(owed),
+});
+
 async function losses(harness: LedgerHarness) {
   return await harness.store.db
     .selectFrom('entry')
@@ -43,23 +73,113 @@ async function losses(harness: LedgerHarness) {
     .execute();
 }
 
-function takingCases(check: ContractCheck): void {
+function owedCases(check: ContractCheck): void {
   check(
-    'what goes back to its payer leaves what requests hold, and the rest is the operator’s loss',
+    'what goes back while requests hold it is owed, and is a loss only as far as they used it',
     async (harness) => {
       const account = await addAccount(harness, 10_000);
       const request = chatAdmission(account);
       await hold(harness, request);
       const refund = await newRefund(harness, account, 9_000);
-      expect(await harness.ledger().reclaim(refund)).toEqual({ taken: nanoUsd(7_900), lost: nanoUsd(1_100) });
-      expect(await accountRow(harness, account)).toMatchObject({ balance: 2_100, held: 2_100 });
-      expect(await losses(harness)).toEqual([{ amount: 1_100, once: lossKey(refund.once) }]);
-      const settled = await harness.ledger().settle(request.requestId, used({ input: 100, output: 1_000 }));
-      expect(settled).toMatchObject({ charged: 2_100 });
-      expect((await harness.ledger().verify()).breaches).toEqual([]);
+      const booked = async (expected: Reclaimed): Promise<void> => {
+        expect(await harness.ledger().reclaim(refund)).toEqual(expected);
+        await bookRefund(harness, refund, expected);
+        await expectSound(harness);
+      };
+      await booked(done(7_900, 0, 1_100));
+      expect(await accountRow(harness, account)).toMatchObject({ balance: 2_100, held: 2_100, owed: 1_100 });
+      await booked(done(7_900, 0, 1_100));
+      const settled = await harness.ledger().settle(request.requestId, used({ input: 100, output: 600 }));
+      expect(settled).toMatchObject({ charged: 1_300, available: 0 });
+      await expectSound(harness);
+      await booked(done(8_700, 300));
+      expect(await accountRow(harness, account)).toMatchObject({ balance: 0, held: 0, owed: 0 });
+      expect(await losses(harness)).toEqual([{ amount: 300, once: lossKey(refund.once) }]);
+      await booked(done(8_700, 300));
     },
   );
 
+  check(
+    'an account that uses little of what it holds pays what it owes, and nothing is lost',
+    async (harness) => {
+      const account = await addAccount(harness, 2_100);
+      const request = chatAdmission(account);
+      await hold(harness, request);
+      const refund = await newRefund(harness, account, 2_000);
+      expect(await harness.ledger().reclaim(refund)).toEqual(done(0, 0, 2_000));
+      await harness.ledger().settle(request.requestId, used({ output: 20 }));
+      const next = refusal(await harness.ledger().admit(chatAdmission(account)));
+      expect(next).toMatchObject({ reason: 'request_exceeds_balance', available: 60 });
+      expect(await harness.ledger().reclaim(refund)).toEqual(done(2_000, 0));
+      expect(await accountRow(harness, account)).toMatchObject({ balance: 60, owed: 0 });
+      expect(await losses(harness)).toEqual([]);
+      await expectSound(harness);
+    },
+  );
+
+  check('what is owed cannot be spent, and a payment or a code pays it first', async (harness) => {
+    const account = await addAccount(harness, 2_100);
+    await hold(harness, chatAdmission(account));
+    const refund = await newRefund(harness, account, 2_100);
+    await harness.ledger().reclaim(refund);
+    await credit(harness, account.id, 1_000);
+    const short = refusal(await harness.ledger().admit(chatAdmission(account)));
+    expect(short).toMatchObject({ reason: 'funds_on_hold', available: 0 });
+    const more = { accountId: account.id, kind: 'adjustment', cause: 'test', actor: 'test' } as const;
+    expect(harness.ledger().post({ ...more, amount: -1 })).rejects.toMatchObject({ code: 'invalid_field' });
+    expect(await harness.ledger().reclaim(refund)).toEqual(done(0, 0, 2_100));
+    await credit(harness, account.id, 1_600);
+    expect(await harness.ledger().identify({ kind: 'account', id: account.id })).toMatchObject({
+      owed: 2_100,
+    });
+    expect((await harness.ledger().admit(chatAdmission(account, { price: FREE }))).available).toBe(
+      nanoUsd(500),
+    );
+    expect(await harness.ledger().reclaim(refund)).toEqual(done(2_100, 0));
+    expect(await accountRow(harness, account)).toMatchObject({ balance: 2_600, held: 2_100, owed: 0 });
+    await expectSound(harness);
+  });
+}
+
+function endedDebtCases(check: ContractCheck): void {
+  check('two refunds at once on what requests hold take it once, and the rest is lost', async (harness) => {
+    const account = await addAccount(harness, 2_100);
+    const request = chatAdmission(account);
+    await hold(harness, request);
+    const refunds = [await newRefund(harness, account, 1_500), await newRefund(harness, account, 1_500)];
+    const both = () => Promise.all(refunds.map((refund) => harness.ledger().reclaim(refund)));
+    expect(await both()).toEqual([done(0, 0, 1_500), done(0, 0, 1_500)]);
+    await harness.ledger().void(request.requestId, FAILED);
+    const [first, second] = await both();
+    expect((first?.taken ?? 0) + (second?.taken ?? 0)).toBe(2_100);
+    expect((first?.lost ?? 0) + (second?.lost ?? 0)).toBe(900);
+    expect(await accountRow(harness, account)).toMatchObject({ balance: 0, owed: 0 });
+    await expectSound(harness);
+  });
+
+  check('what comes back undoes what was taken, lost and owed, once', async (harness) => {
+    const account = await addAccount(harness, 3_000);
+    const request = chatAdmission(account);
+    await hold(harness, request);
+    const [owed, lost] = [await newRefund(harness, account, 2_500), await newRefund(harness, account, 700)];
+    expect(await harness.ledger().giveBack(owed)).toBeUndefined();
+    expect(await harness.ledger().reclaim(owed)).toEqual(done(900, 0, 1_600));
+    for (let time = 0; time < 2; time++)
+      expect(await harness.ledger().giveBack(owed)).toEqual({ taken: nanoUsd(900), lost: nanoUsd(0) });
+    expect(await accountRow(harness, account)).toMatchObject({ balance: 3_000, held: 2_100, owed: 0 });
+    expect(await harness.ledger().reclaim(owed)).toEqual(done(900, 0));
+    await harness.ledger().settle(request.requestId, used({ input: 100, output: 1_000 }));
+    await credit(harness, account.id, -500);
+    expect(await harness.ledger().reclaim(lost)).toEqual(done(400, 300));
+    for (let time = 0; time < 2; time++)
+      expect(await harness.ledger().giveBack(lost)).toEqual({ taken: nanoUsd(400), lost: nanoUsd(300) });
+    expect(await accountRow(harness, account)).toMatchObject({ balance: 400, owed: 0 });
+    expect((await losses(harness)).map(({ amount }) => amount)).toEqual([300, -300]);
+    await expectSound(harness);
+  });
+}
+
+function takingCases(check: ContractCheck): void {
   check('the same amount is taken back once, however often and by how many at once', async (harness) => {
     const account = await addAccount(harness, 10_000);
     const [small, large] = [
@@ -67,11 +187,13 @@ function takingCases(check: ContractCheck): void {
       await newRefund(harness, account, 20_000),
     ];
     const taken = await Promise.all(Array.from({ length: 10 }, () => harness.ledger().reclaim(small)));
-    expect(new Set(taken.map((one) => JSON.stringify(one)))).toEqual(new Set(['{"taken":4000,"lost":0}']));
+    expect(new Set(taken.map((one) => JSON.stringify(one)))).toEqual(
+      new Set(['{"taken":4000,"lost":0,"owed":0}']),
+    );
     for (let time = 0; time < 3; time++)
-      expect(await harness.ledger().reclaim(large)).toEqual({ taken: nanoUsd(6_000), lost: nanoUsd(14_000) });
+      expect(await harness.ledger().reclaim(large)).toEqual(done(6_000, 14_000));
     await harness.crash();
-    expect(await harness.ledger().reclaim(large)).toEqual({ taken: nanoUsd(6_000), lost: nanoUsd(14_000) });
+    expect(await harness.ledger().reclaim(large)).toEqual(done(6_000, 14_000));
     expect(await accountRow(harness, account)).toMatchObject({ balance: 0 });
     expect((await harness.ledger().verify()).breaches).toEqual([]);
   });
@@ -80,7 +202,7 @@ function takingCases(check: ContractCheck): void {
     const account = await addAccount(harness);
     const refund = await newRefund(harness, account, 5_000);
     for (let time = 0; time < 2; time++)
-      expect(await harness.ledger().reclaim(refund)).toEqual({ taken: nanoUsd(0), lost: nanoUsd(5_000) });
+      expect(await harness.ledger().reclaim(refund)).toEqual(done(0, 5_000));
     expect(await losses(harness)).toHaveLength(1);
   });
 

@@ -2,6 +2,7 @@ import { expect } from 'bun:test';
 import * as fc from 'fast-check';
 import { Fault } from '../../std/fault.ts';
 import type { TokenHash } from '../../std/ids.ts';
+import { nanoUsd } from '../../std/money.ts';
 import {
   chatAdmission,
   FAILED,
@@ -13,7 +14,8 @@ import {
   WIDE,
   type LedgerHarness,
 } from './contract-harness.ts';
-import type { Reference, ReferenceAccount, ReferenceHold } from './model-reference.ts';
+import { bookRefund, newRefund } from './contract-reclaim.ts';
+import type { Reference, ReferenceAccount, ReferenceHold, ReferenceRefund } from './model-reference.ts';
 import { LARGEST_BALANCE, expectedAvailable, type ExpectedDecision } from './model-rules.ts';
 import type { Admission, AdmissionRequest, RateState, Settled } from '../port.ts';
 import type { Usage } from '../price.ts';
@@ -43,6 +45,7 @@ export function modelCommands(): fc.Arbitrary<ModelCommand>[] {
       .tuple(index, usage)
       .map(([n, u]) => step(`renew ${n} ${JSON.stringify(u)}`, (m, h) => renew(m, h, n, u))),
     fc.tuple(index, amount).map(([n, a]) => step(`post ${n} ${a}`, (m, h) => post(m, h, m.account(n), a))),
+    ...refundCommands(index),
     fc
       .tuple(index, fc.option(fc.nat(6_000)))
       .map(([n, l]) => step(`limit ${n} ${l}`, (m, h) => limit(m, h, m.account(n), l))),
@@ -54,6 +57,18 @@ export function modelCommands(): fc.Arbitrary<ModelCommand>[] {
     fc.constant(step('expire what is overdue', expireOverdue)),
     fc.constant(step('expire everything', expireAll)),
     fc.constant(step('crash', crash)),
+  ];
+}
+
+/** Each refund once, then again and again while something of it is owed, and some of them fail. */
+function refundCommands(index: fc.Arbitrary<number>): fc.Arbitrary<ModelCommand>[] {
+  const part = fc.oneof(fc.integer({ min: 1, max: 9_000 }), fc.constantFrom(2_100, 5_000, 40_000));
+  return [
+    fc
+      .tuple(index, part)
+      .map(([n, a]) => step(`refund ${n} ${a}`, (m, h) => newModelRefund(m, h, m.account(n), a))),
+    fc.constant(step('take what is owed', takeOwed)),
+    index.map((n) => step(`refund ${n} fails`, (m, h) => failRefund(m, h, n))),
   ];
 }
 
@@ -79,11 +94,14 @@ async function compare(model: Reference, harness: LedgerHarness): Promise<void> 
     .orderBy('id')
     .execute();
   const expected = model.accounts.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  expect(rows.map((row) => [row.id, row.balance, row.held, row.open_holds, row.month_spent])).toEqual(
-    expected.map(({ id, balance, held, openHolds, monthSpent }) => [
+  expect(
+    rows.map((row) => [row.id, row.balance, row.held, row.owed, row.open_holds, row.month_spent]),
+  ).toEqual(
+    expected.map(({ id, balance, held, owed, openHolds, monthSpent }) => [
       id,
       Number(balance),
       Number(held),
+      Number(owed),
       openHolds,
       Number(monthSpent),
     ]),
@@ -278,6 +296,48 @@ async function post(
   const result = await posting;
   if (model.post(account, value)) expect(result).toBe(Number(account.balance));
   else expect(result).toBeInstanceOf(Fault);
+}
+
+async function newModelRefund(
+  model: Reference,
+  harness: LedgerHarness,
+  account: ReferenceAccount,
+  value: number,
+): Promise<void> {
+  const reclaim = await newRefund(harness, account, value);
+  const amounts = { amount: BigInt(value), taken: 0n, lost: 0n, owed: 0n };
+  const refund = { reclaim, account, ...amounts, isReturned: false };
+  model.refund(refund);
+  await expectReclaimed(harness, refund);
+}
+
+/** Several at once ask for the same. */
+async function expectReclaimed(harness: LedgerHarness, refund: ReferenceRefund): Promise<void> {
+  const { reclaim, taken, lost, owed } = refund;
+  const ledger = harness.ledger();
+  const answers = await Promise.all([ledger.reclaim(reclaim), ledger.reclaim(reclaim)]);
+  const due = { taken: nanoUsd(Number(taken)), lost: nanoUsd(Number(lost)), owed: nanoUsd(Number(owed)) };
+  expect(answers).toEqual([due, due]);
+  await bookRefund(harness, reclaim, due);
+}
+
+async function takeOwed(model: Reference, harness: LedgerHarness): Promise<void> {
+  for (const refund of model.refunds) {
+    if (refund.isReturned) continue;
+    model.refundAgain(refund);
+    await expectReclaimed(harness, refund);
+  }
+}
+
+async function failRefund(model: Reference, harness: LedgerHarness, index: number): Promise<void> {
+  const refund = model.refunds[index % Math.max(1, model.refunds.length)];
+  if (!refund) return;
+  const result = await harness
+    .ledger()
+    .giveBack(refund.reclaim)
+    .catch((thrown: unknown) => thrown);
+  if (!model.refundFailed(refund)) return expect(result).toBeInstanceOf(Fault);
+  expect(result).toEqual({ taken: Number(refund.taken), lost: Number(refund.lost) });
 }
 
 async function limit(

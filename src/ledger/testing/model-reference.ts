@@ -8,7 +8,7 @@ import {
   type ExpectedAccount,
   type ExpectedDecision,
 } from './model-rules.ts';
-import type { AdmissionRequest, HoldState, RateKind } from '../port.ts';
+import type { AdmissionRequest, HoldState, RateKind, Reclaim } from '../port.ts';
 import type { Price, Usage } from '../price.ts';
 
 /**
@@ -18,6 +18,7 @@ import type { Price, Usage } from '../price.ts';
 export class Reference {
   readonly accounts: ReferenceAccount[] = [];
   readonly holds = new Map<string, ReferenceHold>();
+  readonly refunds: ReferenceRefund[] = [];
   readonly leaseMs: number;
   overrun = 0n;
   nowMs = 0;
@@ -108,9 +109,57 @@ export class Reference {
   /** False when the books would leave their bounds. */
   post(account: ReferenceAccount, amount: number): boolean {
     const balance = account.balance + BigInt(amount);
-    if (amount === 0 || balance < account.held || balance > LARGEST_BALANCE) return false;
+    if (amount === 0 || balance > LARGEST_BALANCE) return false;
+    if (amount < 0 && balance < account.held + account.owed) return false;
     account.balance = balance;
     return true;
+  }
+
+  /** What is free goes back at once; what is missing is owed while something is on hold, and lost otherwise. */
+  refund(refund: ReferenceRefund): void {
+    this.refunds.push(refund);
+    const free = refund.account.balance - refund.account.held - refund.account.owed;
+    this.#take(refund, lesser(refund.amount, free));
+    const rest = refund.amount - refund.taken;
+    if (refund.account.held === 0n) this.#lose(refund, rest);
+    else this.#owe(refund, rest);
+  }
+
+  /** What is owed is taken once all of it is free, or nothing is on hold any more; then what is missing is lost. */
+  refundAgain(refund: ReferenceRefund): void {
+    const { account, owed } = refund;
+    const free = account.balance - account.held - (account.owed - owed);
+    if (owed === 0n || (free < owed && account.held > 0n)) return;
+    this.#owe(refund, -owed);
+    this.#take(refund, lesser(owed, free));
+    this.#lose(refund, refund.amount - refund.taken);
+  }
+
+  /** False where the account cannot take it back. */
+  refundFailed(refund: ReferenceRefund): boolean {
+    const { account, taken, lost, owed } = refund;
+    if (refund.isReturned) return true;
+    if (taken > 0n && account.balance + taken > LARGEST_BALANCE) return false;
+    refund.isReturned = true;
+    account.balance += taken;
+    this.overrun -= lost;
+    this.#owe(refund, -owed);
+    return true;
+  }
+
+  #take(refund: ReferenceRefund, amount: bigint): void {
+    refund.taken += amount;
+    refund.account.balance -= amount;
+  }
+
+  #owe(refund: ReferenceRefund, amount: bigint): void {
+    refund.owed += amount;
+    refund.account.owed += amount;
+  }
+
+  #lose(refund: ReferenceRefund, amount: bigint): void {
+    refund.lost += amount;
+    this.overrun += amount;
   }
 
   #rateOf(account: ReferenceAccount, { rate, limits }: AdmissionRequest) {
@@ -121,6 +170,11 @@ export class Reference {
       backlogUs: expectedBacklogUs(perMinute, backlogUs, BigInt(this.nowMs - atMs) * 1_000n),
     };
   }
+}
+
+function lesser(amount: bigint, free: bigint): bigint {
+  if (free < 0n) return 0n;
+  return amount < free ? amount : free;
 }
 
 const NOTHING: Usage = { input: 0, cached: 0, output: 0, reasoning: 0, images: 0 };
@@ -143,4 +197,15 @@ export interface ReferenceHold {
   charged: bigint;
   delivered: Usage;
   leaseUntilMs: number;
+}
+
+/** Money that went back to its payer. */
+export interface ReferenceRefund {
+  readonly reclaim: Reclaim;
+  readonly account: ReferenceAccount;
+  readonly amount: bigint;
+  taken: bigint;
+  lost: bigint;
+  owed: bigint;
+  isReturned: boolean;
 }

@@ -18,6 +18,8 @@ const MINUTE_US = 60_000_000n;
 export interface ExpectedAccount {
   readonly balance: bigint;
   readonly held: bigint;
+  /** Of refunds, until running requests release it. */
+  readonly owed: bigint;
   readonly openHolds: number;
   readonly monthSpent: bigint;
   readonly monthlyLimit: bigint | undefined;
@@ -74,12 +76,13 @@ export function expectedDecision(
   if (account.openHolds >= concurrent) return refuse('concurrency_limit_exceeded', HELD_RETRY_MS);
 
   const monthLeft = expectedMonthLeft(account);
-  const owned = monthLeft < account.balance ? monthLeft : account.balance;
+  const own = expectedOwn(account);
+  const owned = monthLeft < own ? monthLeft : own;
   if (request.counting !== undefined && owned > 0n && mustBeCounted(request, expectedAvailable(account)))
     return refuse('count_first');
   if (required > owned) {
-    if (monthLeft < account.balance) return refuse('limit_reached');
-    return refuse(account.balance === 0n ? 'insufficient_balance' : 'request_exceeds_balance');
+    if (monthLeft < own) return refuse('limit_reached');
+    return refuse(own === 0n ? 'insufficient_balance' : 'request_exceeds_balance');
   }
   const free = expectedAvailable(account);
   if (required > free) return refuse('funds_on_hold', HELD_RETRY_MS);
@@ -108,8 +111,14 @@ function mustBeCounted(
 /** What may be spent at this moment. */
 export function expectedAvailable(account: Omit<ExpectedAccount, 'openHolds'>): bigint {
   const monthLeft = expectedMonthLeft(account);
-  const owned = monthLeft < account.balance ? monthLeft : account.balance;
+  const own = expectedOwn(account);
+  const owned = monthLeft < own ? monthLeft : own;
   return owned > account.held ? owned - account.held : 0n;
+}
+
+/** The balance without what goes back to a payer. */
+function expectedOwn({ balance, owed }: Pick<ExpectedAccount, 'balance' | 'owed'>): bigint {
+  return balance > owed ? balance - owed : 0n;
 }
 
 function expectedMonthLeft({

@@ -67,6 +67,7 @@ async function startingLedger(harness: LedgerHarness): Promise<Reference> {
       replaced: undefined,
       balance: BigInt(balance),
       held: 0n,
+      owed: 0n,
       openHolds: 0,
       monthSpent: 0n,
       monthlyLimit: undefined,

@@ -89,6 +89,7 @@ export const payments: typeof english = {
     searchProblems: 'Nach Konto, Ereignis, ID oder Grund suchen',
     lost: 'Insgesamt verloren, soweit es nicht zurückkam',
     taken: 'Zurückgenommen',
+    owed: 'Offen',
     loss: 'Verlust',
     amount: 'Betrag',
     cameBack: 'Zurückgekommen',

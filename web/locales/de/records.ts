@@ -258,6 +258,7 @@ export const records: typeof english = {
     available: 'Verfügbar',
     balance: 'Guthaben',
     held: 'Reserviert',
+    owed: 'Offen aus einer zurückgebuchten Zahlung',
     redeem: 'Code einlösen',
     code: 'Code',
     redeemGo: 'Einlösen',

@@ -86,6 +86,7 @@ export const payments = {
     searchProblems: 'Search by account, event, ID or reason',
     lost: 'Lost in all, as far as it did not come back',
     taken: 'Taken back',
+    owed: 'Owed',
     loss: 'Loss',
     amount: 'Amount',
     cameBack: 'Came back',

@@ -257,6 +257,7 @@ export const records = {
     available: 'Available',
     balance: 'Balance',
     held: 'On hold',
+    owed: 'Owed for a returned payment',
     redeem: 'Redeem a code',
     code: 'Code',
     redeemGo: 'Redeem',

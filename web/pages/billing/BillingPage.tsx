@@ -43,6 +43,9 @@ export default function BillingPage() {
               value={overview ? <Money usd={overview.balanceUsd} /> : '…'}
             />
             <LedgerLine label={t('billing.held')} value={overview ? <Money usd={overview.heldUsd} /> : '…'} />
+            {overview && Number(overview.owedUsd) > 0 ? (
+              <LedgerLine label={t('billing.owed')} value={<Money usd={overview.owedUsd} />} />
+            ) : null}
           </dl>
         </Card>
         <Card title={t('billing.redeem')}>

@@ -196,6 +196,13 @@ function reversalColumns(t: TFunction): Column<AdminReversal>[] {
       cell: (row) => <Money usd={row.takenUsd} plain />,
     },
     {
+      id: 'owed',
+      header: t('adminPayments.owed'),
+      align: 'right',
+      amount: (row) => row.owedUsd,
+      cell: (row) => <Money usd={row.owedUsd} plain />,
+    },
+    {
       id: 'lost',
       header: t('adminPayments.loss'),
       align: 'right',

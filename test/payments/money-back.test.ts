@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Answer } from '../../src/console/contract/routes.ts';
+import type { AccountId } from '../../src/std/ids.ts';
+import { catalogFor, Gateway } from '../support/gateway.ts';
+import { eventually } from '../support/node-process.ts';
+import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
+import { Payer } from './payer.ts';
+import { STORES, USD } from './payment-harness.ts';
+import type { EventObject } from './stripe-objects.ts';
+import { StripeStandIn } from './stripe-stand-in.ts';
+
+type CardPayments = Answer<'GET /api/console/payments'>;
+type Overview = Answer<'GET /api/console/overview'>;
+type AdminReversals = Answer<'GET /api/console/admin/payments/reversals'>;
+
+const PATIENCE_MS = 60_000;
+
+describe.each(STORES)('money that goes back on %s', (_, database) => {
+  let backend: ScriptedBackend;
+  let stripe: StripeStandIn;
+  let gateway: Gateway;
+  let admin: Payer;
+  let people = 0;
+
+  beforeAll(async () => {
+    backend = new ScriptedBackend();
+    stripe = new StripeStandIn();
+    // A cent for each token of output.
+    const yaml = catalogFor([backend.baseUrl], { prices: 'input: 0, output: 10000' });
+    const databaseUrl = await database();
+    gateway = await Gateway.start({
+      yaml,
+      env: stripe.env,
+      ...(databaseUrl === undefined ? {} : { databaseUrl }),
+    });
+    admin = await Payer.admin(gateway);
+  }, 300_000);
+  afterAll(async () => {
+    await gateway.stop();
+    await backend.stop();
+    await stripe.stop();
+  });
+
+  const deliver = async (...events: readonly EventObject[]): Promise<void> => {
+    for (const event of events) expect((await stripe.deliver(gateway.url, event)).status).toBe(200);
+  };
+
+  /** Somebody with ten dollars, of which a running request holds 9.85. */
+  async function withOpenHold() {
+    const customer = await Payer.signUp(gateway, `back${++people}@example.com`);
+    const { events, intentId } = await customer.pays(stripe, '10');
+    await deliver(...events);
+    const token = await gateway.tollgate.services.accounts.replaceToken(customer.accountId as AccountId);
+    const answered = Promise.withResolvers<undefined>();
+    backend.script(async () => {
+      await answered.promise;
+      // Four cents.
+      return completion('x', usage(1, 4));
+    });
+    const calls = backend.calls.length;
+    const running = gateway.chat(token, { max_tokens: 985 });
+    await backend.called(calls + 1);
+    const end = async (): Promise<void> => {
+      answered.resolve(undefined);
+      const answer = await running;
+      await answer.arrayBuffer();
+      expect(answer.status).toBe(200);
+    };
+    return { customer, intentId, token, end };
+  }
+
+  async function reversal(id: string) {
+    const { items } = await admin.get<AdminReversals>('admin/payments/reversals');
+    return items.find((item) => item.id === id);
+  }
+
+  async function verified(): Promise<void> {
+    expect((await gateway.verify()).breaches).toEqual([]);
+  }
+
+  test('a refund while a request runs is owed and taken when it ends: nothing is lost and nobody is paused', async () => {
+    const { customer, intentId, token, end } = await withOpenHold();
+    const refund = stripe.refund(intentId, 900);
+    await deliver(...refund.events, ...refund.events);
+    expect(await reversal(refund.id)).toMatchObject({ takenUsd: '0.15', owedUsd: '8.85', lostUsd: '0.00' });
+    expect(await customer.get<Overview>('overview')).toMatchObject({ owedUsd: '8.85', availableUsd: '0.00' });
+    const refused = await gateway.chat(token, { max_tokens: 1 });
+    expect(refused.status).toBe(402);
+    await verified();
+    await end();
+    await eventually(
+      'it is taken',
+      async () => (await reversal(refund.id))?.takenUsd === '9.00',
+      PATIENCE_MS,
+    );
+    expect(await reversal(refund.id)).toMatchObject({ owedUsd: '0.00', lostUsd: '0.00' });
+    expect(await customer.balance()).toBe(0.96 * USD);
+    expect(await customer.get<CardPayments>('payments')).toMatchObject({ pausedBy: null });
+    await verified();
+  }, 120_000);
+
+  test('what the running request used of a refunded payment is the loss, and no more; then the account is paused', async () => {
+    const { customer, intentId, end } = await withOpenHold();
+    const refund = stripe.refund(intentId);
+    await deliver(...refund.events);
+    expect(await customer.get<CardPayments>('payments')).toMatchObject({ pausedBy: null });
+    await end();
+    await eventually('it is lost', async () => (await reversal(refund.id))?.owedUsd === '0.00', PATIENCE_MS);
+    expect(await reversal(refund.id)).toMatchObject({ takenUsd: '9.96', lostUsd: '0.04' });
+    expect(await customer.balance()).toBe(0);
+    expect(await customer.get<CardPayments>('payments')).toMatchObject({ pausedBy: 'refund' });
+    await verified();
+  }, 120_000);
+
+  test('a payment while a request runs pays what is owed first', async () => {
+    const { customer, intentId, end } = await withOpenHold();
+    const refund = stripe.refund(intentId);
+    await deliver(...refund.events);
+    await deliver(...(await customer.pays(stripe, '10')).events);
+    await eventually(
+      'it is taken',
+      async () => (await reversal(refund.id))?.takenUsd === '10.00',
+      PATIENCE_MS,
+    );
+    expect(await customer.get<Overview>('overview')).toMatchObject({ owedUsd: '0.00', availableUsd: '0.15' });
+    await end();
+    await eventually('it is charged', async () => (await customer.balance()) === 9.96 * USD, PATIENCE_MS);
+    await verified();
+  }, 120_000);
+
+  test('a dispute that is won while a request runs leaves nothing owed', async () => {
+    const { customer, intentId, end } = await withOpenHold();
+    const dispute = stripe.dispute(intentId);
+    await deliver(...dispute.events);
+    expect(await reversal(dispute.id)).toMatchObject({ takenUsd: '0.15', owedUsd: '9.85' });
+    await deliver(...stripe.closeDispute(dispute.id, 'won'), ...dispute.events);
+    expect(await customer.get<Overview>('overview')).toMatchObject({ owedUsd: '0.00', availableUsd: '0.15' });
+    await end();
+    await eventually('it is charged', async () => (await customer.balance()) === 9.96 * USD, PATIENCE_MS);
+    await verified();
+  }, 120_000);
+});
