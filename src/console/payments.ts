@@ -117,6 +117,10 @@ async function cardPayments(parts: RouteParts, accountId: AccountId) {
     /** A card is saved at the provider; nothing about it is known here. */
     hasCard: topUp !== undefined && topUp.method_id !== null,
     automatic: wasSet ? await automaticView(parts, topUp) : null,
+    /** The account may begin a payment or save a card. */
+    canPay: account.cards_off_at === null && account.paused_reason === null,
+    /** A payment was disputed, and no operator has allowed card payments since. */
+    cardsOff: account.cards_off_at !== null,
     /** Why the account is paused; null while it is not. */
     pausedBy: pauseOf(account.paused_reason),
   };

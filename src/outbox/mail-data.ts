@@ -20,6 +20,8 @@ export interface MailData {
     readonly reference: string;
   };
   'top-up.failed': { readonly amount: string; readonly balance: string; readonly reason: string };
+  /** A payment was disputed, or else refunded. */
+  'top-up.stopped': { readonly isDisputed: boolean };
   'webhook.paused': { readonly url: string; readonly reason: string };
   'mail.test': { readonly at: number };
 }

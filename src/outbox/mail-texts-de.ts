@@ -59,6 +59,19 @@ export const MAIL_TEXTS_DE: MailTexts = {
     ],
     action: linkTo(site, '/app/billing', 'Abrechnung öffnen'),
   }),
+  'top-up.stopped': ({ isDisputed }, site) => ({
+    subject: `Die automatische Aufladung bei ${site.name} ist ausgeschaltet`,
+    paragraphs: isDisputed
+      ? [
+          'Eine Kartenzahlung wurde angefochten. Deshalb haben wir die automatische Aufladung ausgeschaltet. Kartenzahlungen sind gesperrt, bis wir sie wieder freigeben: Bitte schreiben Sie uns.',
+          'Danach bleibt die automatische Aufladung aus, bis Sie sie wieder einschalten.',
+        ]
+      : [
+          'Eine Kartenzahlung wurde erstattet. Deshalb haben wir die automatische Aufladung ausgeschaltet.',
+          'Sie bleibt aus, bis Sie sie wieder einschalten.',
+        ],
+    action: linkTo(site, '/app/billing', 'Abrechnung öffnen'),
+  }),
   'webhook.paused': ({ url, reason }, site) => ({
     subject: `Ein Webhook bei ${site.name} ist angehalten`,
     paragraphs: [

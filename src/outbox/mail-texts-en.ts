@@ -59,6 +59,19 @@ export const MAIL_TEXTS_EN: MailTexts = {
     ],
     action: linkTo(site, '/app/billing', 'Open your billing page'),
   }),
+  'top-up.stopped': ({ isDisputed }, site) => ({
+    subject: `Automatic top-up at ${site.name} is off`,
+    paragraphs: isDisputed
+      ? [
+          'A payment by card was disputed, so we turned automatic top-up off. Card payments are off until we allow them again: please write to us.',
+          'After that, automatic top-up stays off until you turn it on again.',
+        ]
+      : [
+          'A payment by card was refunded, so we turned automatic top-up off.',
+          'It stays off until you turn it on again.',
+        ],
+    action: linkTo(site, '/app/billing', 'Open your billing page'),
+  }),
   'webhook.paused': ({ url, reason }, site) => ({
     subject: `A webhook at ${site.name} is paused`,
     paragraphs: [

@@ -44,6 +44,7 @@ const SAMPLES: MailData = {
   },
   'top-up.done': { amount: '25.00 EUR', credited: '$27.10', balance: '$30.00', paidAt: 0, reference: 'R-2' },
   'top-up.failed': { amount: '25.00 EUR', balance: '$1.00', reason: 'card declined' },
+  'top-up.stopped': { isDisputed: true },
   'webhook.paused': { url: 'https://hooks.example/a', reason: 'answered 500' },
   'mail.test': { at: 0 },
 };

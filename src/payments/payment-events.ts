@@ -8,7 +8,7 @@ import type { Log } from '../std/log.ts';
 import { nanoUsd } from '../std/money.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
-import type { PaymentNotices } from './payment-mails.ts';
+import { tellStopped, type PaymentNotices } from './payment-mails.ts';
 import { PaymentRows, type PaymentRow, type ReversalRow } from './payment-rows.ts';
 import {
   CURRENCY,
@@ -131,8 +131,10 @@ export class PaymentEventHandler {
     }
   }
 
-  async #reclaim({ id, kind, amount, intent_id }: ReversalRow, accountId: string): Promise<void> {
+  async #reclaim(reversal: ReversalRow, accountId: string): Promise<void> {
     const { ledger, log } = this.#options;
+    const { id, kind, amount, intent_id } = reversal;
+    if (reversal.booked_at === null) await this.#stopCards(reversal, accountId);
     const booked = await ledger.reclaim({
       accountId: accountId as AccountId,
       amount: nanoUsd(amount),
@@ -142,10 +144,25 @@ export class PaymentEventHandler {
     });
     const isNew = await this.#rows.markBooked(id, accountId, booked, async (tx) => {
       if (booked.lost > 0) await pauseAccount(tx, accountId, kind);
-      else if (kind === 'dispute') await stopAutomatic(tx, accountId, kind);
     });
     if (isNew && booked.lost > 0)
       log.error('payment_lost', { intent: intent_id, reversal: id, amount, lostNanoUsd: booked.lost });
+  }
+
+  /** Before anything is taken: the balance that falls must not charge the card that the money has just gone back to. */
+  async #stopCards({ id, kind }: ReversalRow, accountId: string): Promise<void> {
+    const { store, clock, notices } = this.#options;
+    await store.db.transaction().execute(async (tx) => {
+      const wasOn = await stopAutomatic(tx, accountId, kind);
+      if (wasOn && notices) await tellStopped(tx, notices, { accountId, kind, reversalId: id });
+      if (kind !== 'dispute') return;
+      await tx
+        .updateTable('account')
+        .set({ cards_off_at: clock.now() })
+        .where('id', '=', accountId)
+        .where('cards_off_at', 'is', null)
+        .execute();
+    });
   }
 
   /** Undoes what was taken, lost and owed; does nothing where nothing was. */
@@ -191,7 +208,7 @@ function mismatch(payment: PaymentRow | undefined, fact: Fact<'paid'>): string |
   return undefined;
 }
 
-/** Why an account is paused, as its owner and the operator read it; the pages have words for each. */
+/** Why an account is paused or its card is not charged, as its owner and the operator read it; the pages have words for each. */
 type PauseReason = 'refund' | 'dispute';
 
 /**
@@ -209,14 +226,19 @@ async function pauseAccount(tx: Transaction<Schema>, accountId: string, reason: 
   await stopAutomatic(tx, accountId, reason);
 }
 
-/** A card whose payment is disputed is not charged again by itself. */
-async function stopAutomatic(tx: Transaction<Schema>, accountId: string, reason: PauseReason): Promise<void> {
-  await tx
+/** It stays off until the owner turns it on again. Returns whether it was on. */
+async function stopAutomatic(
+  tx: Transaction<Schema>,
+  accountId: string,
+  reason: PauseReason,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
     .updateTable('top_up')
     .set({ enabled: 0, off_reason: reason })
     .where('account_id', '=', accountId)
     .where('enabled', '=', 1)
-    .execute();
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
 }
 
 const KEY = 'payments.events';

@@ -99,3 +99,24 @@ test('a saved card that cannot be charged is told to its owner by mail and to th
   const [text = ''] = await mails();
   expect(text).toContain('which failed: the bank declined the card.');
 });
+
+test('who has automatic top-up is told once that a refund turned it off, and who has none is told nothing', async () => {
+  await payment('pay_back', 'automatic');
+  const paid = { kind: 'paid', paymentId: 'pay_back', intentId: 'pi_back', accountId: account };
+  await told({ ...paid, cents: 2_500, currency: 'usd' } as never);
+  await site.store.db.deleteFrom('outbox').execute();
+  const refund = async (reversalId: string): Promise<string[]> => {
+    const reversed = { kind: 'reversed', reversalId, reversal: 'refund', intentId: 'pi_back' };
+    await told({ ...reversed, cents: 100, currency: 'usd', stage: 'gone' } as never);
+    return await mails();
+  };
+  expect(await refund('re_1')).toEqual([]);
+  await site.store.db
+    .insertInto('top_up')
+    .values({ account_id: account, customer_id: 'cus_1', method_id: 'pm_1', enabled: 1, updated_at: 1 })
+    .execute();
+  const [text = '', ...more] = await refund('re_2');
+  expect(more).toEqual([]);
+  expect(text).toContain('A payment by card was refunded');
+  expect(text).toContain('It stays off until you turn it on again.');
+});

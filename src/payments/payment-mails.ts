@@ -37,6 +37,22 @@ export async function tellFailed(
   await notices.event(tx, { accountId: OPERATOR, type: 'payment.failed', data, once });
 }
 
+/** Money went back to the card, so it is no longer charged by itself. */
+export async function tellStopped(
+  tx: Transaction<Schema>,
+  notices: PaymentNotices,
+  stopped: {
+    readonly accountId: string;
+    readonly kind: 'refund' | 'dispute';
+    readonly reversalId: string;
+  },
+): Promise<void> {
+  const { accountId, kind, reversalId } = stopped;
+  const once = `top-up stopped:${reversalId}`;
+  const data = { isDisputed: kind === 'dispute' };
+  await notices.mail(tx, { accountId, template: 'top-up.stopped', data, once });
+}
+
 async function balanceOf(tx: Transaction<Schema>, accountId: string): Promise<string> {
   const { balance } = await tx
     .selectFrom('account')

@@ -37,6 +37,7 @@ export class Payments {
   /** The page of the provider's where a top-up is paid. Nothing is credited before the provider's event. */
   async beginTopUp(request: NewTopUp): Promise<{ readonly paymentId: string; readonly url: string }> {
     const { accountId, amount, saveCard } = request;
+    await this.#requireCardsOn(accountId);
     const { balance } = await this.#options.store.db
       .selectFrom('account')
       .select('balance')
@@ -50,6 +51,7 @@ export class Payments {
 
   /** The page of the provider's where a card is saved for automatic top-ups, and nothing is paid. */
   async beginCard(request: CheckoutPage): Promise<{ readonly paymentId: string; readonly url: string }> {
+    await this.#requireCardsOn(request.accountId);
     return await this.#checkout(request, {
       amount: undefined,
       customerId: await this.#customer(request.accountId),
@@ -59,6 +61,7 @@ export class Payments {
   /** `undefined` turns it off. Throws `invalid_field` without a saved card. */
   async setAutomatic(accountId: AccountId, rule: AutomaticRule | undefined): Promise<void> {
     const { store, clock } = this.#options;
+    if (rule) await this.#requireCardsOn(accountId);
     const changes = rule
       ? {
           enabled: 1,
@@ -120,6 +123,20 @@ export class Payments {
 
   async sweep(): Promise<void> {
     await sweepPayments(this.#options);
+  }
+
+  /** After a dispute nothing is charged until an operator allows it. */
+  async #requireCardsOn(accountId: AccountId): Promise<void> {
+    const { cards_off_at } = await this.#options.store.db
+      .selectFrom('account')
+      .select('cards_off_at')
+      .where('id', '=', accountId)
+      .executeTakeFirstOrThrow();
+    if (cards_off_at !== null)
+      throw new Fault(
+        'forbidden',
+        'Card payments are off for this account, because a payment was disputed. Write to the operator.',
+      );
   }
 
   async #checkout(

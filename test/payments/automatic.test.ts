@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Ledger } from '../../src/ledger/port.ts';
+import { PaymentEventHandler } from '../../src/payments/payment-events.ts';
+import { providerEvent } from '../../src/payments/stripe/stripe-facts.ts';
+import { systemClock } from '../../src/std/clock.ts';
 import { newRequestId, type AccountId } from '../../src/std/ids.ts';
+import { silentLog } from '../../src/std/log.ts';
 import { nanoUsd } from '../../src/std/money.ts';
 import {
   pageFor,
@@ -204,26 +209,66 @@ describe.each(STORES)('the automatic top-up on %s', (_, database) => {
     await verified();
   });
 
-  test('a dispute turns it off although the balance covers it, and a refund does not', async () => {
-    const rule = { balance: 100, threshold: 5, amount: 20, monthlyMax: 100 };
-    for (const kind of ['refund', 'dispute'] as const) {
-      const accountId = await withAutomatic(harness, rule);
-      const page = pageFor(accountId);
-      const top = { ...page, amount: (10 * USD) as never, saveCard: false };
-      const sessionId = (await harness.payments.beginTopUp(top)).url.split('/').at(-1) ?? '';
-      await harness.receive(...harness.stripe.pay(sessionId));
-      const intentId = harness.stripe.session(sessionId).payment_intent ?? '';
-      await harness.receive(...harness.stripe[kind](intentId).events);
-      expect(await harness.balance(accountId)).toBe(100 * USD);
-      await spend(accountId, 99 * USD);
+  /** Charges the card of an account that has three dollars, and returns the payment at Stripe. */
+  const chargedOnce = async (accountId: AccountId): Promise<string> => {
+    await harness.payments.runAutomatic();
+    const [intent] = charges(accountId);
+    if (!intent) throw new Error('the card was not charged');
+    expect(await harness.balance(accountId)).toBe(23 * USD);
+    return intent.id;
+  };
+  const LOW = { balance: 3, threshold: 5, amount: 20, monthlyMax: 100 };
+
+  test.each(['refund', 'dispute'] as const)(
+    'a %s of its payment does not charge the card again, and it stays off until its owner turns it on',
+    async (kind) => {
+      const accountId = await withAutomatic(harness, LOW);
+      const { events } = harness.stripe[kind](await chargedOnce(accountId));
+      await harness.receive(...events);
       await harness.payments.runAutomatic();
-      const isOff = kind === 'dispute';
-      expect(await topUp(accountId)).toMatchObject({
-        enabled: isOff ? 0 : 1,
-        off_reason: isOff ? kind : null,
-      });
-      expect(charges(accountId)).toHaveLength(isOff ? 0 : 1);
-    }
+      expect(await harness.balance(accountId)).toBe(3 * USD);
+      expect(await topUp(accountId)).toMatchObject({ enabled: 0, off_reason: kind });
+      expect(charges(accountId)).toHaveLength(1);
+      const rule = { threshold: nanoUsd(5 * USD), amount: nanoUsd(20 * USD), monthlyMax: nanoUsd(100 * USD) };
+      if (kind === 'dispute') {
+        await expect(harness.payments.setAutomatic(accountId, rule)).rejects.toMatchObject({
+          code: 'forbidden',
+        });
+        await expect(harness.payments.beginCard(pageFor(accountId))).rejects.toMatchObject({
+          code: 'forbidden',
+        });
+        await harness.store.db
+          .updateTable('account')
+          .set({ cards_off_at: null })
+          .where('id', '=', accountId)
+          .execute();
+      }
+      await harness.payments.setAutomatic(accountId, rule);
+      // What is known already does not turn it off again.
+      await harness.receive(...events);
+      await harness.payments.runAutomatic();
+      expect(await topUp(accountId)).toMatchObject({ enabled: 1, off_reason: null });
+      expect(charges(accountId)).toHaveLength(2);
+      await verified();
+    },
+  );
+
+  test('it is off before a refund takes anything, so that no node charges the card in between', async () => {
+    const accountId = await withAutomatic(harness, LOW);
+    const { events } = harness.stripe.refund(await chargedOnce(accountId));
+    const ledger = Object.create(harness.ledger, {
+      reclaim: {
+        value: async (reclaim: Parameters<Ledger['reclaim']>[0]) => {
+          const reclaimed = await harness.ledger.reclaim(reclaim);
+          await harness.payments.runAutomatic();
+          return reclaimed;
+        },
+      },
+    }) as Ledger;
+    const { store } = harness;
+    const handler = new PaymentEventHandler({ store, ledger, clock: systemClock, log: silentLog });
+    for (const event of events) await handler.apply(providerEvent(event));
+    expect(charges(accountId)).toHaveLength(1);
     await verified();
   });
 

@@ -184,6 +184,7 @@ describe.each([
     expect(await regular.balance()).toBe(before);
     await deliver(...stripe.closeDispute(dispute.id, 'won'), ...dispute.events);
     expect(await regular.balance()).toBe(before + 25 * USD);
+    await admin.send('POST', `admin/accounts/${regular.accountId}/allow-cards`, {});
     await verified();
   });
 

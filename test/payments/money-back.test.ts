@@ -139,4 +139,21 @@ describe.each(STORES)('money that goes back on %s', (_, database) => {
     await eventually('it is charged', async () => (await customer.balance()) === 9.96 * USD, PATIENCE_MS);
     await verified();
   }, 120_000);
+
+  test('after a dispute no card is taken until an operator allows it, and both can read that', async () => {
+    const customer = await Payer.signUp(gateway, `back${++people}@example.com`);
+    const { events, intentId } = await customer.pays(stripe, '10');
+    await deliver(...events, ...stripe.dispute(intentId).events);
+    const offered = { amountUsd: '10', saveCard: false };
+    const pay = async (): Promise<number> =>
+      (await customer.send('POST', 'payments/checkout', offered)).status;
+    expect(await customer.get<CardPayments>('payments')).toMatchObject({ cardsOff: true, pausedBy: null });
+    expect(await pay()).toBe(403);
+    const account = `admin/accounts/${customer.accountId}`;
+    expect(await admin.get(account)).toMatchObject({ cardsOff: true });
+    expect((await customer.send('POST', `${account}/allow-cards`, {})).status).toBe(403);
+    expect((await admin.send('POST', `${account}/allow-cards`, {})).status).toBe(200);
+    expect(await customer.get<CardPayments>('payments')).toMatchObject({ cardsOff: false });
+    expect(await pay()).toBe(200);
+  }, 120_000);
 });

@@ -187,6 +187,8 @@ interface AdminAccount {
   /** Why a disabled account is only paused: its owner may sign in and read it. */
   pausedBy: string | null;
   /** Its owner was removed: only its books are left. */
+  /** Card payments are off since a dispute. */
+  cardsOff: boolean;
   isRemoved: boolean;
   balanceUsd: Usd;
   heldUsd: Usd;
@@ -213,6 +215,7 @@ function adminAccount(row: AccountRow, now: number): AdminAccount {
     role: row.role === 'admin' ? 'admin' : 'user',
     status: row.status,
     pausedBy: row.paused_reason,
+    cardsOff: row.cards_off_at !== null,
     isRemoved: row.email === removedEmail(row.id),
     balanceUsd: usd(row.balance),
     heldUsd: usd(row.held),
@@ -246,6 +249,19 @@ export const accountActRoutes = [
     body: emptyBody,
     handle: (parts, { params }) =>
       changeAccount(parts, params.id, { status: 'disabled', paused_reason: null }),
+  }),
+  /** After a dispute: the owner may pay by card again. Automatic top-up stays off until the owner turns it on. */
+  route('POST /api/console/admin/accounts/{id}/allow-cards', {
+    who: 'admin',
+    audit: 'account.allow-cards',
+    body: emptyBody,
+    async handle(parts, { params }) {
+      const { store, clock } = parts;
+      await requireAccount(parts, params.id);
+      await store.db.updateTable('account').set({ cards_off_at: null }).where('id', '=', params.id).execute();
+      await store.durable();
+      return adminAccount(await requireAccount(parts, params.id), clock.now());
+    },
   }),
   route('POST /api/console/admin/accounts/{id}/promote', {
     who: 'admin',

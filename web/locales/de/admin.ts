@@ -68,6 +68,7 @@ export const admin: typeof english = {
     disable: 'Konto sperren',
     disableLead: 'Das Konto wird abgemeldet, und sein Token wird ungültig. Gelöscht wird nichts.',
     enable: 'Konto entsperren',
+    allowCards: 'Kartenzahlungen erlauben',
     promote: 'Zum Admin machen',
     promoteLead: 'Admins sehen und ändern alles auf diesem Server.',
     demote: 'Admin-Rechte entziehen',

@@ -16,6 +16,7 @@ export const audit: typeof english = {
         created: 'Konto angelegt',
         limits: 'Grenzen ändern',
         enable: 'Konto freigeben',
+        'allow-cards': 'Kartenzahlungen nach einer Anfechtung erlauben',
         disable: 'Konto sperren',
         promote: 'Zum Administrator machen',
         demote: 'Administratorrechte entziehen',

@@ -80,6 +80,7 @@ export const messages: typeof english = {
       payment_receipt: 'Zahlungsbeleg',
       'top-up_done': 'Automatische Aufladung',
       'top-up_failed': 'Automatische Aufladung fehlgeschlagen',
+      'top-up_stopped': 'Automatische Aufladung ausgeschaltet',
       webhook_paused: 'Webhook pausiert',
       mail_test: 'Test',
     },

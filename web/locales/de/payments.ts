@@ -14,6 +14,8 @@ export const payments: typeof english = {
       dispute:
         'Dieses Konto ist angehalten: Eine Zahlung wurde angefochten, die zum Teil ausgegeben war. Schreiben Sie dem Betreiber.',
     },
+    cardsOff:
+      'Kartenzahlungen sind gesperrt, weil eine Zahlung angefochten wurde. Schreiben Sie dem Betreiber.',
     automatic: 'Automatisch aufladen',
     automaticHint:
       'Belastet Ihre gespeicherte Karte, wenn das Guthaben ohne das, was laufende Anfragen belegen, unter die Schwelle fällt.',
@@ -31,7 +33,8 @@ export const payments: typeof english = {
     isRunning: 'Eine Zahlung läuft gerade.',
     isOff: 'Ausgeschaltet.',
     turnedOff: 'Ausgeschaltet, weil die letzte Zahlung nicht gelang: {{reason}}.',
-    stoppedBy: 'Ausgeschaltet, weil eine Zahlung zurückging: {{reason}}.',
+    stoppedBy:
+      'Ausgeschaltet, weil eine Zahlung zurückging: {{reason}}. Sie bleibt aus, bis Sie sie wieder einschalten.',
     badAmount: 'Geben Sie einen Betrag ein, zum Beispiel 12,50.',
     history: 'Zahlungen mit Karte',
     none: 'Noch keine Zahlungen',

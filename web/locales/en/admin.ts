@@ -66,6 +66,7 @@ export const admin = {
     disable: 'Disable account',
     disableLead: 'The account is signed out and its token stops working. Nothing is deleted.',
     enable: 'Enable account',
+    allowCards: 'Allow card payments',
     promote: 'Make admin',
     promoteLead: 'Admins can see and change everything on this server.',
     demote: 'Remove admin rights',

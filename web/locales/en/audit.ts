@@ -14,6 +14,7 @@ export const audit = {
         created: 'Account created',
         limits: 'Change limits',
         enable: 'Enable an account',
+        'allow-cards': 'Allow card payments after a dispute',
         disable: 'Disable an account',
         promote: 'Make an administrator',
         demote: 'Take administrator rights away',

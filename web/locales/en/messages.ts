@@ -73,6 +73,7 @@ export const messages = {
       payment_receipt: 'Payment receipt',
       'top-up_done': 'Automatic top-up',
       'top-up_failed': 'Automatic top-up failed',
+      'top-up_stopped': 'Automatic top-up turned off',
       webhook_paused: 'Webhook paused',
       mail_test: 'Test',
     },

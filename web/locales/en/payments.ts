@@ -13,6 +13,7 @@ export const payments = {
       dispute:
         'This account is paused: a payment was disputed that had been spent in part. Write to the operator.',
     },
+    cardsOff: 'Card payments are off, because a payment was disputed. Write to the operator.',
     automatic: 'Automatic top-up',
     automaticHint:
       'Charges your saved card when the balance without what running requests hold falls below the threshold.',
@@ -30,7 +31,8 @@ export const payments = {
     isRunning: 'A payment is under way.',
     isOff: 'Off.',
     turnedOff: 'Turned off, because the last payment failed: {{reason}}.',
-    stoppedBy: 'Turned off, because a payment was returned: {{reason}}.',
+    stoppedBy:
+      'Turned off, because a payment was returned: {{reason}}. It stays off until you turn it on again.',
     badAmount: 'Enter an amount, such as 12.50.',
     history: 'Payments by card',
     none: 'No payments yet',

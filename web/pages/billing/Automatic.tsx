@@ -48,11 +48,7 @@ export function Automatic({ payments }: { payments: CardPayments }) {
       ) : (
         <div className="flex flex-col items-start gap-3">
           <p className="text-ink-2">{t('payments.noCard')}</p>
-          <Button
-            busy={addCard.isPending}
-            disabled={payments.pausedBy !== null}
-            onClick={() => addCard.mutate()}
-          >
+          <Button busy={addCard.isPending} disabled={!payments.canPay} onClick={() => addCard.mutate()}>
             {t('payments.addCard')}
           </Button>
         </div>
@@ -116,7 +112,7 @@ function RuleForm({ payments }: { payments: CardPayments }) {
       </div>
       <FormError error={save.error ?? stop.error} />
       <div className="flex flex-wrap gap-2">
-        <Button type="submit" kind="primary" busy={save.isPending} disabled={payments.pausedBy !== null}>
+        <Button type="submit" kind="primary" busy={save.isPending} disabled={!payments.canPay}>
           {isOn ? t('payments.change') : t('payments.turnOn')}
         </Button>
         {isOn ? (

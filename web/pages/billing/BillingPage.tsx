@@ -30,6 +30,11 @@ export default function BillingPage() {
           {t(`payments.paused.${payments.pausedBy}`)}
         </p>
       ) : null}
+      {payments?.cardsOff && payments.pausedBy === null ? (
+        <p role="alert" className="rounded-lg border border-bad-line bg-bad-soft px-5 py-4 text-bad">
+          {t('payments.cardsOff')}
+        </p>
+      ) : null}
       <div className="grid gap-5 lg:grid-cols-[1fr_1.2fr]">
         <Card>
           <p className="text-sm text-ink-3">{t('billing.available')}</p>

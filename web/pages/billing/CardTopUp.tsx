@@ -39,7 +39,7 @@ export function CardTopUp({ payments }: { payments: CardPayments }) {
           />
         )}
         <FormError error={pay.error} />
-        <Button type="submit" kind="primary" busy={pay.isPending} disabled={payments.pausedBy !== null}>
+        <Button type="submit" kind="primary" busy={pay.isPending} disabled={!payments.canPay}>
           {t('payments.pay', { amount: shown(chosen) })}
         </Button>
         <p role="status" className="text-accent">

@@ -19,6 +19,7 @@ type AdminAccountDetail = Answer<'GET /api/console/admin/accounts/{id}'>;
 const ROUTES = {
   disable: 'POST /api/console/admin/accounts/{id}/disable',
   enable: 'POST /api/console/admin/accounts/{id}/enable',
+  allowCards: 'POST /api/console/admin/accounts/{id}/allow-cards',
   promote: 'POST /api/console/admin/accounts/{id}/promote',
   demote: 'POST /api/console/admin/accounts/{id}/demote',
   revokeToken: 'POST /api/console/admin/accounts/{id}/revoke-token',
@@ -55,6 +56,7 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
   if (account.isRemoved) return <p className="text-ink-2">{t('accounts.isRemoved')}</p>;
   const actions: AccessAction[] = [
     account.status === 'active' ? 'disable' : 'enable',
+    ...(account.cardsOff ? (['allowCards'] as const) : []),
     account.role === 'admin' ? 'demote' : 'promote',
     ...(account.tokenHint ? (['revokeToken'] as const) : []),
     ...(account.status === 'active' ? (['resetLink'] as const) : []),
