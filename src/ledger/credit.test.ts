@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import type { AccountId } from '../std/ids.ts';
 import { MAX_BALANCE, nanoUsd } from '../std/money.ts';
 import { creditWithin } from './credit.ts';
-import { OVERRUN_ACCOUNT } from './decide.ts';
+import { OVERRUN_ACCOUNT, removedEmail } from './decide.ts';
 import { accountRow, addAccount } from './testing/contract-harness.ts';
 import { sqliteHarness, type SqliteHarness } from './testing/sqlite-harness.ts';
 
@@ -27,6 +27,17 @@ const credit = (accountId: string, amount: number, once = 'start') =>
   );
 const entries = () =>
   harness.store.db.selectFrom('entry').selectAll().where('cause', '=', 'starting credit').execute();
+
+test('an account that was removed gets nothing', async () => {
+  const { id } = await addAccount(harness);
+  await harness.store.db
+    .updateTable('account')
+    .set({ email: removedEmail(id) })
+    .where('id', '=', id)
+    .execute();
+  expect(await credit(id, 500)).toBeUndefined();
+  expect(await entries()).toEqual([]);
+});
 
 test('the balance grows by an entry that says why, and the books agree', async () => {
   const account = await addAccount(harness, 10);

@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely';
 import type { AccountId } from '../std/ids.ts';
 import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { Schema } from '../store/schema.ts';
+import { removedEmail } from './decide.ts';
 
 interface CreditWithin {
   readonly accountId: AccountId;
@@ -15,7 +16,7 @@ interface CreditWithin {
 
 /**
  * The new balance, after a credit that is part of a transaction which does more: all of it happens, or nothing. Only
- * the first administrator's starting credit and the welcome credit of a confirmed address are: every other one goes through the ledger. `undefined`: the account cannot take so much, and nothing was changed.
+ * the first administrator's starting credit and the welcome credit of a confirmed address are: every other one goes through the ledger. `undefined`: the account cannot take so much or was removed, and nothing was changed.
  */
 export async function creditWithin(
   tx: Transaction<Schema>,
@@ -26,6 +27,7 @@ export async function creditWithin(
     .set({ balance: sql<number>`balance + ${amount}` })
     .where('id', '=', accountId)
     .where('role', '<>', 'system')
+    .where('email', '<>', removedEmail(accountId))
     .where('balance', '<=', MAX_BALANCE - amount)
     .returning('balance')
     .executeTakeFirst();

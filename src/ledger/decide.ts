@@ -315,14 +315,23 @@ export function causeOf(request: { readonly endpoint: string; readonly model: st
 
 export const REQUEST_ACTOR = 'request';
 
+/** Of the address of an account that was removed; addresses of this domain exist nowhere. */
+export const REMOVED_DOMAIN = '@removed.invalid';
+
+export function removedEmail(accountId: string): string {
+  return `${accountId}${REMOVED_DOMAIN}`;
+}
+
 /** The balance after an entry from outside a request, or the fault that says why it cannot be. */
 export function balanceAfter(
-  account: Pick<AccountState, 'balance' | 'held' | 'owed'>,
+  account: Pick<AccountState, 'balance' | 'held' | 'owed'> & { readonly isRemoved: boolean },
   { kind, amount }: Pick<NewEntry, 'kind' | 'amount'>,
 ): NanoUsd {
   if (!Number.isSafeInteger(amount) || amount === 0)
     throw refused('The amount is not a valid amount of money.');
   if (amount < 0 && kind !== 'adjustment') throw refused(`A ${kind} cannot take money away.`);
+  if (account.isRemoved && amount > 0)
+    throw new Fault('invalid_field', 'This account was removed.', { param: 'account' });
   if (account.balance + amount > MAX_BALANCE)
     throw refused('The balance would exceed the largest balance allowed.');
   if (amount < 0 && account.balance + amount < account.held + account.owed) {
@@ -345,6 +354,8 @@ export class LedgerAccount {
   readonly id: AccountId;
   readonly row: AccountRow;
   readonly active: boolean;
+  /** Nobody could spend what it was given. */
+  readonly isRemoved: boolean;
   balance: NanoUsd;
   held: NanoUsd;
   owed: NanoUsd;
@@ -360,6 +371,7 @@ export class LedgerAccount {
     // The primary key of an account is an account id.
     this.id = row.id as AccountId;
     this.active = row.status === 'active' && row.role !== 'system';
+    this.isRemoved = row.email === removedEmail(row.id);
     this.balance = nanoUsd(row.balance);
     this.held = nanoUsd(row.held);
     this.owed = nanoUsd(row.owed);

@@ -33,7 +33,10 @@ export interface Ledger {
   giveUp(requestIds: readonly RequestId[]): Promise<void>;
   /** Who is behind this token and what may they still do; consumes nothing. `undefined`: nobody. */
   identify(caller: Caller): Promise<AccountSnapshot | undefined>;
-  /** Changes a balance from outside a request. Throws `invalid_field` when it would leave 0 ≤ held ≤ balance ≤ maximum, or take what is owed. */
+  /**
+   * Changes a balance from outside a request. Throws `invalid_field` when it would leave 0 ≤ held ≤ balance ≤ maximum, take
+   * what is owed, or credit an account that was removed.
+   */
   post(entry: NewEntry): Promise<{ readonly entryId: number; readonly balance: NanoUsd }>;
   /**
    * Credits a redeem code's worth as `post` does, in one transaction with marking the code as used. `undefined`: the

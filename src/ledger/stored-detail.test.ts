@@ -95,7 +95,7 @@ test('an entry that cannot be is refused with the field that is wrong; a usage t
       return thrown;
     }
   };
-  const nothing = { balance: nanoUsd(0), held: nanoUsd(0), owed: nanoUsd(0) };
+  const nothing = { balance: nanoUsd(0), held: nanoUsd(0), owed: nanoUsd(0), isRemoved: false };
   expect(faultOf(() => balanceAfter(nothing, { kind: 'credit', amount: 0 }))).toMatchObject({
     code: 'invalid_field',
     param: 'amount',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Answer } from '../../src/console/contract/routes.ts';
+import { removeAccount } from '../../src/identity/accounts/removal.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { catalogFor, Gateway } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
@@ -155,5 +156,23 @@ describe.each(STORES)('money that goes back on %s', (_, database) => {
     expect((await admin.send('POST', `${account}/allow-cards`, {})).status).toBe(200);
     expect(await customer.get<CardPayments>('payments')).toMatchObject({ cardsOff: false });
     expect(await pay()).toBe(200);
+  }, 120_000);
+
+  test('a payment for an account that was removed meanwhile is on the operator’s list and credited to nobody', async () => {
+    const customer = await Payer.signUp(gateway, `back${++people}@example.com`);
+    const { events } = await customer.pays(stripe, '10');
+    const { store, ledger, clock } = gateway.tollgate.services;
+    const images = { removeOfAccount: () => Promise.resolve() };
+    await removeAccount(
+      { store, ledger: ledger.ledger, clock, images },
+      { accountId: customer.accountId, actor: 'test' },
+    );
+    await deliver(...events, ...events);
+    expect(await customer.balance()).toBe(0);
+    const problems =
+      await admin.get<Answer<'GET /api/console/admin/payments/problems'>>('admin/payments/problems');
+    const reasons = problems.items.filter(({ accountId }) => accountId === customer.accountId);
+    expect(reasons.map(({ reason }) => reason)).toEqual(events.map(() => 'This account was removed.'));
+    await verified();
   }, 120_000);
 });

@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely';
+import { removedEmail } from '../../ledger/decide.ts';
 import type { Ledger } from '../../ledger/port.ts';
 import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
@@ -42,11 +43,6 @@ export async function removeAccount(
   await store.db.transaction().execute((tx) => anonymise(tx, removal.accountId, parts.clock.now()));
   await store.durable();
   return { writtenOff };
-}
-
-/** The address of an account that was removed; addresses of this domain exist nowhere. */
-export function removedEmail(accountId: string): string {
-  return `${accountId}@removed.invalid`;
 }
 
 async function refuseUnlessReady({ store }: RemovalParts, { accountId, reason }: Removal): Promise<void> {

@@ -91,12 +91,12 @@ describe('an entry', () => {
 
   test('of an unknown account, and one that the balance does not allow, are told apart', async () => {
     expect(await faultOf(postEntry(pool([]).session, ENTRY, 5))).toMatchObject({ param: 'account' });
-    const full = { entry_id: null, balance: MAX_BALANCE, held: 0, owed: 0 };
+    const full = { entry_id: null, balance: MAX_BALANCE, held: 0, owed: 0, removed: false };
     expect(await faultOf(postEntry(pool([full]).session, ENTRY, 5))).toMatchObject({
       code: 'invalid_field',
       param: 'amount',
     });
-    const room = { entry_id: null, balance: 1, held: 0, owed: 0 };
+    const room = { entry_id: null, balance: 1, held: 0, owed: 0, removed: false };
     expect(String(await faultOf(postEntry(pool([room]).session, ENTRY, 5)))).toContain('was refused');
   });
 });
@@ -129,11 +129,11 @@ describe('a code', () => {
       9,
     ]);
     expect(await redeemCode(pool([]).session, REDEMPTION, 5)).toBeUndefined();
-    const nobody = { amount: 5, entry_id: null, balance: null, held: null, owed: null };
+    const nobody = { amount: 5, entry_id: null, balance: null, held: null, owed: null, removed: null };
     expect(await faultOf(redeemCode(pool([nobody]).session, REDEMPTION, 5))).toMatchObject({
       param: 'account',
     });
-    const full = { amount: 5, entry_id: null, balance: MAX_BALANCE, held: 0, owed: 0 };
+    const full = { amount: 5, entry_id: null, balance: MAX_BALANCE, held: 0, owed: 0, removed: false };
     expect(await faultOf(redeemCode(pool([full]).session, REDEMPTION, 5))).toMatchObject({
       code: 'invalid_field',
       param: 'amount',

@@ -47,10 +47,10 @@ export async function redeemCode(
   });
   if (!row) return undefined;
   const amount = nanoUsd(row.amount);
-  const { balance, held, owed } = row;
-  if (balance === null || held === null || owed === null) throw noAccount();
+  const { balance, held, owed, removed } = row;
+  if (balance === null || held === null || owed === null || removed === null) throw noAccount();
   if (row.entry_id !== null) return { amount, balance: nanoUsd(balance) };
-  balanceAfter(moneyInRow({ balance, held, owed }), { kind: 'credit', amount });
+  balanceAfter(moneyInRow({ balance, held, owed, removed }), { kind: 'credit', amount });
   throw new Error('a code within all bounds was refused');
 }
 
@@ -71,10 +71,11 @@ interface MoneyRow {
   readonly balance: number;
   readonly held: number;
   readonly owed: number;
+  readonly removed: boolean;
 }
 
-export function moneyInRow({ balance, held, owed }: MoneyRow) {
-  return { balance: nanoUsd(balance), held: nanoUsd(held), owed: nanoUsd(owed) };
+export function moneyInRow({ balance, held, owed, removed }: MoneyRow) {
+  return { balance: nanoUsd(balance), held: nanoUsd(held), owed: nanoUsd(owed), isRemoved: removed };
 }
 
 /** A second redemption waits for the code's row, and then finds it used. */
@@ -100,6 +101,7 @@ interface RedeemRow {
   readonly balance: number | null;
   readonly held: number | null;
   readonly owed: number | null;
+  readonly removed: boolean | null;
 }
 
 export function noAccount(): Fault {
@@ -127,5 +129,5 @@ export async function callAgain<Row extends object>(
 /** Refuses amounts that no balance could allow, before they reach the database's number types. */
 function checkAmount(entry: NewEntry): void {
   const enough = Number.isSafeInteger(entry.amount) ? Math.max(0, 0 - entry.amount) : 0;
-  balanceAfter({ balance: nanoUsd(enough), held: ZERO, owed: ZERO }, entry);
+  balanceAfter({ balance: nanoUsd(enough), held: ZERO, owed: ZERO, isRemoved: false }, entry);
 }

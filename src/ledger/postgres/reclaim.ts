@@ -7,6 +7,7 @@ import { nowUsSql } from './admission-sql.ts';
 import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 import type { LedgerPool, Statement } from './pool.ts';
 import { callAgain, moneyInRow, noAccount } from './posting.ts';
+import { isRemoved } from './settlement-sql.ts';
 
 export async function reclaimAmount(
   session: LedgerPool,
@@ -91,7 +92,7 @@ export const LEDGER_GIVE_BACK = storedFunction(`
 CREATE FUNCTION ledger_give_back(
   p_offset_us bigint, p_max_balance bigint, p_overrun_account text, p_account text, p_once text, p_later_once text,
   p_loss_once text, p_returned_once text, p_loss_returned_once text, p_cause text, p_actor text
-) RETURNS TABLE (result text, taken bigint, lost bigint, balance bigint, held bigint, owed bigint)
+) RETURNS TABLE (result text, taken bigint, lost bigint, balance bigint, held bigint, owed bigint, removed boolean)
 LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
@@ -103,11 +104,12 @@ BEGIN
   IF NOT FOUND THEN RETURN; END IF;
   ${soFar()}
   v_debt := owed;
-  SELECT a.balance, a.held, a.owed INTO balance, held, owed FROM account a WHERE a.id = p_account;
+  SELECT a.balance, a.held, a.owed, ${isRemoved('a')} INTO balance, held, owed, removed FROM account a
+    WHERE a.id = p_account;
   result := CASE WHEN v_debt IS NULL AND taken + lost = 0 THEN 'nothing'
     WHEN EXISTS (SELECT 1 FROM entry e WHERE e.once IN (p_returned_once, p_loss_returned_once))
       OR EXISTS (SELECT 1 FROM debt d WHERE d.once = p_once AND d.returned > 0) THEN 'earlier'
-    WHEN taken > 0 AND balance + taken > p_max_balance THEN 'refused' ELSE 'done' END;
+    WHEN taken > 0 AND (removed OR balance + taken > p_max_balance) THEN 'refused' ELSE 'done' END;
   IF result = 'done' THEN
     UPDATE debt SET owed = 0, returned = v_debt WHERE once = p_once AND owed > 0;
     UPDATE account a SET balance = a.balance + taken, owed = a.owed - coalesce(v_debt, 0) WHERE a.id = p_account;
@@ -150,4 +152,5 @@ interface GiveBackRow {
   readonly balance: number;
   readonly held: number;
   readonly owed: number;
+  readonly removed: boolean;
 }

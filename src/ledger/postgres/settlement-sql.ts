@@ -6,6 +6,7 @@ import {
   STATE_CODES,
 } from '../../store/receipt-codes.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
+import { REMOVED_DOMAIN } from '../decide.ts';
 import { isAdoptable } from '../lease.ts';
 import { costSql, isDeliveredSql } from '../price.ts';
 import { nowUsSql } from './admission-sql.ts';
@@ -343,20 +344,21 @@ END $$`);
 
 /**
  * Changes a balance from outside a request. Every entry comes with a key, so that a caller who lost the connection can
- * ask again. Nothing is posted when it would leave 0 ≤ held ≤ balance ≤ maximum, or take what is owed; the caller
- * says why.
+ * ask again. Nothing is posted when it would leave 0 ≤ held ≤ balance ≤ maximum, take what is owed, or credit an
+ * account that was removed; the caller says why.
  */
 export const LEDGER_POST = storedFunction(`
 CREATE FUNCTION ledger_post(
   p_offset_us bigint, p_max_balance bigint, p_account text, p_kind text, p_amount bigint, p_once text, p_cause text,
   p_actor text, p_request text
-) RETURNS TABLE (entry_id bigint, balance bigint, held bigint, owed bigint) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
+) RETURNS TABLE (entry_id bigint, balance bigint, held bigint, owed bigint, removed boolean) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 BEGIN
-  SELECT a.balance, a.held, a.owed INTO balance, held, owed FROM account a WHERE a.id = p_account FOR NO KEY UPDATE;
+  SELECT a.balance, a.held, a.owed, ${isRemoved('a')} INTO balance, held, owed, removed FROM account a WHERE a.id = p_account FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
   SELECT e.id INTO entry_id FROM entry e WHERE e.once = p_once;
-  IF NOT FOUND AND balance + p_amount BETWEEN (CASE WHEN p_amount < 0 THEN held + owed ELSE 0 END) AND p_max_balance THEN
+  IF NOT FOUND AND balance + p_amount BETWEEN (CASE WHEN p_amount < 0 THEN held + owed ELSE 0 END) AND p_max_balance
+    AND NOT (removed AND p_amount > 0) THEN
     INSERT INTO entry (account_id, kind, amount, request_id, once, cause, actor, created_at)
       VALUES (p_account, p_kind, p_amount, p_request, p_once, p_cause, p_actor, (${nowUsSql('p_offset_us')}) / 1000)
       RETURNING id INTO entry_id;
@@ -364,6 +366,10 @@ BEGIN
   END IF;
   RETURN NEXT;
 END $$`);
+
+export function isRemoved(row: string): string {
+  return `${row}.email = ${row}.id || '${REMOVED_DOMAIN}'`;
+}
 
 /** `availableOf` of src/ledger/decide.ts for a row of accounts. */
 function available(row: string, month: string, maxBalance: string): string {

@@ -2,7 +2,7 @@ import { expect } from 'bun:test';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
-import { OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../decide.ts';
+import { OVERRUN_ACCOUNT, OVERRUN_CEILING, removedEmail } from '../decide.ts';
 import type { Reclaim, Reclaimed } from '../port.ts';
 import { lossKey, paymentKey, returnedKey, reversalKey } from '../reclaim.ts';
 import {
@@ -26,6 +26,7 @@ export function reclaimCases(check: ContractCheck): void {
   takingCases(check);
   owedCases(check);
   endedDebtCases(check);
+  removedAccountCases(check);
   invariantCases(check);
 }
 
@@ -217,6 +218,51 @@ function takingCases(check: ContractCheck): void {
     expect(await accountRow(harness, account)).toMatchObject({ balance: 10 });
     expect(await losses(harness)).toEqual([]);
   });
+}
+
+function removedAccountCases(check: ContractCheck): void {
+  check(
+    'an account that was removed is credited by nobody, and what was booked before stays',
+    async (harness) => {
+      const account = await addAccount(harness, 3_000);
+      const ledger = harness.ledger();
+      const refund = await newRefund(harness, account, 2_000);
+      await ledger.reclaim(refund);
+      const paid = {
+        accountId: account.id,
+        kind: 'credit',
+        cause: 'paid',
+        actor: 'test',
+        once: 'paid',
+      } as const;
+      await ledger.post({ ...paid, amount: 500 });
+      await credit(harness, account.id, -1_500);
+      const code = {
+        code_hash: 'hash',
+        hint: 'x',
+        batch: 'b',
+        amount: 70,
+        created_by: 'test',
+        created_at: 1,
+      };
+      await harness.store.db.insertInto('redeem_code').values(code).execute();
+      await harness.store.db
+        .updateTable('account')
+        .set({ email: removedEmail(account.id) })
+        .where('id', '=', account.id)
+        .execute();
+      const refusedBookings = [
+        () => ledger.post({ ...paid, amount: 500, once: 'paid later' }),
+        () => ledger.redeem({ codeHash: 'hash', accountId: account.id, at: 1 }),
+        () => ledger.giveBack(refund),
+      ];
+      for (const booking of refusedBookings)
+        await expect(booking()).rejects.toMatchObject({ code: 'invalid_field', param: 'account' });
+      expect(await ledger.post({ ...paid, amount: 500 })).toMatchObject({ balance: nanoUsd(0) });
+      expect(await accountRow(harness, account)).toMatchObject({ balance: 0 });
+      await expectSound(harness);
+    },
+  );
 }
 
 /** I9: rows of payments against entries. */
