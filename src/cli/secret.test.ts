@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { ProviderKeys } from '../catalog/provider-keys.ts';
 import { seal, unseal } from '../catalog/seal.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
+import { giveWelcomeCredit, writeWelcomeCredit } from '../identity/sign-in/welcome-credit.ts';
 import { readConfig } from '../main/config.ts';
 import { closeServices, openConfiguredStore, openServices, type Services } from '../main/services.ts';
 import { systemClock } from '../std/clock.ts';
@@ -178,6 +179,28 @@ test('rotate to a given secret: the old one opens nothing any more', async () =>
   expect((await run(env, 'secret', 'rotate')).code).toBe(0);
   expect(await left({ TOLLGATE_SECRET: env.TOLLGATE_NEW_SECRET })).toEqual(ALL);
   await expect(left()).rejects.toThrow('TOLLGATE_SECRET is not the one this store was made with');
+});
+
+test('rotate: a mailbox that had its welcome credit never gets another, and a new one still gets its own', async () => {
+  const given = async (email: string, purpose: 'sessions' | 'mailboxes'): Promise<number> =>
+    await withServices({}, async ({ store, secret }) => {
+      const now = Date.now();
+      const id = `acc_${email}`;
+      await writeWelcomeCredit(store, { amountUsd: '1', perDay: 10 }, now);
+      await store.db.insertInto('account').values({ id, email, created_at: now }).execute();
+      const mailboxKey = secret.key(purpose);
+      await store.db.transaction().execute((tx) => giveWelcomeCredit(tx, id, { mailboxKey, now }));
+      const account = store.db.selectFrom('account').select('balance').where('id', '=', id);
+      return (await account.executeTakeFirstOrThrow()).balance;
+    });
+  // As versions did that had no key for mailboxes.
+  expect(await given('some.body@gmail.com', 'sessions')).toBe(1_000_000_000);
+  for (let times = 1; times <= 2; times++) {
+    expect((await run({}, 'secret', 'rotate')).code).toBe(0);
+    expect(await given(`somebody+${times}@gmail.com`, 'mailboxes')).toBe(0);
+    expect(await given(`${times}@example.com`, 'mailboxes')).toBe(1_000_000_000);
+    expect(await given(`${times}+again@example.com`, 'mailboxes')).toBe(0);
+  }
 });
 
 test('a lost secret is never made anew for a store that has one; reset gives it another, and the books live', async () => {

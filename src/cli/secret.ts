@@ -21,7 +21,7 @@ export const secretCommands: readonly CliCommand[] = [
     name: 'secret rotate',
     usage: '[--json]',
     about:
-      'replace the secret while the server is stopped: by TOLLGATE_NEW_SECRET, or by a new one in the data folder. Tokens, codes and stored provider keys stay; everybody signs in again, links to images end',
+      'replace the secret while the server is stopped: by TOLLGATE_NEW_SECRET, or by a new one in the data folder. Tokens, codes and stored provider keys stay, and so does who had the welcome credit; everybody signs in again, links to images end',
     flags: JSON_FLAG,
     minArguments: 0,
     run: rotate,

@@ -3,7 +3,14 @@ import { testPostgres } from '../../test/support/postgres.ts';
 import { RESET_LIFE_MS } from '../identity/sign-in/reset.ts';
 import { makeAuth } from '../identity/sign-in/auth.ts';
 import { silentLog } from '../std/log.ts';
-import { PASSWORD, testConsole, totp, type Browser, type TestConsole } from './testing/harness.ts';
+import {
+  MAILBOX_KEY,
+  PASSWORD,
+  testConsole,
+  totp,
+  type Browser,
+  type TestConsole,
+} from './testing/harness.ts';
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
   SQLite: () => testConsole(),
@@ -114,7 +121,7 @@ describe.each(Object.entries(DATABASES))('a reset link on %s', (_name, start) =>
   test('ends the wait after wrong passwords, on every node', async () => {
     const id = await (await site.user('guessed@example.com')).accountId();
     const { store, clock } = site;
-    const node = makeAuth({ store, clock, secret: 'another node', log: silentLog });
+    const node = makeAuth({ store, clock, secret: 'another node', mailboxKey: MAILBOX_KEY, log: silentLog });
     const meta = { address: '192.0.2.77', secure: false, origin: site.url };
     const onNode = (password: string) =>
       node

@@ -62,7 +62,8 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, start) => {
     const site = await open();
     const { store, clock } = site;
     const library = { store, clock, passwords: makePasswords(), secret: 'x'.repeat(32), log: silentLog };
-    const { validateUserInfo } = libraryOptions({ ...library, social: {} }, false).user;
+    const more = { social: {}, mailboxKey: new Uint8Array(32) };
+    const { validateUserInfo } = libraryOptions({ ...library, ...more }, false).user;
     const newcomer = { source: { action: 'create-user' } } as Parameters<typeof validateUserInfo>[0];
     expect(await validateUserInfo(newcomer)).toMatchObject({ error: 'sign_up_closed' });
     await site.admin();

@@ -99,7 +99,7 @@ describe.each(['SQLite', 'Postgres'])('a welcome credit on %s', (name) => {
   test('is given with the confirmation or not at all when the process dies between', async () => {
     const person = await site.user('crash@example.com');
     const id = await person.accountId();
-    const parts = { secret: 'x', now: site.clock.now() };
+    const parts = { mailboxKey: new Uint8Array(32), now: site.clock.now() };
     const died = site.store.db.transaction().execute(async (tx) => {
       await giveWelcomeCredit(tx, id, parts);
       throw new Error('died');

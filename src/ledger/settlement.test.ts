@@ -52,19 +52,14 @@ test('the books of losses stop at their ceiling', () => {
 });
 
 test('a balance stays between what is held or owed and the largest one, and only an adjustment takes away', () => {
-  const after = (
-    amount: number,
-    kind: 'credit' | 'adjustment' = 'adjustment',
-    balance = 100,
-    owed = 0,
-    isRemoved = false,
-  ) =>
+  const after = (amount: number, kind: 'credit' | 'adjustment' = 'adjustment', balance = 100, owed = 0) =>
     balanceAfter(
-      { balance: nanoUsd(balance), held: nanoUsd(40), owed: nanoUsd(owed), isRemoved },
+      { balance: nanoUsd(balance), held: nanoUsd(40), owed: nanoUsd(owed), isRemoved: false },
       { kind, amount },
     );
-  expect(() => after(1, 'credit', 100, 0, true)).toThrow('removed');
-  expect(after(-1, 'adjustment', 100, 0, true)).toBe(nanoUsd(99));
+  const removed = { balance: nanoUsd(100), held: nanoUsd(0), owed: nanoUsd(0), isRemoved: true };
+  expect(() => balanceAfter(removed, { kind: 'credit', amount: 1 })).toThrow('removed');
+  expect(balanceAfter(removed, { kind: 'adjustment', amount: -1 })).toBe(nanoUsd(99));
   expect(after(-50, 'adjustment', 100, 10)).toBe(nanoUsd(50));
   expect(() => after(-51, 'adjustment', 100, 10)).toThrow('fall below');
   expect(after(5, 'credit', 40, 1_000)).toBe(nanoUsd(45));

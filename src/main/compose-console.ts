@@ -46,6 +46,7 @@ export function composeConsole(
   const auth = makeAuth({
     store,
     secret: Buffer.from(secret.key('sessions')).toString('hex'),
+    mailboxKey: secret.key('mailboxes'),
     clock,
     log,
     notices: services.notices,

@@ -65,6 +65,7 @@ interface ChargeOptions {
 
 export const PASSWORD = 'a perfectly fine phrase';
 export const KEY = new Uint8Array(32).fill(7);
+export const MAILBOX_KEY = new Uint8Array(32).fill(9);
 const SECRET = '0f4c1f0e9d7b5a3c2e1d0f4c1f0e9d7b5a3c2e1d';
 export const PRICE: Price = {
   kind: 'tokens',
@@ -148,7 +149,16 @@ function partsOf(
 ): ConsoleParts {
   const passwords = makePasswords({ parallel: 2, queue: 500, cost: { memoryKib: 64, passes: 1 } });
   const { notices } = messages;
-  const auth = makeAuth({ store, secret: SECRET, clock, log: silentLog, passwords, notices, publicUrl });
+  const auth = makeAuth({
+    store,
+    secret: SECRET,
+    mailboxKey: MAILBOX_KEY,
+    clock,
+    log: silentLog,
+    passwords,
+    notices,
+    publicUrl,
+  });
   return {
     store,
     ledger,

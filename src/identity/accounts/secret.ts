@@ -19,7 +19,11 @@ type KeyPurpose =
   | 'codes'
   | 'outbox'
   | 'webhooks'
-  | 'metrics';
+  | 'metrics'
+  | 'mailboxes';
+
+/** Mailboxes were first hashed with the key of sessions, and have to be found again. */
+const DERIVED_FROM: Partial<Record<KeyPurpose, string>> = { mailboxes: 'sessions' };
 
 interface SecretOptions {
   /** `TOLLGATE_SECRET`. */
@@ -41,12 +45,12 @@ export async function openSecret(options: SecretOptions): Promise<Secret> {
   const text = longEnough(options.given ?? (await secretFromFile(options)));
   await requireSameSecret(text, options);
   const kept = await keptKeys(text, options.db);
-  return { key: (purpose) => kept[purpose] ?? derivedKey(text, purpose) };
+  return { key: (purpose) => kept[purpose] ?? derivedKey(text, DERIVED_FROM[purpose] ?? purpose) };
 }
 
 /**
- * Makes `next` the secret of the store. With the secret so far, tokens and codes stay valid: their keys are kept, sealed
- * with the new one. Without it they are lost, and so are the tokens.
+ * Makes `next` the secret of the store. With the secret so far, tokens and codes stay valid and mailboxes are known again:
+ * their keys are kept, sealed with the new one. Without it they are lost, and so are the tokens.
  */
 export async function replaceSecret(
   db: Kysely<Schema>,
@@ -89,7 +93,7 @@ function longEnough(text: string): string {
 }
 
 function derivedKey(text: string, purpose: string): Uint8Array {
-  return new Uint8Array(hkdfSync('sha256', text, 'tollgate', purpose, 32));
+  return new Uint8Array(hkdfSync('sha256', text, 'tollgate', purpose, KEY_BYTES));
 }
 
 async function secretFromFile({ dataDir, shared, db }: SecretOptions): Promise<string> {
@@ -149,8 +153,12 @@ function fingerprintOf(text: string): string {
 
 type KeptKeys = Partial<Record<KeyPurpose, Uint8Array>>;
 
-/** What customers have in their hands: a token and a code are known here only by their keyed hash. */
-const KEPT_PURPOSES = ['token pepper', 'codes'] as const satisfies readonly KeyPurpose[];
+/**
+ * What is known here only by a keyed hash, and must be known again: a token and a code that a customer has, and a mailbox
+ * that had its welcome credit. A secret that was replaced before there was a key for mailboxes has kept the first two.
+ */
+const KEPT_PURPOSES = ['token pepper', 'codes', 'mailboxes'] as const satisfies readonly KeyPurpose[];
+const KEY_BYTES = 32;
 
 function sealKeys(text: string, before: Secret): string {
   const nonce = randomBytes(12);
@@ -169,9 +177,9 @@ async function keptKeys(text: string, db: Kysely<Schema>): Promise<KeptKeys> {
   }).setAuthTag(bytes.subarray(-16));
   const keys = Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]);
   return Object.fromEntries(
-    KEPT_PURPOSES.map((purpose, index) => [
+    KEPT_PURPOSES.slice(0, keys.length / KEY_BYTES).map((purpose, index) => [
       purpose,
-      new Uint8Array(keys.subarray(index * 32, index * 32 + 32)),
+      new Uint8Array(keys.subarray(index * KEY_BYTES, (index + 1) * KEY_BYTES)),
     ]),
   );
 }

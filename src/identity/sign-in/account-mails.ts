@@ -39,6 +39,7 @@ interface NewDeviceSignIn {
 interface AccountMailsParts {
   readonly store: Store;
   readonly secret: string;
+  readonly mailboxKey: Uint8Array;
   readonly clock: Clock;
   readonly resetLinks: ResetLinks;
   readonly notices: Notices | undefined;
@@ -123,12 +124,12 @@ async function confirmAddress(parts: AccountMailsParts, token: string): Promise<
 }
 
 async function markVerified(
-  { secret, clock }: AccountMailsParts,
+  { mailboxKey, clock }: AccountMailsParts,
   tx: Transaction<Schema>,
   accountId: string,
 ): Promise<void> {
   await tx.updateTable('auth_user').set({ emailVerified: true }).where('id', '=', accountId).execute();
-  await giveWelcomeCredit(tx, accountId, { secret, now: clock.now() });
+  await giveWelcomeCredit(tx, accountId, { mailboxKey, now: clock.now() });
 }
 
 const BROWSERS = [

@@ -60,6 +60,7 @@ describe('the sign-in library', () => {
         store,
         passwords: makePasswords(),
         secret: SECRET,
+        mailboxKey: new Uint8Array(32),
         social: {},
         clock: systemClock,
         log: silentLog,
@@ -80,6 +81,7 @@ describe('the sign-in library', () => {
     const auth = makeAuth({
       store: await openSqlite(),
       secret: SECRET,
+      mailboxKey: new Uint8Array(32),
       clock: systemClock,
       log: silentLog,
       passwords,
@@ -115,7 +117,13 @@ describe('the sign-in library', () => {
   });
 
   test('offers a provider only when it is configured', async () => {
-    const parts = { store: await openSqlite(), secret: SECRET, clock: systemClock, log: silentLog };
+    const parts = {
+      store: await openSqlite(),
+      secret: SECRET,
+      mailboxKey: new Uint8Array(32),
+      clock: systemClock,
+      log: silentLog,
+    };
     expect(makeAuth(parts).socialProviders).toEqual([]);
     const auth = makeAuth({ ...parts, social: { github: { clientId: 'id', clientSecret: 'secret' } } });
     expect(auth.socialProviders).toEqual(['github']);

@@ -61,6 +61,8 @@ interface AuthParts {
   readonly store: Store;
   /** Signs cookies and encrypts second factors; the same on every node. */
   readonly secret: string;
+  /** Of the hashes by which mailboxes are known again; unlike the secret it never changes. */
+  readonly mailboxKey: Uint8Array;
   readonly clock: Clock;
   readonly log: Log;
   readonly social?: SocialConfig | undefined;
@@ -71,7 +73,7 @@ interface AuthParts {
 }
 
 export function makeAuth(parts: AuthParts): Auth {
-  const { store, secret, clock, log, social = {} } = parts;
+  const { store, secret, mailboxKey, clock, log, social = {} } = parts;
   const passwords = parts.passwords ?? makePasswords();
   const users = makeUsers({ store, passwords, clock });
   const sessions = makeSessions({ store, secret, clock });
@@ -80,8 +82,8 @@ export function makeAuth(parts: AuthParts): Auth {
   const limiter = makeSignInLimiter({ store, secret, clock, throttle });
   const resetLinks = makeResetLinks({ store, passwords, clock });
   const { notices, publicUrl } = parts;
-  const mails = makeAccountMails({ store, secret, clock, resetLinks, notices, publicUrl });
-  const libraryParts = { store, passwords, secret, social, clock, log };
+  const mails = makeAccountMails({ store, secret, mailboxKey, clock, resetLinks, notices, publicUrl });
+  const libraryParts = { store, passwords, secret, mailboxKey, social, clock, log };
   const libraries = new Map<boolean, Promise<AuthLibrary>>();
   // Loading it takes a third of a server's start, and a server without console users never needs it.
   const library = (secure: boolean): Promise<AuthLibrary> => {

@@ -29,6 +29,7 @@ interface LibraryParts {
   readonly store: Store;
   readonly passwords: Passwords;
   readonly secret: string;
+  readonly mailboxKey: Uint8Array;
   readonly social: SocialConfig;
   readonly clock: Clock;
   readonly log: Log;
@@ -138,7 +139,7 @@ function databaseHooks(parts: LibraryParts): NonNullable<BetterAuthOptions['data
 }
 
 /** A disabled account gets no session. A new user from a provider gets the account here, if not before. */
-async function admitSession({ store, secret, clock }: LibraryParts, userId: string): Promise<void> {
+async function admitSession({ store, mailboxKey, clock }: LibraryParts, userId: string): Promise<void> {
   const account = await store.db
     .selectFrom('account')
     .select(['status', 'paused_reason'])
@@ -155,7 +156,7 @@ async function admitSession({ store, secret, clock }: LibraryParts, userId: stri
   await store.db.transaction().execute(async (tx) => {
     await insertAccount(tx, { id: userId, email: user.email, role: 'user', now });
     // The provider has confirmed the address.
-    if (user.emailVerified) await giveWelcomeCredit(tx, userId, { secret, now });
+    if (user.emailVerified) await giveWelcomeCredit(tx, userId, { mailboxKey, now });
   });
 }
 

@@ -67,8 +67,8 @@ export async function expectedWelcomeCredit(
 }
 
 interface NewcomerParts {
-  /** Of the installation: mailboxes are remembered by a keyed hash only. */
-  readonly secret: string;
+  /** The same for ever: mailboxes are remembered by a keyed hash only. */
+  readonly mailboxKey: Uint8Array;
   readonly now: number;
 }
 
@@ -79,7 +79,7 @@ interface NewcomerParts {
 export async function giveWelcomeCredit(
   tx: Transaction<Schema>,
   accountId: string,
-  { secret, now }: NewcomerParts,
+  { mailboxKey, now }: NewcomerParts,
 ): Promise<void> {
   const { amountUsd, perDay } = await readWelcomeCredit(tx);
   const amount = parseUsd(amountUsd);
@@ -93,7 +93,7 @@ export async function giveWelcomeCredit(
     .where('status', '=', 'active')
     .executeTakeFirst();
   if (!account || (await hasWelcomeCredit(tx, accountId))) return;
-  const once = `welcome:${mailboxHash(account.email, secret)}`;
+  const once = `welcome:${mailboxHash(account.email, mailboxKey)}`;
   const refusal = (await isUsed(tx, once))
     ? 'mailbox_had_it'
     : (await givenSince(tx, now - (now % DAY_MS))) >= perDay
@@ -158,10 +158,12 @@ const GMAIL = new Set(['gmail.com', 'googlemail.com']);
 /**
  * Addresses that reach one mailbox have one hash: what follows a `+` is the mailbox's own business, and Gmail ignores dots.
  */
-function mailboxHash(email: string, secret: string): string {
+function mailboxHash(email: string, key: Uint8Array): string {
   const at = email.lastIndexOf('@');
   const [local = ''] = email.slice(0, at).split('+');
   const domain = email.slice(at + 1);
   const mailbox = GMAIL.has(domain) ? `${local.replaceAll('.', '')}@gmail.com` : `${local}@${domain}`;
-  return createHmac('sha256', secret).update(`welcome credit ${mailbox}`).digest('base64url');
+  return createHmac('sha256', Buffer.from(key).toString('hex'))
+    .update(`welcome credit ${mailbox}`)
+    .digest('base64url');
 }
