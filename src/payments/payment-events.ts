@@ -193,7 +193,7 @@ export class PaymentEventHandler {
 
   async #refuse({ id, type, objectId }: ProviderEvent, reason: string, accountId?: string): Promise<void> {
     const isNew = await this.#rows.noteProblem({ id, type, objectId, reason, accountId });
-    if (isNew) this.#options.log.error('payment_refused', { event: id, type, object: objectId, reason });
+    if (isNew) this.#options.log.error('payment_refused', { eventId: id, type, object: objectId, reason });
     await this.#options.store.durable();
   }
 }

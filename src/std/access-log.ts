@@ -1,4 +1,4 @@
-import { redact, type Log, type LogFields } from './log.ts';
+import { logLine, type Log, type LogFields } from './log.ts';
 import { formatUsd, nanoUsd } from './money.ts';
 import { requestTime } from './ids.ts';
 import { requestLogFields, type RequestRecord } from './request-record.ts';
@@ -115,8 +115,7 @@ function endFields({ end }: RequestRecord): LogFields {
 }
 
 function lineOf({ time, ...fields }: LogFields): string {
-  const entry = { time: new Date(Number(time)).toISOString(), level: 'info', event: 'request', ...fields };
-  return redact(JSON.stringify(entry));
+  return logLine({ timeMs: Number(time), level: 'info', event: 'request' }, fields);
 }
 
 /** A path that no operation declares: words stay, and everything that may be a secret, a name or an id is hidden. */

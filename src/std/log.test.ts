@@ -17,3 +17,15 @@ test('keys, bearer tokens and query tokens are redacted wherever they appear', (
   }
   expect(redact('bearer abc.def')).toBe('bearer ‹redacted›');
 });
+
+test('no field takes the place of the time, the level or the event that a line is found by', () => {
+  const lines: string[] = [];
+  const log = makeLog(
+    (line) => lines.push(line),
+    () => 0,
+  );
+  log.warn('payment_refused', { time: 'x', level: 'info', event: 'evt_1', reason: 'other_amount' });
+  expect(lines).toEqual([
+    '{"time":"1970-01-01T00:00:00.000Z","level":"warn","event":"payment_refused","reason":"other_amount"}',
+  ]);
+});

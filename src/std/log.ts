@@ -24,8 +24,7 @@ export function makeLog(
 ): Log {
   const emit = (level: LogLevel, event: string, fields: LogFields = {}): void => {
     if (!isWritten(level)) return;
-    const entry = { time: new Date(now()).toISOString(), level, event, ...withErrorFields(fields) };
-    write(redact(JSON.stringify(entry)));
+    write(logLine({ timeMs: now(), level, event }, withErrorFields(fields)));
   };
   return {
     info: (event, fields) => emit('info', event, fields),
@@ -35,6 +34,15 @@ export function makeLog(
       for (const line of text.split('\n')) write(line);
     },
   };
+}
+
+/** What a line is found by comes first, and no field takes its place. */
+export function logLine(
+  { timeMs, level, event }: { readonly timeMs: number; readonly level: LogLevel; readonly event: string },
+  fields: LogFields,
+): string {
+  const own = { time: new Date(timeMs).toISOString(), level, event };
+  return redact(JSON.stringify({ ...own, ...fields, ...own }));
 }
 
 let leastLevel = 0;

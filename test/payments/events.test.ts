@@ -202,6 +202,16 @@ describe.each([
       ]);
     }
     expect([await customer.balance(), await other.balance()]).toEqual([0, 0]);
+    const logged = gateway.log.map((line) => JSON.parse(line) as Record<string, unknown>);
+    for (const reason of reasons)
+      expect(logged).toContainEqual(
+        expect.objectContaining({
+          level: 'error',
+          event: 'payment_refused',
+          reason,
+          eventId: expect.stringMatching(/^evt_/),
+        }),
+      );
     await verified();
   });
 
