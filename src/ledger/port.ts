@@ -314,10 +314,11 @@ export interface Verification {
  * charge, its receipt, and never above the hold; I7 no hold is older than its request may live; I8 the day's sums of cost and
  * charge are those of the receipts, and by model the same as by backend; I9 every card payment is its credit, and every
  * refund or dispute is what was taken plus what was lost and what is owed; I10 the numbers of statements have no gap, and each says what the
- * books say.
+ * books say; I11 money that went back to its payer cannot be spent: an account owes what its refunds and disputes say, and
+ * each of these is booked soon after it is known.
  */
 export interface Breach {
-  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10';
+  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10' | 'I11';
   readonly subject: string;
   readonly detail: string;
 }

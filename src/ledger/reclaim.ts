@@ -57,3 +57,10 @@ interface AccountMoney {
 export function tooManyLosses(): Fault {
   return new Fault('invalid_field', 'The books cannot take a loss of this size.', { param: 'amount' });
 }
+
+/**
+ * How far a refund or dispute has come: the money is gone, it is gone for good, or it came back. A later stage stands,
+ * whichever event comes last.
+ */
+export const REVERSAL_STAGES = ['gone', 'lost', 'returned'] as const;
+export type ReversalStage = (typeof REVERSAL_STAGES)[number];

@@ -4,7 +4,7 @@ import { STATE_CODES } from '../store/receipt-codes.ts';
 import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
 import { costSql } from './price.ts';
-import { laterKey, lossKey, paymentKey, returnedKey, reversalKey } from './reclaim.ts';
+import { laterKey, lossKey, paymentKey, returnedKey, REVERSAL_STAGES, reversalKey } from './reclaim.ts';
 import { extraChargeBreaches, HAS_EXTRA } from './verify-extra.ts';
 
 /**
@@ -33,6 +33,9 @@ const LONGEST_POSSIBLE_MS = 4 * 25 * 3_600_000;
 const MOST = 100;
 /** The sweeper needs a moment after a lease has run out. */
 const GRACE_MS = 60_000;
+
+/** How long a refund that is noted may wait until it is booked. */
+const UNBOOKED_MS = 600_000;
 
 const VOID = STATE_CODES.void;
 
@@ -213,6 +216,23 @@ function paymentChecks(most: number): readonly string[] {
 }
 
 /**
+ * I11. Money that went back to its payer can be spent where an account does not know what it owes, or where a refund or
+ * dispute of a paid payment was noted and nothing was booked for it. An event that fails is tried again within a minute.
+ */
+function refundedMoneyChecks(most: number): readonly string[] {
+  return [
+    `SELECT a.id AS subject, 'owes ' || a.owed || ', of refunds and disputes ' || COALESCE(d.total, 0) AS detail
+        FROM account a LEFT JOIN (SELECT account_id, SUM(owed) AS total FROM debt WHERE owed > 0 GROUP BY account_id) d
+          ON d.account_id = a.id
+        WHERE a.owed <> COALESCE(d.total, 0) LIMIT ${most}`,
+    `SELECT p.account_id AS subject, r.kind || ' ' || r.id || ' of ' || r.amount || ' is neither taken nor owed' AS detail
+        FROM payment_reversal r JOIN payment p ON p.intent_id = r.intent_id AND p.state = 'paid'
+        WHERE r.booked_at IS NULL AND r.stage < ${REVERSAL_STAGES.indexOf('returned')}
+          AND r.created_at < :now - ${UNBOOKED_MS} LIMIT ${most}`,
+  ];
+}
+
+/**
  * I10. A statement is about a month that is over, so nothing is booked into it any more. The charges of archived days
  * are in the sums of their day, and not counted twice.
  */
@@ -310,6 +330,7 @@ const COMMON: readonly InvariantCheck[] = [
   },
   ...paymentChecks(MOST).map((sql) => ({ invariant: 'I9' as const, sql })),
   { invariant: 'I10', sql: statementNumberCheck() },
+  ...refundedMoneyChecks(MOST).map((sql) => ({ invariant: 'I11' as const, sql })),
 ];
 
 /** Older days by their sums, the latest ones receipt by receipt. */

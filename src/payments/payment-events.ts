@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely';
 import type { Ledger } from '../ledger/port.ts';
-import { paymentKey, reversalKey } from '../ledger/reclaim.ts';
+import { paymentKey, REVERSAL_STAGES, reversalKey } from '../ledger/reclaim.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
@@ -10,14 +10,7 @@ import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { tellStopped, type PaymentNotices } from './payment-mails.ts';
 import { PaymentRows, type PaymentRow, type ReversalRow } from './payment-rows.ts';
-import {
-  CURRENCY,
-  nanoOfCents,
-  REVERSAL_STAGES,
-  type PaymentFact,
-  type ProviderEvent,
-  type PaymentProvider,
-} from './port.ts';
+import { CURRENCY, nanoOfCents, type PaymentFact, type ProviderEvent, type PaymentProvider } from './port.ts';
 
 /** Who acted, in the entries of payments. */
 const ACTOR = 'stripe';

@@ -1,11 +1,11 @@
 import { sql, type Selectable, type Transaction, type Kysely } from 'kysely';
 import type { GivenBack, Reclaimed } from '../ledger/port.ts';
+import { REVERSAL_STAGES, type ReversalStage } from '../ledger/reclaim.ts';
 import type { Clock } from '../std/clock.ts';
 import type { PaymentReversalTable, PaymentTable } from '../store/schema-services.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { tellFailed, tellPaid, type PaymentNotices } from './payment-mails.ts';
-import { REVERSAL_STAGES, type ReversalStage } from './port.ts';
 
 export type PaymentRow = Selectable<PaymentTable>;
 export type ReversalRow = Selectable<PaymentReversalTable>;

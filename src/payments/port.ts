@@ -1,3 +1,4 @@
+import type { ReversalStage } from '../ledger/reclaim.ts';
 import type { AccountId } from '../std/ids.ts';
 
 /**
@@ -80,13 +81,6 @@ export type PaymentFact =
       readonly currency: string;
       readonly stage: ReversalStage;
     };
-
-/**
- * How far a refund or dispute has come: the money is gone, it is gone for good, or it came back. A later stage stands,
- * whichever event comes last.
- */
-export const REVERSAL_STAGES = ['gone', 'lost', 'returned'] as const;
-export type ReversalStage = (typeof REVERSAL_STAGES)[number];
 
 /** The only currency of the ledger. */
 export const CURRENCY = 'usd';

@@ -28,6 +28,7 @@ export function reclaimCases(check: ContractCheck): void {
   endedDebtCases(check);
   removedAccountCases(check);
   invariantCases(check);
+  refundedMoneyCases(check);
 }
 
 let made = 0;
@@ -268,11 +269,47 @@ function removedAccountCases(check: ContractCheck): void {
   );
 }
 
+async function breachesOf(harness: LedgerHarness): Promise<string[]> {
+  const { breaches } = await harness.ledger().verify();
+  return breaches.map(({ invariant, subject }) => `${invariant} ${subject}`);
+}
+
+/** I11: money that went back and could be spent. */
+function refundedMoneyCases(check: ContractCheck): void {
+  check('an account that can spend what it owes is a breach', async (harness) => {
+    const account = await addAccount(harness, 2_100);
+    await hold(harness, chatAdmission(account));
+    const refund = await newRefund(harness, account, 2_000);
+    await harness.ledger().reclaim(refund);
+    await harness.store.db.updateTable('account').set({ owed: 1_999 }).where('id', '=', account.id).execute();
+    for (const full of [true, false])
+      expect((await harness.ledger().verify({ full })).breaches).toEqual([
+        { invariant: 'I11', subject: account.id, detail: 'owes 1999, of refunds and disputes 2000' },
+      ]);
+  });
+
+  check('a refund of a paid payment that was noted long ago and not booked is a breach', async (harness) => {
+    const account = await addAccount(harness, 3_000);
+    const refund = await newRefund(harness, account, 3_000);
+    const { intent_id } = await harness.store.db
+      .selectFrom('payment_reversal')
+      .select('intent_id')
+      .executeTakeFirstOrThrow();
+    const paid = { kind: 'credit', amount: 3_000, cause: 'paid', actor: 'test' } as const;
+    await harness.ledger().post({ ...paid, accountId: account.id, once: paymentKey(intent_id) });
+    const payment = { id: 'pay_2', account_id: account.id, kind: 'top_up', state: 'paid' } as const;
+    await harness.store.db
+      .insertInto('payment')
+      .values({ ...payment, amount: 3_000, intent_id, created_at: 1 })
+      .execute();
+    expect(await breachesOf(harness)).toEqual([`I11 ${account.id}`]);
+    await bookRefund(harness, refund, await harness.ledger().reclaim(refund));
+    expect(await breachesOf(harness)).toEqual([]);
+  });
+}
+
 /** I9: rows of payments against entries. */
 function invariantCases(check: ContractCheck): void {
-  const breachesOf = async (harness: LedgerHarness) =>
-    (await harness.ledger().verify()).breaches.map(({ invariant, subject }) => `${invariant} ${subject}`);
-
   check('a payment that is called paid without its credit is a breach', async (harness) => {
     const account = await addAccount(harness);
     await harness.store.db

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { PaymentFact, ProviderEvent, ReversalStage } from '../port.ts';
+import type { ReversalStage } from '../../ledger/reclaim.ts';
+import type { PaymentFact, ProviderEvent } from '../port.ts';
 
 /**
  * Stripe's events in our words. The fields are those of https://docs.stripe.com/api/events/types; whatever else an event
