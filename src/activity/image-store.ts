@@ -122,6 +122,20 @@ export class ImageStore {
     return await this.#find(ids, accountId);
   }
 
+  /** What is left of the images of a request, in the order in which they were made. */
+  async findOfRequest(accountId: string, requestId: string): Promise<ReadonlyMap<string, KeptImage>> {
+    const rows = await this.#db
+      .selectFrom('image')
+      .select(['id', 'mime', 'object', imageLength.as('size')])
+      .where('request_id', '=', requestId)
+      .where('account_id', '=', accountId)
+      .where('expires_at', '>', this.#options.clock.now())
+      .orderBy('created_at')
+      .orderBy('id')
+      .execute();
+    return new Map(rows.map((row) => [row.id, this.#kept(row)]));
+  }
+
   /** At most 256 pixels wide and high, made once; the image itself where none can be made. */
   async thumbnail(accountId: string, id: string): Promise<KeptImage | undefined> {
     const made = await this.#db

@@ -130,4 +130,5 @@ export const INFERENCE_ERRORS = [
 export const KEYED_INFERENCE_ERRORS = [
   ...INFERENCE_ERRORS,
   'idempotency_key_reused',
+  'idempotency_answer_gone',
 ] as const satisfies readonly ApiFaultCode[];

@@ -3,10 +3,18 @@ import type { IncomingRequest } from '../http/router.ts';
 import type { Caller } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import type { ImageCall } from '../relay/call.ts';
+import type { AccountId } from '../std/ids.ts';
 import { imageRequestSchema } from '../wire/openai/images.ts';
 import { findPictures, MAX_PICTURES, readEdit } from './edit-body.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { answerOrStart, IMAGE_ANSWER, publicImageCall, readImageFields, v1ImageCall } from './images.ts';
+import {
+  answerOrStart,
+  IMAGE_ANSWER,
+  publicImageCall,
+  readImageFields,
+  restoreImages,
+  v1ImageCall,
+} from './images.ts';
 import { callOf, ENDPOINT_FIELDS, MAX_COST_FIELD, work, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
@@ -112,7 +120,9 @@ async function edit({ incoming, caller }: Sender, parts: ApiParts, read: ReadCal
     const pictures = await findPictures(body, { links, origin, accountId, memory });
     return { call: { ...plain, request: { ...plain.request, ...pictures } }, text: body.text };
   });
-  return await idempotency.run(incoming, { caller, text }, (keyed) =>
+  const restore = (requestId: string, accountId: AccountId) =>
+    restoreImages(call, { requestId, accountId }, parts, incoming);
+  return await idempotency.run(incoming, { caller, text, restore }, (keyed) =>
     // A call with a key continues when its client leaves.
     answerOrStart(keyed ? { ...call, ...keyed } : call, parts, incoming),
   );

@@ -232,7 +232,7 @@ interface ImageJobView {
 const RESPOND_ASYNC = 'respond-async';
 
 /** RFC 7240: a list of preferences, each with parameters; what is not known is ignored. */
-export function prefersAsync({ headers }: Request): boolean {
+export function prefersAsync({ headers }: Pick<Request, 'headers'>): boolean {
   const preferences = headers.get('prefer')?.split(',') ?? [];
   return preferences.some((one) => one.split(';')[0]?.trim().toLowerCase() === RESPOND_ASYNC);
 }

@@ -52,6 +52,11 @@ export class ImageLinks {
     return await this.#store.findAllOwn(accountId, ids);
   }
 
+  /** See {@link ImageStore.findOfRequest}. */
+  async findOfRequest(accountId: string, requestId: string): Promise<ReadonlyMap<string, KeptImage>> {
+    return await this.#store.findOfRequest(accountId, requestId);
+  }
+
   now(): number {
     return this.#clock.now();
   }

@@ -160,9 +160,12 @@ export class PlainImageRecord implements ImageRecord {
   }
 
   async delivered(images: readonly GeneratedImage[]): Promise<void> {
-    if (this.isInline) return;
     const { links } = this.#parts;
-    this.stored = await storeImages(images, { call: this.#call, links, once: this.#hasRow });
+    const { isKeyed = false } = this.#call;
+    const store = () => storeImages(images, { call: this.#call, links, once: this.#hasRow || isKeyed });
+    if (!this.isInline) this.stored = await store();
+    // Its client may come back when the answer itself is no longer kept.
+    else if (isKeyed) await this.#quietly(async () => void (await store()), 'image_not_kept');
   }
 
   /** It was answered. */
@@ -171,11 +174,14 @@ export class PlainImageRecord implements ImageRecord {
   }
 
   /** A failed write does not stop the request: if it is interrupted now, it ends like one whose backend has no jobs. */
-  async #quietly(write: (parts: PlainImageRecordParts) => Promise<void>): Promise<void> {
+  async #quietly(
+    write: (parts: PlainImageRecordParts) => Promise<void>,
+    event = 'image_job_not_noted',
+  ): Promise<void> {
     try {
       await write(this.#parts);
     } catch (error) {
-      this.#parts.relay.log.warn('image_job_not_noted', { request: this.#call.requestId, error });
+      this.#parts.relay.log.warn(event, { request: this.#call.requestId, error });
     }
   }
 }

@@ -21,6 +21,7 @@ import {
   splitModel,
   takeEndpointCode,
   type CallBase,
+  type DoneRequest,
 } from './inference.ts';
 import type { ApiAnswer, ApiOperation, ApiParts, ApiBody } from './operation.ts';
 
@@ -136,6 +137,7 @@ export const imageGenerations: ApiOperation = {
     rate: 'images',
     read: publicImageCall,
     answer: answerOrStart,
+    restore: restoreImages,
   }),
 };
 
@@ -163,6 +165,7 @@ export const v1ImageGenerations: ApiOperation = {
     rate: 'images',
     read: (base, value, parts) => v1ImageCall(base, readImageFields(value), parts),
     answer: answerOrStart,
+    restore: restoreImages,
   }),
 };
 
@@ -239,6 +242,30 @@ export async function answerOrStart(
     return await imageJobs.start(call, incoming.requestRecord, memory);
   }
   return await answerImages(call, incoming.origin, { relay, imageJobs, links, memory });
+}
+
+/**
+ * The answer of an earlier call with the same key, made again from the images that are stored. Of a stream they are in the
+ * gallery, but its events are not made again.
+ */
+export async function restoreImages(
+  { request }: ImageCall,
+  { requestId, accountId }: DoneRequest,
+  { imageJobs, links }: Pick<ApiParts, 'imageJobs' | 'links'>,
+  { origin, request: { headers } }: IncomingRequest,
+): Promise<Response | undefined> {
+  if (prefersAsync({ headers })) return json(await imageJobs.find(requestId, accountId, origin), requestId);
+  if (request.stream === true) return undefined;
+  const images = await links.findOfRequest(accountId, requestId);
+  const data: ImageResponse['data'][number][] = [];
+  for (const [id, image] of images) {
+    if (request.response_format !== 'b64_json') data.push({ url: links.link(id, origin) });
+    else {
+      const bytes = await image.bytes();
+      if (bytes) data.push({ b64_json: bytes.toBase64() });
+    }
+  }
+  return data.length === 0 ? undefined : json({ created: Math.floor(links.now() / 1000), data }, requestId);
 }
 
 /** A job is fetched later and a stream is read now, so a request cannot be both. */

@@ -8,6 +8,7 @@ import type { Caller, RateKind } from '../ledger/port.ts';
 import { tokenErrorOr } from '../relay/admission.ts';
 import type { Call, ChatReply, RouteSelector } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
+import type { AccountId } from '../std/ids.ts';
 import { nextTurn } from '../std/long-text.ts';
 import { minNano, parseUsd, type NanoUsd } from '../std/money.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
@@ -16,7 +17,16 @@ import { noteRefusal } from './refusals.ts';
 /** What every inference call has, whatever it asks for. */
 export type CallBase = Pick<
   Call<unknown>,
-  'requestId' | 'caller' | 'client' | 'signal' | 'size' | 'maxCost' | 'onClosed' | 'retryOf' | 'requestRecord'
+  | 'requestId'
+  | 'caller'
+  | 'client'
+  | 'signal'
+  | 'size'
+  | 'maxCost'
+  | 'onClosed'
+  | 'retryOf'
+  | 'isKeyed'
+  | 'requestRecord'
 >;
 
 /** What differs between the inference operations that take JSON and an `Idempotency-Key`. */
@@ -26,6 +36,19 @@ interface InferenceSteps<C extends CallBase> {
   read(base: CallBase, body: Record<string, unknown>, parts: ApiParts, incoming: IncomingRequest): C;
   /** Relays the call and presents the reply. */
   answer(call: C, parts: ApiParts, incoming: IncomingRequest): Promise<Response>;
+  /** For a key whose answer is no longer kept: makes it again from what else is stored of the request. */
+  restore?(
+    call: C,
+    of: DoneRequest,
+    parts: ApiParts,
+    incoming: IncomingRequest,
+  ): Promise<Response | undefined>;
+}
+
+/** A request that an earlier call with the same key has made. */
+export interface DoneRequest {
+  readonly requestId: string;
+  readonly accountId: AccountId;
 }
 
 export function inference<C extends CallBase>(steps: InferenceSteps<C>): ApiOperation['handle'] {
@@ -41,7 +64,9 @@ async function serve<C extends CallBase>(
   try {
     const { call, body } = await readCall(steps, incoming, caller, parts);
     if (body.size.bytes > SMALL_BODY_BYTES) await nextTurn();
-    return await parts.idempotency.run(incoming, { caller, text: body.text }, (keyed) =>
+    const restore = (requestId: string, accountId: AccountId) =>
+      steps.restore?.(call, { requestId, accountId }, parts, incoming) ?? Promise.resolve(undefined);
+    return await parts.idempotency.run(incoming, { caller, text: body.text, restore }, (keyed) =>
       // A call with a key continues when its client leaves.
       steps.answer(keyed ? { ...call, ...keyed } : call, parts, incoming),
     );

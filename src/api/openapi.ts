@@ -360,6 +360,10 @@ const EXAMPLES: Record<ApiFaultCode, readonly [message: string, more?: FaultOpti
     'This Idempotency-Key was used with another request.',
     { param: 'Idempotency-Key' },
   ],
+  idempotency_answer_gone: [
+    'The request with this Idempotency-Key is done (req_01JCKZ), but its answer is no longer kept.',
+    { param: 'Idempotency-Key', extra: { request_id: 'req_01JCKZ' } },
+  ],
   missing_token: ['Send your API token as `Authorization: Bearer sk-…`.'],
   invalid_token: ['This is not a valid API token.'],
   payment_required: [

@@ -43,7 +43,13 @@ test('an answer that is kept is on the disk before its client gets it', async ()
   const { store, synced, asked } = withDisk();
   const answers = new IdempotencyStore(store, { now: () => 1_000 });
   await answers.begin({ ...OWN, bodyHash: 'body' });
-  const finishing = answers.finish({ ...OWN, status: 201, headers: { a: 'b' }, body: new Uint8Array([1]) });
+  const finishing = answers.finish({
+    ...OWN,
+    charged: nanoUsd(1),
+    status: 201,
+    headers: { a: 'b' },
+    body: new Uint8Array([1]),
+  });
   await asked;
   expect(await isDone(finishing)).toBe(false);
   synced();

@@ -1,5 +1,8 @@
+import { sql, type RawBuilder, type Selectable } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
+import type { NanoUsd } from '../std/money.ts';
+import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 
 /** What a request with an Idempotency-Key is to do. */
@@ -8,8 +11,8 @@ export type KeyState =
   | { readonly kind: 'started'; readonly retryOf?: string | undefined }
   | { readonly kind: 'running' }
   | { readonly kind: 'reused' }
-  /** The work was done and charged, but its owner was gone before the answer could be kept. */
-  | { readonly kind: 'lost'; readonly requestId: string }
+  /** The work was done, but its answer is not kept: it was too large, made room for newer ones, or was lost in a crash. */
+  | { readonly kind: 'gone'; readonly requestId: string }
   | {
       readonly kind: 'replay';
       readonly status: number;
@@ -23,18 +26,31 @@ export interface IdempotencyKey {
   readonly requestId: RequestId;
 }
 
-/** How long an answer is replayed. */
+export interface FinishedAnswer extends IdempotencyKey {
+  /** `undefined`: not known yet, as for a job that still runs. */
+  readonly charged: NanoUsd | undefined;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** `undefined`: too large to be kept. */
+  readonly body: Uint8Array | undefined;
+}
+
+/** How long a key is not run again. */
 const KEPT_MS = 24 * 3_600_000;
 /** A key whose owner is silent for this long may be taken over, unless it was charged. Renewed while the owner works. */
 const LEASE_MS = 60_000;
+/** Of an account: so many answers keep their bytes, and so many keys of requests that cost nothing stay. */
 const MOST_PER_ACCOUNT = 1_000;
-/** A larger answer is not kept, and its key becomes free again. */
-const MOST_BYTES = 8 * 1_048_576;
+/** Of a larger answer only the key is kept. */
+export const MOST_ANSWER_BYTES = 8 * 1_048_576;
 const SWEEP_BATCH = 500;
 /** The status of an answer that broke off. */
 const BROKEN = 0;
 
-/** Answers kept under the client's Idempotency-Key: one call does the work, the others get its bytes. */
+/**
+ * Answers kept under the client's Idempotency-Key: one call does the work, the others get its bytes. The key of a charged
+ * request stays for a day, also when the bytes of its answer have left.
+ */
 export class IdempotencyStore {
   readonly #store: Store;
   readonly #clock: Clock;
@@ -77,15 +93,18 @@ export class IdempotencyStore {
       .execute();
   }
 
-  async finish(
-    answer: IdempotencyKey & { status: number; headers: Record<string, string>; body: Uint8Array },
-  ): Promise<void> {
-    const { accountId, key, requestId, status, headers, body } = answer;
-    if (body.byteLength > MOST_BYTES) return await this.drop(answer);
+  async finish({ accountId, key, requestId, charged, status, headers, body }: FinishedAnswer): Promise<void> {
+    const isKept = body !== undefined && body.byteLength <= MOST_ANSWER_BYTES;
     await this.#own(accountId, key, requestId)
-      .set({ state: 'done', status, headers: JSON.stringify(headers), body: Buffer.from(body) })
+      .set({
+        state: 'done',
+        status,
+        charged: charged ?? null,
+        ...(isKept && { headers: JSON.stringify(headers), body: Buffer.from(body) }),
+      })
       .execute();
-    await this.#trim(accountId);
+    if (isKept) await this.#dropOldBodies(accountId);
+    if (charged === 0) await this.#removeOldFreeKeys(accountId);
     // A client that has seen the answer may ask for it again after a power cut.
     await this.#store.durable();
   }
@@ -95,7 +114,7 @@ export class IdempotencyStore {
     await this.#own(accountId, key, requestId).set({ status: BROKEN, lease_until: 0 }).execute();
   }
 
-  /** The work failed, or its answer is too large to keep: the key is free again. */
+  /** The work failed: the key is free again. */
   async drop({ accountId, key, requestId }: IdempotencyKey): Promise<void> {
     await this.#store.db
       .deleteFrom('answer')
@@ -143,7 +162,7 @@ export class IdempotencyStore {
     }
     if (row.lease_until >= now) return { kind: 'running' };
     const end = await this.#endOf(row.request_id);
-    if (end === 'charged') return { kind: 'lost', requestId: row.request_id };
+    if (end === 'charged') return { kind: 'gone', requestId: row.request_id };
     return end === 'free' && (await this.#takeOver(accountId, key, requestId, now))
       ? { kind: 'started' }
       : { kind: 'running' };
@@ -166,7 +185,7 @@ export class IdempotencyStore {
   async #takeOver(accountId: AccountId, key: string, requestId: RequestId, now: number): Promise<boolean> {
     const { numUpdatedRows } = await this.#store.db
       .updateTable('answer')
-      .set({ request_id: requestId, lease_until: now + LEASE_MS, status: null })
+      .set({ request_id: requestId, lease_until: now + LEASE_MS, status: null, created_at: now })
       .where('account_id', '=', accountId)
       .where('idempotency_key', '=', key)
       .where('state', '=', 'running')
@@ -184,17 +203,35 @@ export class IdempotencyStore {
       .where('state', '=', 'running');
   }
 
-  async #trim(accountId: AccountId): Promise<void> {
+  async #dropOldBodies(accountId: AccountId): Promise<void> {
+    const surplus = await this.#beyondNewest(accountId, sql<boolean>`body IS NOT NULL`);
+    if (surplus.length === 0) return;
+    await this.#store.db
+      .updateTable('answer')
+      .set({ headers: null, body: null })
+      .where('account_id', '=', accountId)
+      .where('idempotency_key', 'in', surplus)
+      .execute();
+  }
+
+  async #removeOldFreeKeys(accountId: AccountId): Promise<void> {
+    for (const key of await this.#beyondNewest(accountId, sql<boolean>`charged = 0`))
+      await this.#remove(accountId, key);
+  }
+
+  /** The condition is that of a partial index, word by word: without it, all keys of a day would be sorted. */
+  async #beyondNewest(accountId: AccountId, condition: RawBuilder<boolean>): Promise<string[]> {
     const surplus = await this.#store.db
       .selectFrom('answer')
       .select('idempotency_key')
       .where('account_id', '=', accountId)
-      .where('state', '=', 'done')
+      .where(condition)
       .orderBy('created_at', 'desc')
+      .orderBy('idempotency_key', 'desc')
       .offset(MOST_PER_ACCOUNT)
       .limit(SWEEP_BATCH)
       .execute();
-    for (const row of surplus) await this.#remove(accountId, row.idempotency_key);
+    return surplus.map((row) => row.idempotency_key);
   }
 
   async #remove(accountId: string, key: string): Promise<void> {
@@ -206,12 +243,15 @@ export class IdempotencyStore {
   }
 }
 
-function replay(row: { status: number | null; headers: string | null; body: Uint8Array | null }): KeyState {
+type DoneRow = Pick<Selectable<Schema['answer']>, 'request_id' | 'status' | 'headers' | 'body'>;
+
+function replay({ request_id, status, headers, body }: DoneRow): KeyState {
+  if (body === null) return { kind: 'gone', requestId: request_id };
   return {
     kind: 'replay',
-    status: row.status ?? 200,
+    status: status ?? 200,
     // Written by `finish` as JSON of exactly this type.
-    headers: JSON.parse(row.headers ?? '{}') as Record<string, string>,
-    body: new Uint8Array(row.body ?? []),
+    headers: JSON.parse(headers ?? '{}') as Record<string, string>,
+    body: new Uint8Array(body),
   };
 }

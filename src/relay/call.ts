@@ -32,6 +32,8 @@ export interface Call<Request> {
   readonly size: BodySize;
   /** An earlier request with the same Idempotency-Key, whose stream broke. */
   readonly retryOf?: string | undefined;
+  /** It has an Idempotency-Key: its client may come back for its answer. */
+  readonly isKeyed?: boolean | undefined;
   /** The client pays no more than this. */
   readonly maxCost?: NanoUsd | undefined;
   /** The fields of the request that need a decision, if it has any. */

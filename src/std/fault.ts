@@ -79,6 +79,7 @@ export const FAULTS = {
   context_length_exceeded: badRequest,
   https_required: badRequest,
   idempotency_key_reused: badRequest,
+  idempotency_answer_gone: badRequest,
   missing_token: unauthorized,
   invalid_token: unauthorized,
   payment_required: { status: 402, type: 'insufficient_quota' },

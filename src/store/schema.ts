@@ -466,6 +466,8 @@ interface AnswerTable {
   body: Nullable<Uint8Array>;
   lease_until: number;
   created_at: number;
+  /** Of an answer that is done; NULL: not known. */
+  charged: Nullable<number>;
 }
 
 interface SettingTable {

@@ -47,14 +47,17 @@ export function messageText(message: Message): string {
   return `${[message.start, ...headers].join('\n')}\n\n${bodyText(message.body)}${cut}`;
 }
 
-/** Text as it is, with returns made visible; anything else by its hash. */
+const LONGEST_SHOWN = 1_000_000;
+
+/** Text as it is, with returns made visible; anything else by its hash, and so is what nobody would read to its end. */
 export function bodyText(body: Uint8Array): string {
   if (body.length === 0) return '(no body)';
   try {
+    if (body.length > LONGEST_SHOWN) throw new Error('too long to be shown');
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
     if (!UNPRINTABLE.test(text)) return text.replaceAll('\r', '␍');
   } catch {
-    // Not text.
+    // Not text that is shown.
   }
   const hash = createHash('sha256').update(body).digest('hex');
   return `(${body.length} bytes, sha256 ${hash})`;

@@ -1,11 +1,17 @@
 import { createHash } from 'node:crypto';
-import type { Caller } from '../../ledger/port.ts';
-import type { IdempotencyStore, IdempotencyKey } from '../../ledger/idempotency-store.ts';
+import type { Caller, Settled } from '../../ledger/port.ts';
+import {
+  MOST_ANSWER_BYTES,
+  type FinishedAnswer,
+  type IdempotencyKey,
+  type IdempotencyStore,
+} from '../../ledger/idempotency-store.ts';
 import type { Call, HoldEnd } from '../../relay/call.ts';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
 import { inSteps, LONG_TEXT } from '../../std/long-text.ts';
+import type { NanoUsd } from '../../std/money.ts';
 import type { CallerAuth } from '../caller-auth.ts';
 import type { IncomingRequest } from '../router.ts';
 
@@ -13,16 +19,19 @@ interface KeyedRequest {
   readonly caller: Caller;
   /** The body as received: the same key with another body is an error. */
   readonly text: string;
+  /** The answer made again from what else is stored of that request; without it, an answer that is gone is told so. */
+  readonly restore?: ((requestId: string, accountId: AccountId) => Promise<Response | undefined>) | undefined;
 }
 
 /** How a call with a key differs from the same call without one. */
-type KeyedCall = Required<Pick<Call<unknown>, 'signal' | 'onClosed' | 'retryOf'>>;
+type KeyedCall = Required<Pick<Call<unknown>, 'signal' | 'onClosed' | 'retryOf' | 'isKeyed'>>;
 
 /** Does the work. The signal replaces the client's, so that the work continues when the client leaves. */
 type KeyedWork = (keyed: KeyedCall | undefined) => Promise<Response>;
 
 const WAIT_MS = { first: 50, longest: 1_000, total: 600_000 };
 const MAX_KEY = 255;
+const REPLAYED = 'idempotent-replayed';
 
 /**
  * `Idempotency-Key`: the first request with a key does the work, and all later ones get the same bytes. They wait while
@@ -58,7 +67,7 @@ export class Idempotency {
     }
     const { accountId } = await this.#callerAuth.account(keyed.caller);
     const bodyHash = await hashOf(incoming.path, keyed.text);
-    return await this.#claim({ incoming, accountId, key, bodyHash }, work);
+    return await this.#claim({ incoming, accountId, key, bodyHash, restore: keyed.restore }, work);
   }
 
   async #claim(claim: Claim, work: KeyedWork): Promise<Response> {
@@ -72,14 +81,14 @@ export class Idempotency {
         case 'replay':
           return new Response(keyState.body, {
             status: keyState.status,
-            headers: { ...keyState.headers, 'idempotent-replayed': 'true' },
+            headers: { ...keyState.headers, [REPLAYED]: 'true' },
           });
         case 'reused':
           throw new Fault('idempotency_key_reused', 'This Idempotency-Key was used with another request.', {
             param: 'Idempotency-Key',
           });
-        case 'lost':
-          throw answerLost(keyState.requestId);
+        case 'gone':
+          return await restored(claim, keyState.requestId);
         case 'running':
           if (waitedMs > WAIT_MS.total || incoming.signal.aborted) throw stillRunning();
           await Bun.sleep(pauseMs);
@@ -93,27 +102,28 @@ export class Idempotency {
     const { accountId, key } = claim;
     const ownKey = { accountId, key, requestId: claim.incoming.requestId };
     const lease = setInterval(() => void this.#renew(ownKey), RENEW_MS);
-    const end = (): void => clearInterval(lease);
+    let closed: { readonly isBroken: boolean; readonly charged: NanoUsd | undefined } | undefined;
+    const onClosed = (end: HoldEnd, settled: Settled | undefined): void => {
+      const isBroken = end.kind === 'void' || end.settlement.outcome !== 'completed';
+      closed = { isBroken, charged: settled?.charged };
+    };
+    const keep = async (answer: Pick<FinishedAnswer, 'status' | 'headers' | 'body'>): Promise<void> => {
+      clearInterval(lease);
+      if (closed?.isBroken === true) await this.#store.breakOff(ownKey);
+      else await this.#store.finish({ ...ownKey, ...answer, charged: closed?.charged });
+    };
     try {
-      let isBroken = false;
-      const onClosed = (end: HoldEnd): void => {
-        isBroken = end.kind === 'void' || end.settlement.outcome !== 'completed';
-      };
-      const response = await work({ signal: new AbortController().signal, onClosed, retryOf });
+      const signal = new AbortController().signal;
+      const response = await work({ signal, onClosed, retryOf, isKeyed: true });
+      const { status } = response;
       const headers = Object.fromEntries(response.headers);
-      const keep = async (body: Uint8Array | undefined): Promise<void> => {
-        end();
-        if (isBroken) await this.#store.breakOff(ownKey);
-        else if (body) await this.#store.finish({ ...ownKey, status: response.status, headers, body });
-        else await this.#store.drop(ownKey);
-      };
-      return new Response(response.body && withCopy(response.body, keep), {
-        status: response.status,
-        headers,
-      });
+      const body = withCopy(response.body, (copy) => keep({ status, headers, body: copy }));
+      return new Response(body, { status, headers });
     } catch (thrown) {
-      end();
-      await this.#store.drop(ownKey);
+      clearInterval(lease);
+      // Whatever failed after the charge, the work is done.
+      if (closed?.isBroken === false) await keep({ status: 500, headers: {}, body: undefined });
+      else await this.#store.drop(ownKey);
       throw thrown;
     }
   }
@@ -142,23 +152,26 @@ interface Claim {
   readonly accountId: AccountId;
   readonly key: string;
   readonly bodyHash: string;
+  readonly restore: KeyedRequest['restore'];
 }
 
-const MAX_KEPT_BYTES = 8 * 1_048_576;
-
 /** Passes a body on and keeps a copy, to its end even if the reader leaves. */
-function withCopy(source: ReadableStream<Uint8Array>, keep: (body: Uint8Array | undefined) => Promise<void>) {
-  const reader = source.getReader();
+function withCopy(
+  source: ReadableStream<Uint8Array> | null,
+  keep: (body: Uint8Array | undefined) => Promise<void>,
+): ReadableStream<Uint8Array> {
+  const reader = (source ?? new Blob([]).stream()).getReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
   const next = async (): Promise<Uint8Array | undefined> => {
     const { done, value } = await reader.read();
     if (done) {
-      await keep(size > MAX_KEPT_BYTES ? undefined : Buffer.concat(chunks));
+      await keep(size > MOST_ANSWER_BYTES ? undefined : Buffer.concat(chunks));
       return undefined;
     }
     size += value.byteLength;
-    if (size <= MAX_KEPT_BYTES) chunks.push(value);
+    if (size <= MOST_ANSWER_BYTES) chunks.push(value);
+    else chunks.length = 0;
     return value;
   };
   const drain = async (): Promise<void> => {
@@ -174,13 +187,20 @@ function withCopy(source: ReadableStream<Uint8Array>, keep: (body: Uint8Array | 
   });
 }
 
+async function restored({ restore, accountId }: Claim, requestId: string): Promise<Response> {
+  const response = await restore?.(requestId, accountId);
+  if (!response) throw answerGone(requestId);
+  response.headers.set(REPLAYED, 'true');
+  return response;
+}
+
 /** Clients do not retry this code by themselves: only their owner can decide to pay again. */
-function answerLost(requestId: string): Fault {
-  return new Fault(
-    'idempotency_key_reused',
-    `The request with this Idempotency-Key was charged once (${requestId}), but its answer was lost in a crash. It will not be charged again; use a new key to run it again.`,
-    { param: 'Idempotency-Key' },
-  );
+function answerGone(requestId: string): Fault {
+  const message = `The request with this Idempotency-Key is done (${requestId}), but its answer is no longer kept. It will not run or be charged again; use a new key to run it again.`;
+  return new Fault('idempotency_answer_gone', message, {
+    param: 'Idempotency-Key',
+    extra: { request_id: requestId },
+  });
 }
 
 function stillRunning(): Fault {

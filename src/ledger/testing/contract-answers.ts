@@ -1,5 +1,6 @@
 import { expect } from 'bun:test';
 import { newRequestId, type AccountId } from '../../std/ids.ts';
+import { nanoUsd } from '../../std/money.ts';
 import { IdempotencyStore, type IdempotencyKey, type KeyState } from '../idempotency-store.ts';
 import {
   addAccount,
@@ -46,8 +47,27 @@ class KeyHarness {
     return own;
   }
 
-  finish(own: IdempotencyKey, body = BODY): Promise<void> {
-    return this.book.finish({ ...own, status: 200, headers: { 'content-type': 'text/plain' }, body });
+  finish(own: IdempotencyKey, body = BODY, charged = nanoUsd(1)): Promise<void> {
+    const headers = { 'content-type': 'text/plain' };
+    return this.book.finish({ ...own, charged, status: 200, headers, body });
+  }
+
+  /** A thousand answers that were done a moment ago, the first of them first. */
+  async addThousand(harness: LedgerHarness, charged: number): Promise<void> {
+    const rows = Array.from({ length: 1_000 }, (_, n) => ({
+      account_id: ACCOUNT,
+      idempotency_key: `k${n}`,
+      body_hash: 'body',
+      request_id: `req_${n}`,
+      state: 'done' as const,
+      status: 200,
+      headers: '{}',
+      body: Buffer.from(BODY),
+      charged,
+      lease_until: 1,
+      created_at: this.now - 1_000 + n,
+    }));
+    await harness.store.db.insertInto('answer').values(rows).execute();
   }
 
   async kindOf(key: string, bodyHash?: string): Promise<KeyState['kind']> {
@@ -151,7 +171,7 @@ function leaseCases(check: ContractCheck): void {
       await keyHarness.kindOf('c'),
     ]).toEqual(['running', 'running', 'running']);
     keyHarness.now += 61_000;
-    const told = { kind: 'lost' as const, requestId: charged.requestId };
+    const told = { kind: 'gone' as const, requestId: charged.requestId };
     for (let turn = 0; turn < 2; turn++) expect(await keyHarness.begin('a').begun).toEqual(told);
     expect(await keyHarness.kindOf('a', 'other')).toBe('reused');
     expect(await keyHarness.kindOf('b')).toBe('started');
@@ -196,30 +216,51 @@ function boundCases(check: ContractCheck): void {
     expect(await keyHarness.kindOf('new')).toBe('replay');
   });
 
-  check('an answer too large to keep frees its key', async (harness) => {
+  check('an answer too large to keep leaves, and its key stays for its day', async (harness) => {
     const keyHarness = new KeyHarness(harness);
     const most = 8 * 1_048_576;
     await keyHarness.finish(await keyHarness.start('large'), new Uint8Array(most).fill(7));
     expect(await keyHarness.kindOf('large')).toBe('replay');
-    await keyHarness.finish(await keyHarness.start('larger'), new Uint8Array(most + 1));
+    const larger = await keyHarness.start('larger');
+    await keyHarness.finish(larger, new Uint8Array(most + 1));
+    expect(await keyHarness.begin('larger').begun).toEqual({ kind: 'gone', requestId: larger.requestId });
+    expect(await keyHarness.kindOf('larger', 'other')).toBe('reused');
+    keyHarness.now += DAY_MS + 1;
+    expect(await keyHarness.kindOf('larger')).toBe('running');
     expect(await keyHarness.kindOf('larger')).toBe('started');
   });
 
-  check('an account keeps a thousand answers, the newest', async (harness) => {
+  check(
+    'a thousand answers of an account keep their bytes, and no charged key is run again',
+    async (harness) => {
+      const keyHarness = new KeyHarness(harness);
+      await keyHarness.addThousand(harness, 1);
+      await keyHarness.finish(await keyHarness.start('last'));
+      expect(await keyHarness.begin('k0').begun).toEqual({ kind: 'gone', requestId: 'req_0' });
+      expect([await keyHarness.kindOf('k1'), await keyHarness.kindOf('last')]).toEqual(['replay', 'replay']);
+    },
+  );
+
+  check('of requests that cost nothing the newest thousand keys of an account stay', async (harness) => {
     const keyHarness = new KeyHarness(harness);
-    const rows = Array.from({ length: 1_000 }, (_, n) => ({
-      account_id: ACCOUNT,
-      idempotency_key: `k${n}`,
-      body_hash: 'body',
-      request_id: `req_${n}`,
-      state: 'done' as const,
-      lease_until: 1,
-      created_at: keyHarness.now - 1_000 + n,
-    }));
-    await harness.store.db.insertInto('answer').values(rows).execute();
-    await keyHarness.finish(await keyHarness.start('last'));
-    const kept = await harness.store.db.selectFrom('answer').select('idempotency_key').execute();
-    const keys = new Set(kept.map((row) => row.idempotency_key));
-    expect([keys.size, keys.has('last'), keys.has('k0'), keys.has('k1')]).toEqual([1_000, true, false, true]);
+    await keyHarness.addThousand(harness, 0);
+    await keyHarness.finish(await keyHarness.start('charged'));
+    expect(await keyHarness.kindOf('k0')).toBe('gone');
+    await keyHarness.finish(await keyHarness.start('free'), BODY, nanoUsd(0));
+    expect(await keyHarness.kindOf('k0')).toBe('started');
+    expect(await keyHarness.kindOf('k2')).toBe('replay');
+    expect([await keyHarness.kindOf('charged'), await keyHarness.kindOf('free')]).toEqual([
+      'replay',
+      'replay',
+    ]);
+  });
+
+  check('a key that ran again after a broken answer is kept for a day from then on', async (harness) => {
+    const keyHarness = new KeyHarness(harness);
+    await keyHarness.book.breakOff(await keyHarness.start('k'));
+    keyHarness.now += DAY_MS - 1;
+    await keyHarness.finish(await keyHarness.start('k'));
+    keyHarness.now += DAY_MS - 1;
+    expect(await keyHarness.kindOf('k')).toBe('replay');
   });
 }

@@ -19,6 +19,7 @@ import {
 } from './0002-to-0016.ts';
 import { savedByCache } from './0017-saved-by-cache.ts';
 import { moneyThatGoesBack } from './0018-money-that-goes-back.ts';
+import { chargedAnswers } from './0019-charged-answers.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -54,4 +55,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 16, name: 'cost entries', compatibleFrom: 1, statements: costEntries },
   { number: 17, name: 'saved by cache', compatibleFrom: 1, statements: savedByCache },
   { number: 18, name: 'money that goes back', compatibleFrom: 1, statements: moneyThatGoesBack },
+  { number: 19, name: 'charged answers', compatibleFrom: 1, statements: chargedAnswers },
 ];

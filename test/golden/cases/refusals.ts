@@ -223,6 +223,11 @@ function circumstances(): GoldenCase[] {
         { send: post(V1_CHAT.path, V1_CHAT.ask(), { ...BEARER, 'idempotency-key': 'one' }) },
       ],
     },
+    {
+      name: 'idempotency/answer-gone',
+      replies: [{ ...ANSWERS.text.whole, body: LONG_ANSWER }],
+      steps: [{ send: keyed('one') }, { send: keyed('one') }],
+    },
     { name: 'idempotency/empty-key', steps: [{ send: keyed('') }] },
     { name: 'idempotency/long-key', steps: [{ send: keyed('k'.repeat(256)) }] },
     {
@@ -299,6 +304,18 @@ function circumstances(): GoldenCase[] {
 function imagesReply() {
   return { headers: JSON_TYPE, body: JSON.stringify({ created: 1, data: [{ b64_json: PIXEL }] }) };
 }
+
+/** More than is kept of an answer. */
+const LONG_ANSWER = JSON.stringify({
+  id: 'chatcmpl-long',
+  object: 'chat.completion',
+  created: 1_700_000_000,
+  model: 'theirs',
+  choices: [
+    { index: 0, message: { role: 'assistant', content: 'x'.repeat(9_000_000) }, finish_reason: 'stop' },
+  ],
+  usage: { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 },
+});
 
 function keyedImage(): ClientRequest {
   const body = { endpoint: 'svc_tgter', model: 'p', prompt: 'a gate' };

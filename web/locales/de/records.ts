@@ -199,6 +199,10 @@ export const records: typeof english = {
         title: 'Idempotency-Key schon verwendet',
         help: 'Verwenden Sie für jede neue Anfrage einen neuen Idempotency-Key.',
       },
+      idempotency_answer_gone: {
+        title: 'Antwort nicht mehr gespeichert',
+        help: 'Die Anfrage wurde einmal ausgeführt und wird nicht noch einmal berechnet. Mit einem neuen Idempotency-Key wird sie wieder ausgeführt.',
+      },
       backend_refused: {
         title: 'Vom Backend abgelehnt',
         help: 'Der Anbieter hat die Anfrage nicht angenommen. Warum, steht in der Fehlermeldung, die das Programm bekam; berechnet wurde nichts.',

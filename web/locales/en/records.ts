@@ -198,6 +198,10 @@ export const records = {
         title: 'Idempotency key used before',
         help: 'Use a new Idempotency-Key for every new call.',
       },
+      idempotency_answer_gone: {
+        title: 'Answer no longer kept',
+        help: 'The request was done once and is not charged again. Use a new Idempotency-Key to run it again.',
+      },
       backend_refused: {
         title: 'Refused by the backend',
         help: 'The provider did not accept this request. The client’s own error message says why; nothing was charged.',

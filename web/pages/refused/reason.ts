@@ -29,6 +29,7 @@ const LINKS: Record<KnownReason, OwnLinkName> = {
   missing_field: 'docs',
   invalid_json: 'docs',
   idempotency_key_reused: 'docs',
+  idempotency_answer_gone: 'docs',
   backend_refused: 'receipt',
   other: 'docs',
 };
