@@ -214,7 +214,8 @@ const HEADERS = {
   Held: text('Dollars set aside for the request', '0.0066'),
   Cost: text('Dollars charged; of a stream, the receipt tells', '0.0000046'),
   Dropped: text('Fields of the request that the backend did not get, at most 20', 'brand_new_field'),
-  MaxTokens: text('Set when the balance could not afford the output cap that was asked for', '2048'),
+  MaxTokens: text('The output cap for each choice, where it is lower than asked or than the default', '2048'),
+  CapReason: text('What lowered the output cap: `balance`, or `max_cost` for max_cost_usd', 'balance'),
 };
 
 const REQUEST_ID = headerReferences({ 'x-request-id': 'RequestId' });
@@ -237,6 +238,7 @@ const PAID_HEADERS = {
     'x-tollgate-held': 'Held',
     'x-tollgate-cost': 'Cost',
     'x-tollgate-max-tokens': 'MaxTokens',
+    'x-tollgate-cap-reason': 'CapReason',
     'x-tollgate-dropped': 'Dropped',
   }),
 };

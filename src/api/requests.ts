@@ -47,6 +47,8 @@ const receiptAnswer = z.object({
     .string()
     .optional()
     .describe('An earlier request with the same Idempotency-Key, whose stream broke'),
+  max_tokens: z.int().optional().describe('The output cap for each choice, where it was lowered'),
+  cap_reason: z.enum(['balance', 'max_cost']).optional().describe('What lowered the output cap'),
   attempts: z.array(
     z.object({
       backend: z.string(),

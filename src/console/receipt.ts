@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import { receiptOf as billOf } from '../ledger/receipt.ts';
+import { isCapNote, receiptOf as billOf } from '../ledger/receipt.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import type { RequestRow as StoredRequest } from '../store/schema.ts';
 import { usd } from './amounts.ts';
@@ -35,12 +35,14 @@ export function receiptDetail(row: StoredRequest, catalog: Catalog) {
     })),
     /** The sum of the lines, rounded up once to a whole nano-dollar; what was charged is never more than what was held. */
     totalUsd: usd(total),
-    attempts: attempts.map(({ upstream, result, reason, durationMs }) => ({
-      upstream,
-      result,
-      reason: reason ?? null,
-      durationMs,
-    })),
+    attempts: attempts
+      .filter((one) => !isCapNote(one))
+      .map(({ upstream, result, reason, durationMs }) => ({
+        upstream,
+        result,
+        reason: reason ?? null,
+        durationMs,
+      })),
   };
 }
 

@@ -55,15 +55,27 @@ const DEAREST: Price = { kind: 'tokens', input: MAX_TOKEN_PRICE, cachedInput: 1,
 const CACHED_DEARER: Price = { kind: 'tokens', input: 7, cachedInput: 1_500_001, output: 333_333 };
 const FREE_OUTPUT: Price = { kind: 'tokens', input: 3_000_001, cachedInput: 0, output: 0 };
 
+const DEFAULT_CAP = 16_384;
+
 const tokens: fc.Arbitrary<Partial<AdmissionRequest>> = fc
   .record({
     price: fc.constantFrom(TOKEN_PRICE, TOKEN_PRICE, CACHED_DEARER, DEAREST, FREE_OUTPUT, FREE),
     input: fc.oneof(fc.nat(500), fc.constantFrom(0, 100, MAX_COUNT)),
-    output: fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.constantFrom(1, 255, 256, 257, MAX_COUNT)),
+    output: fc.oneof(
+      fc.integer({ min: 1, max: 3_000 }),
+      fc.constantFrom(1, 255, 256, 257, DEFAULT_CAP, MAX_COUNT),
+    ),
     choices: fc.integer({ min: 1, max: 3 }),
     counting: fc.constantFrom(undefined, 'if_dear' as const, 'if_dear' as const, 'first' as const),
+    leastShare: fc.constantFrom(undefined, 256, 8_192),
   })
-  .map(({ price, counting, ...counts }) => ({ price, counting, ceiling: { kind: 'tokens', ...counts } }));
+  .map(({ price, counting, leastShare, ...counts }) => ({
+    price,
+    counting,
+    // The cap of a request without one of its own is never higher.
+    leastShare: counts.output <= DEFAULT_CAP ? leastShare : undefined,
+    ceiling: { kind: 'tokens', ...counts },
+  }));
 const images: fc.Arbitrary<Partial<AdmissionRequest>> = fc
   .integer({ min: 1, max: 10 })
   .map((count) => ({ price: IMAGE_PRICE, ceiling: { kind: 'images', images: count } }));
@@ -92,7 +104,26 @@ test('every decision is the one that the rules on paper make, with its amounts, 
     'lowered',
     'rate_limit_exceeded',
     'request_exceeds_balance',
+    'shared',
   ]);
+});
+
+test('a request without a cap of its own leaves three quarters of what is free after its input, or has its least share', () => {
+  fc.assert(
+    fc.property(state, request, (account, wanted) => {
+      const decision = decide(account, wanted, NOW_US);
+      const { ceiling, price, leastShare } = wanted;
+      if (decision.kind === 'refuse' || leastShare === undefined) return;
+      if (ceiling.kind !== 'tokens' || price.kind !== 'tokens') return;
+      const free = BigInt(availableOf(account)) * 1_000_000n;
+      const input = BigInt(ceiling.input) * BigInt(Math.max(price.input, price.cachedInput));
+      const output = BigInt(decision.output) * BigInt(ceiling.choices) * BigInt(price.output);
+      expect(decision.output).toBeLessThanOrEqual(ceiling.output);
+      expect(decision.output).toBeGreaterThanOrEqual(Math.min(256, ceiling.output));
+      if (decision.output > leastShare) expect(4n * output <= free - input).toBe(true);
+    }),
+    { numRuns: RUNS },
+  );
 });
 
 test('an account that is closed is refused before all else', () => {
@@ -104,8 +135,9 @@ test('an account that is closed is refused before all else', () => {
   );
 });
 
-function loweredOrNot(output: number, { ceiling }: AdmissionRequest): string {
-  return ceiling.kind === 'tokens' && output < ceiling.output ? 'lowered' : 'admitted';
+function loweredOrNot(output: number, { ceiling, leastShare }: AdmissionRequest): string {
+  if (ceiling.kind !== 'tokens' || output === ceiling.output) return 'admitted';
+  return leastShare === undefined ? 'lowered' : 'shared';
 }
 
 function onPaper(account: AccountState, wanted: AdmissionRequest): Decision {

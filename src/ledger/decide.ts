@@ -16,7 +16,15 @@ import type {
   RateState,
   RefusalReason,
 } from './port.ts';
-import { affordableOutput, checkedUsage, costOf, worstCase, type Price, type Usage } from './price.ts';
+import {
+  affordableOutput,
+  checkedUsage,
+  costOf,
+  MAX_COUNT,
+  worstCase,
+  type Price,
+  type Usage,
+} from './price.ts';
 import { MAX_COST } from './priced-parts.ts';
 
 /** An account as the decision sees it, read under the lock that will write it. */
@@ -75,17 +83,31 @@ export function decide(account: AccountState, request: AdmissionRequest, nowUs: 
   if (rate.waitUs > 0) return refuse('rate_limit_exceeded', Math.ceil(rate.waitUs / 1000));
   if (account.openHolds >= account.concurrent) return refuse('concurrency_limit_exceeded', HOLD_RETRY_MS);
 
-  const money = spendable(account);
-  const full = holdFor(request, outputOf(request.ceiling));
-  if (money.withoutHolds > 0 && neededUncounted(request, full) > money.now) return refuse('count_first');
-  const output = full <= money.now ? outputOf(request.ceiling) : affordableCap(request, money.now);
-  if (output === undefined) {
-    if (required > money.withoutHolds)
-      return refuse(money.bound === 'limit' ? 'limit_reached' : shortReason(money.withoutHolds));
-    return refuse('funds_on_hold', HOLD_RETRY_MS);
-  }
-  const hold = full <= money.now ? full : holdFor(request, output);
+  const share = shareOf(account, request);
+  if (share.kind === 'count_first') return refuse('count_first');
+  if (share.kind === 'short') return refuse(share.reason, share.retryAfterMs);
+  const { hold, output } = share;
   return { kind: 'admit', hold, output, arrivalUs: rate.nextUs, rate: rate.after };
+}
+
+/** What a request would hold of an account's money. */
+export type HeldShare =
+  | { readonly kind: 'fits'; readonly hold: NanoUsd; readonly output: number }
+  | { readonly kind: 'count_first' }
+  | { readonly kind: 'short'; readonly reason: RefusalReason; readonly retryAfterMs?: number | undefined };
+
+/** The part of the admission rule that is about money. */
+export function shareOf(account: Money, request: SharedRequest): HeldShare {
+  const money = spendable(account);
+  const { full, fullFrom, required, uncounted } = holdRange(request);
+  if (money.withoutHolds > 0 && uncounted > money.now) return { kind: 'count_first' };
+  if (fullFrom <= money.now) return { kind: 'fits', hold: full, output: outputOf(request.ceiling) };
+  const output = affordableCap(request, money.now);
+  if (output !== undefined) return { kind: 'fits', hold: holdFor(request, output), output };
+  if (required <= money.withoutHolds)
+    return { kind: 'short', reason: 'funds_on_hold', retryAfterMs: HOLD_RETRY_MS };
+  const isLimit = money.bound === 'limit';
+  return { kind: 'short', reason: isLimit ? 'limit_reached' : shortReason(money.withoutHolds) };
 }
 
 /** GCRA with a burst of one minute's worth. A clock that jumped back can block for at most that burst. */
@@ -144,30 +166,49 @@ function shortReason(balance: NanoUsd): RefusalReason {
 }
 
 /** What a request may use, and at what price. */
-type Priced = Pick<AdmissionRequest, 'price' | 'ceiling'>;
+type Priced = Pick<AdmissionRequest, 'price' | 'ceiling' | 'leastShare'>;
+
+/** What the money of an account is asked for. */
+type SharedRequest = Priced & Pick<AdmissionRequest, 'counting'>;
+
+/** A request without a cap of its own leaves the rest of what is free to others. */
+export const SHARE_PARTS = 4;
 
 /** The output cap that fits into `available`, or `undefined` when even the smallest useful one does not. */
 export function affordableCap(request: Priced, available: NanoUsd): number | undefined {
-  const { ceiling } = request;
-  if (holdFor(request, outputOf(ceiling)) <= available) return outputOf(ceiling);
+  const { ceiling, price } = request;
   // Without output there is nothing to lower.
-  if (ceiling.kind === 'images' || ceiling.output === 0) return undefined;
-  const affordable = Math.floor(affordableOutput(request.price, ceiling, available) / ceiling.choices);
-  return affordable >= Math.min(OUTPUT_FLOOR, ceiling.output)
-    ? Math.min(affordable, ceiling.output)
-    : undefined;
+  if (ceiling.kind === 'images' || ceiling.output === 0)
+    return holdFor(request, 0) <= available ? outputOf(ceiling) : undefined;
+  const affordable = Math.floor(affordableOutput(price, ceiling, available) / ceiling.choices);
+  if (affordable < Math.min(OUTPUT_FLOOR, ceiling.output)) return undefined;
+  const share = Math.max(leastShareOf(request), Math.floor(affordable / SHARE_PARTS));
+  return Math.min(affordable, share, ceiling.output);
 }
 
-/**
- * The amounts of a request that do not depend on the account: the hold for its full cap, and the smallest useful hold.
- */
-export function holdRange(request: AdmissionRequest): HoldRange {
-  const full = holdFor(request, outputOf(request.ceiling));
-  return { full, required: cheapestUseful(request), uncounted: neededUncounted(request, full) };
+/** A request with a cap of its own may hold all of it. */
+export function leastShareOf({ leastShare }: Pick<AdmissionRequest, 'leastShare'>): number {
+  return leastShare ?? MAX_COUNT;
+}
+
+/** The amounts of a request that do not depend on the account. */
+export function holdRange(request: SharedRequest): HoldRange {
+  const output = outputOf(request.ceiling);
+  const full = holdFor(request, output);
+  return {
+    full,
+    fullFrom: output > leastShareOf(request) ? holdFor(request, output * SHARE_PARTS) : full,
+    required: cheapestUseful(request),
+    uncounted: neededUncounted(request),
+  };
 }
 
 export interface HoldRange {
+  /** The hold for its full output cap. */
   readonly full: NanoUsd;
+  /** What must be free so that it gets its full output cap. */
+  readonly fullFrom: NanoUsd;
+  /** The smallest useful hold. */
   readonly required: NanoUsd;
   /** What must be free so that the input need not be counted; 0 if it was counted, or cannot be. */
   readonly uncounted: number;
@@ -179,11 +220,11 @@ export interface HoldRange {
  */
 const LOOSE_PARTS = 20;
 
-function neededUncounted(request: AdmissionRequest, full: NanoUsd): number {
+function neededUncounted(request: SharedRequest): number {
   if (request.counting === undefined) return 0;
   if (request.counting === 'first') return Number.MAX_SAFE_INTEGER;
   const input = Math.min(holdFor(request, 0) * LOOSE_PARTS, Number.MAX_SAFE_INTEGER);
-  return Math.max(full, input);
+  return Math.max(holdFor(request, Math.min(outputOf(request.ceiling), leastShareOf(request))), input);
 }
 
 export function cheapestUseful(request: Priced): NanoUsd {

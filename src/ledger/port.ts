@@ -91,10 +91,16 @@ export interface AdmissionRequest {
   readonly ceiling: Ceiling;
   /**
    * Set while the ceiling's input is only a loose bound that can be replaced by a count. With `if_dear` the ledger asks
-   * for the count (`count_first`) where the bound would matter: the full output cap does not fit beside it, or it takes more
+   * for the count (`count_first`) where the bound would matter: the output cap does not fit beside it, or it takes more
    * than a twentieth of what is free. With `first` it always does.
    */
   readonly counting?: 'if_dear' | 'first' | undefined;
+  /**
+   * Set for a request without an output cap of its own: its output holds at most a quarter of what is free after its input,
+   * so that others find something beside it, but this many tokens of each choice in any case. The ceiling's output stays the
+   * highest cap.
+   */
+  readonly leastShare?: number | undefined;
   readonly stream: boolean;
   /** The client's User-Agent; the books keep its first {@link MAX_CLIENT} characters. */
   readonly client: string;
@@ -190,6 +196,8 @@ export interface AttemptCost {
 
 /** The reason of a skipped attempt that names an earlier request with the same Idempotency-Key. */
 export const RETRY_OF = 'retry_of:';
+/** The reason of a skipped attempt that says what lowered the output cap. */
+export const CAP_BY = 'cap_by:';
 
 export interface Settled {
   readonly state: HoldState;

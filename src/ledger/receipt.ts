@@ -1,7 +1,7 @@
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import { FACTOR_ONE, type PricedItem } from '../std/price-dimensions.ts';
 import type { RequestRow } from '../store/schema.ts';
-import { RETRY_OF, type Attempt } from './port.ts';
+import { CAP_BY, RETRY_OF, type Attempt } from './port.ts';
 import { costOf } from './price.ts';
 import { pricedParts, type PricedPart } from './priced-parts.ts';
 import { ATTEMPT_RESULTS, COST_BASES, type StoredAttempt } from './decide.ts';
@@ -120,8 +120,9 @@ export function receiptView(receipt: Receipt) {
     charged_usd: dollars(nanoUsd(row.charged)),
     backend: row.upstream,
     ...retriedRequest(receipt.attempts),
+    ...loweredCap(receipt),
     attempts: receipt.attempts
-      .filter((one) => !isRetry(one))
+      .filter((one) => noteOf(one, RETRY_OF) === undefined && !isCapNote(one))
       .map(({ upstream, result, reason, durationMs }) => ({
         backend: upstream,
         result,
@@ -134,12 +135,23 @@ export function receiptView(receipt: Receipt) {
 
 /** Names the request before this one with the same Idempotency-Key. */
 function retriedRequest(attempts: readonly Attempt[]): { retry_of?: string } {
-  const retried = attempts.find(isRetry)?.reason?.slice(RETRY_OF.length);
+  const retried = attempts.map((one) => noteOf(one, RETRY_OF)).find((note) => note !== undefined);
   return retried === undefined ? {} : { retry_of: retried };
 }
 
-function isRetry({ result, reason }: Attempt): boolean {
-  return result === 'skipped' && reason?.startsWith(RETRY_OF) === true;
+/** The output cap for each choice, where it was lowered, and by what. */
+function loweredCap({ attempts, row }: Receipt): { max_tokens?: number; cap_reason?: string } {
+  const reason = attempts.map((one) => noteOf(one, CAP_BY)).find((note) => note !== undefined);
+  return reason === undefined ? {} : { max_tokens: row.output_cap, cap_reason: reason };
+}
+
+export function isCapNote(attempt: Attempt): boolean {
+  return noteOf(attempt, CAP_BY) !== undefined;
+}
+
+/** What a receipt tells beside its attempts stands among them, as one that was skipped. */
+function noteOf({ result, reason }: Attempt, kind: string): string | undefined {
+  return result === 'skipped' && reason?.startsWith(kind) === true ? reason.slice(kind.length) : undefined;
 }
 
 function dollars(amount: NanoUsd): string {

@@ -13,7 +13,7 @@ import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
 import type { RequestRecord } from '../std/request-record.ts';
 import { withChosenBackends } from './backend-choice.ts';
-import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
+import type { Call, RelayParts, AdmissionSummary, LoweredCap, Quote } from './call.ts';
 import { checkKnobs } from './knobs.ts';
 
 export type Admitted = Extract<Admission, { kind: 'admitted' }>;
@@ -149,11 +149,16 @@ function admissionRequest(
     model: model.id,
     price: quote.price,
     ceiling: quote.ceiling,
-    counting: quote.countInput && (quote.mayBeTooLong === true ? 'first' : 'if_dear'),
+    counting: countingOf(quote),
+    leastShare: quote.leastShare,
     stream,
     client: call.client,
     limits: parts.catalog().limits,
   };
+}
+
+function countingOf({ countInput, mayBeTooLong }: Quote): AdmissionRequest['counting'] {
+  return countInput && (mayBeTooLong === true ? 'first' : 'if_dear');
 }
 
 /**
@@ -220,8 +225,7 @@ export function admissionSummary(
   admitted: Admitted,
   dropped: string | undefined,
 ): AdmissionSummary {
-  const { output: requestedCap, choices } =
-    quote.ceiling.kind === 'tokens' ? quote.ceiling : { output: 0, choices: 0 };
+  const { choices } = quote.ceiling.kind === 'tokens' ? quote.ceiling : { choices: 0 };
   return {
     requestId: call.requestId,
     endpoint: quote.route.endpoint.code,
@@ -231,8 +235,14 @@ export function admissionSummary(
     available: admitted.available,
     outputCap: admitted.output * choices,
     dropped,
-    loweredCap: admitted.output < (quote.askedOutput ?? requestedCap) ? admitted.output : undefined,
+    loweredCap: loweredCap(quote, admitted.output),
   };
+}
+
+export function loweredCap({ ceiling, askedOutput }: Quote, output: number): LoweredCap | undefined {
+  const allowed = ceiling.kind === 'tokens' ? ceiling.output : 0;
+  if (output < allowed) return { output, reason: 'balance' };
+  return output < (askedOutput ?? allowed) ? { output, reason: 'max_cost' } : undefined;
 }
 
 export function invalidToken(): Fault {

@@ -89,6 +89,8 @@ export interface Quote {
   readonly ceiling: Ceiling;
   /** The output cap before it was lowered to the client's `max_cost_usd`. */
   readonly askedOutput?: number | undefined;
+  /** Of a request without a cap of its own, as the ledger's port describes it. */
+  readonly leastShare?: number | undefined;
   /** Which image is meant. */
   readonly image?: WantedImage | undefined;
   /**
@@ -190,6 +192,12 @@ interface RelayMetrics {
   loss(amount: number): void;
 }
 
+/** The output cap for each choice, and what lowered it: what is free of the balance, or the client's `max_cost_usd`. */
+export interface LoweredCap {
+  readonly output: number;
+  readonly reason: 'balance' | 'max_cost';
+}
+
 /** What the response headers tell the client about its admitted request. */
 export interface AdmissionSummary {
   readonly requestId: RequestId;
@@ -202,8 +210,8 @@ export interface AdmissionSummary {
   readonly outputCap: number;
   /** What did not reach the backend that answered, as a list of names. */
   readonly dropped: string | undefined;
-  /** Set when the balance did not cover the output cap that was requested. */
-  readonly loweredCap: number | undefined;
+  /** Set when the output cap is lower than what was requested, or than the model's own where nothing was. */
+  readonly loweredCap: LoweredCap | undefined;
 }
 
 export type ChatReply =

@@ -1,3 +1,4 @@
+import { OUTPUT_FLOOR } from '../ledger/decide.ts';
 import { priceFor, resolve, type Model, type OnDisconnect } from '../catalog/catalog.ts';
 import { mayNeedReport } from '../ledger/priced-parts.ts';
 import { Fault } from '../std/fault.ts';
@@ -88,6 +89,7 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
     route,
     ceiling,
     price: priceFor(route.model),
+    leastShare: leastShareOf(request, route.model),
     input: inputOnce,
     hasAttachments: attached.tokens > 0,
     countInput: async (client) => {
@@ -144,15 +146,27 @@ function withCap(request: ChatRequest, output: number): ChatRequest {
     : { ...request, max_tokens: undefined, max_completion_tokens: output };
 }
 
+function requestedCap({ max_completion_tokens, max_tokens }: ChatRequest): number | undefined {
+  return max_completion_tokens ?? max_tokens;
+}
+
 function outputCap(call: Call<ChatRequest>, maxOutput: number): number {
-  const { max_completion_tokens: newField, max_tokens: oldField } = call.request;
-  const requested = newField ?? oldField;
+  const requested = requestedCap(call.request);
   if (requested === undefined) return Math.min(maxOutput, DEFAULT_OUTPUT);
   if (requested > maxOutput && call.cap === 'strict') {
+    const { max_completion_tokens: newField } = call.request;
     const param = newField === undefined ? 'max_tokens' : 'max_completion_tokens';
     throw new Fault('invalid_field', `${param} must be at most ${maxOutput} for this model.`, { param });
   }
   return Math.min(requested, maxOutput);
+}
+
+/** A model that thinks out of sight may need all of this before it says its first word. */
+const LEAST_HIDDEN_OUTPUT = 8_192;
+
+function leastShareOf(request: ChatRequest, { hidesReasoning }: Model): number | undefined {
+  if (requestedCap(request) !== undefined) return undefined;
+  return hidesReasoning ? LEAST_HIDDEN_OUTPUT : OUTPUT_FLOOR;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Upstream } from '../upstream/port.ts';
-import { admit, callerRateOf, admissionSummary, preferTokenError, quoteOf } from './admission.ts';
+import { admit, callerRateOf, admissionSummary, loweredCap, preferTokenError, quoteOf } from './admission.ts';
 import type { Admitted } from './admission.ts';
 import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
@@ -21,7 +21,7 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   const quote = await preferTokenError(callerRateOf(call), parts, () => quoteOf(operation, call, parts));
   const streamed = operation.isStreamed(call);
   const admission = await admit(call, quote, parts, streamed);
-  const hold = await ActiveHold.begin(call, parts, streamed);
+  const hold = await ActiveHold.begin(call, parts, streamed, loweredCap(quote, admission.output));
   return await hold.voidOnFailure(async () => {
     if (operation.onHeld) await operation.onHeld({ call, quote, hold }, admission);
     const admitted = { call, quote, outputCap: admission.output, parts };

@@ -32,12 +32,13 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
  */
 export const LEDGER_ADMIT = storedFunction(`
 CREATE FUNCTION ledger_admit(
-  p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_max_count bigint,
+  p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_share_parts bigint, p_max_count bigint,
   g_hash text[], g_account text[], g_images boolean[], g_per_minute bigint[], g_concurrent bigint[], g_last bigint[],
   g_total bigint[], g_needed bigint[],
-  s_lowerable boolean[], s_route bigint[], s_price bigint[], s_input_price bigint[],
+  s_lowerable boolean[], s_least_share bigint[], s_route bigint[], s_price bigint[], s_input_price bigint[],
   s_output_price bigint[], s_fixed_price bigint[], s_stream bigint[], s_client text[],
-  q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_required bigint[], q_uncounted bigint[], q_input bigint[],
+  q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_full_from bigint[], q_required bigint[], q_uncounted bigint[],
+  q_input bigint[],
   q_output bigint[], q_choices bigint[],
   OUT accounts text, OUT group_results text, OUT request_results text
 ) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
@@ -134,7 +135,7 @@ BEGIN
         WHEN v_arrival + v_step - v_now > v_burst THEN 2
         WHEN v_open >= v_concurrent THEN 3
         WHEN v_whole > 0 AND q_uncounted[n] > v_free THEN 8
-        WHEN v_hold <= v_free THEN 0 END;
+        WHEN q_full_from[n] <= v_free THEN 0 END;
       IF v_verdict IS NULL THEN
         v_shape := q_shape[n];
         v_affordable := CASE WHEN s_lowerable[v_shape] THEN 0 ELSE -1 END;
@@ -145,7 +146,7 @@ BEGIN
         END IF;
         IF q_output[n] > 0 AND v_affordable >= least(p_output_floor, q_output[n]) THEN
           v_verdict := 0;
-          q_cap[n] := least(v_affordable, q_output[n]);
+          q_cap[n] := least(v_affordable, greatest(s_least_share[v_shape], v_affordable / p_share_parts), q_output[n]);
           v_hold := div(q_input[n]::numeric * s_input_price[v_shape]
             + q_cap[n]::numeric * q_choices[n] * s_output_price[v_shape] + 999999, 1000000) + s_fixed_price[v_shape];
           q_held[n] := v_hold;
@@ -162,7 +163,7 @@ BEGIN
         v_held := v_held + v_hold;
         v_open := v_open + 1;
         v_free := v_free - v_hold;
-        IF g_early[v_group] AND v_hold = q_full[n] THEN v_as_written := v_as_written + 1; END IF;
+        IF g_early[v_group] AND q_cap[n] = q_output[n] THEN v_as_written := v_as_written + 1; END IF;
       END IF;
       results[n * 6 - 5] := v_verdict;
       results[n * 6 - 4] := v_hold;
@@ -183,11 +184,11 @@ BEGIN
   IF v_as_written < v_early_count THEN
     DELETE FROM hold WHERE id = ANY (ARRAY(
       SELECT q_id[n] FROM generate_subscripts(q_id, 1) AS n
-      WHERE g_early[q_group[n]] AND NOT (${isAdmitted('n')} AND q_held[n] = q_full[n])));
+      WHERE g_early[q_group[n]] AND NOT (${isAdmitted('n')} AND q_cap[n] = q_output[n])));
   END IF;
   IF v_as_written < v_admitted THEN
     ${insertHolds(
-      `${isAdmitted('q.place')} AND (g_early[q.group_number] AND q.held = q_full[q.place]) IS NOT TRUE`,
+      `${isAdmitted('q.place')} AND (g_early[q.group_number] AND q.cap = q_output[q.place]) IS NOT TRUE`,
       'q_held',
       'q_cap',
     )}

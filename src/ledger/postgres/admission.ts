@@ -4,9 +4,11 @@ import {
   HOLD_RETRY_MS,
   holdRange,
   type HoldRange,
+  leastShareOf,
   OUTPUT_FLOOR,
   rateDecision,
   rateState,
+  SHARE_PARTS,
   UNKNOWN_CALLER,
 } from '../decide.ts';
 import {
@@ -53,6 +55,7 @@ export class AdmissionBatch {
       offsetUs,
       MAX_BALANCE,
       OUTPUT_FLOOR,
+      SHARE_PARTS,
       MAX_COUNT,
       textArray(this.#groups.map(({ caller }) => (caller.kind === 'token' ? caller.hash : null))),
       textArray(this.#groups.map(({ caller }) => (caller.kind === 'account' ? caller.id : null))),
@@ -67,6 +70,7 @@ export class AdmissionBatch {
       plainArray(this.#members.map(({ group }) => group.number)),
       plainArray(shapeOf),
       plainArray(this.#members.map(({ full }) => full)),
+      plainArray(this.#members.map(({ fullFrom }) => fullFrom)),
       plainArray(this.#members.map(({ required }) => required)),
       plainArray(this.#members.map(({ uncounted }) => uncounted)),
       plainArray(
@@ -140,7 +144,7 @@ export interface AdmitRow {
 
 const NUMBERS_PER_GROUP = 4;
 const NUMBERS_PER_REQUEST = 6;
-const PARAMETERS = 31;
+const PARAMETERS = 34;
 
 export const ADMIT: Statement = {
   name: LEDGER_ADMIT.name,
@@ -149,10 +153,10 @@ export const ADMIT: Statement = {
 
 /** An admission that holds nothing, for a token that no account has: a hash is longer. */
 export const PROBE_VALUES: readonly unknown[] = [
-  [0, 1_000, 0, MAX_BALANCE, OUTPUT_FLOOR, MAX_COUNT],
+  [0, 1_000, 0, MAX_BALANCE, OUTPUT_FLOOR, SHARE_PARTS, MAX_COUNT],
   ['{"nobody"}', '{NULL}', '{false}', '{1}', '{1}', '{1}', '{0}', '{0}'],
-  ['{false}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{""}'],
-  ['{"probe"}', '{1}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{1}'],
+  ['{false}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{""}'],
+  ['{"probe"}', '{1}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{1}'],
 ].flat();
 
 interface Member extends HoldRange {
@@ -173,7 +177,7 @@ class Group {
   readonly members: Member[] = [];
   /** What all of them would hold. Beyond any balance it need not be exact. */
   total = 0;
-  /** What must be free beside that, because the input of a member was not counted. */
+  /** What must be free beside that: the input of a member was not counted, or it has no cap of its own. */
   #spare = 0;
 
   constructor({ caller, rate, limits }: AdmissionRequest, number: number) {
@@ -188,7 +192,7 @@ class Group {
     const range = holdRange(request);
     this.members.push({ request, group: this, place, ...range });
     this.total = Math.min(this.total + range.full, Number.MAX_SAFE_INTEGER);
-    this.#spare = Math.max(this.#spare, range.uncounted - range.full);
+    this.#spare = Math.max(this.#spare, Math.max(range.uncounted, range.fullFrom) - range.full);
   }
 
   /**
@@ -215,7 +219,7 @@ class Shapes {
     const { endpoint, model, price, stream, client, ceiling } = request;
     const held = heldPer(request);
     const heldKey = `${held.input} ${held.output} ${held.fixed}`;
-    const key = `${ceiling.kind} ${request.rate} ${stream} ${heldKey} ${priceToText(price)}\0${endpoint}\0${model}\0${client}`;
+    const key = `${ceiling.kind} ${request.leastShare} ${request.rate} ${stream} ${heldKey} ${priceToText(price)}\0${endpoint}\0${model}\0${client}`;
     const known = this.#places.get(key);
     if (known !== undefined) return known;
     this.#shapes.push({ request, held });
@@ -227,6 +231,7 @@ class Shapes {
     const shapes = this.#shapes;
     return [
       plainArray(shapes.map(({ request }) => request.ceiling.kind === 'tokens')),
+      plainArray(shapes.map(({ request }) => leastShareOf(request))),
       plainArray(shapes.map(({ request }) => numbers.route(request))),
       plainArray(shapes.map(({ request }) => numbers.price(request.price))),
       plainArray(shapes.map(({ held }) => held.input)),

@@ -114,10 +114,15 @@ const CACHED_DEARER: Price = { kind: 'tokens', input: 7, cachedInput: 1_500_001,
 const plain: fc.Arbitrary<Partial<AdmissionRequest>> = fc
   .record({
     input: fc.constantFrom(0, 10, 100, 333),
-    output: fc.constantFrom(1, 256, 1_000),
+    output: fc.constantFrom(1, 256, 1_000, 16_384),
     counting: fc.constantFrom(undefined, 'if_dear' as const),
+    leastShare: fc.constantFrom(undefined, 256, 8_192),
   })
-  .map(({ counting, ...counts }) => ({ counting, ceiling: { kind: 'tokens', choices: 1, ...counts } }));
+  .map(({ counting, leastShare, ...counts }) => ({
+    counting,
+    leastShare,
+    ceiling: { kind: 'tokens', choices: 1, ...counts },
+  }));
 
 const extreme: fc.Arbitrary<Partial<AdmissionRequest>> = fc
   .record({
@@ -127,11 +132,13 @@ const extreme: fc.Arbitrary<Partial<AdmissionRequest>> = fc
     choices: fc.integer({ min: 1, max: 3 }),
     model: fc.constantFrom('a', 'b'),
     counting: fc.constantFrom(undefined, 'if_dear' as const, 'first' as const),
+    leastShare: fc.constantFrom(undefined, 256, 8_192),
   })
-  .map(({ price, model, counting, ...counts }) => ({
+  .map(({ price, model, counting, leastShare, ...counts }) => ({
     price,
     model,
     counting,
+    leastShare,
     ceiling: { kind: 'tokens', ...counts },
   }));
 

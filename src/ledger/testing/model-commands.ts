@@ -121,6 +121,7 @@ const shape = fc.oneof<fc.Arbitrary<Shape>[]>(
       output: fc.integer({ min: 1, max: 2_000 }),
       choices: fc.integer({ min: 1, max: 3 }),
       counting: fc.constantFrom(undefined, undefined, 'if_dear' as const, 'first' as const),
+      leastShare: fc.constantFrom(undefined, 256, 8_192),
     })
     .map((counts) => ({
       name: JSON.stringify(counts),
@@ -128,6 +129,7 @@ const shape = fc.oneof<fc.Arbitrary<Shape>[]>(
         price: TOKEN_PRICE,
         ceiling: { kind: 'tokens', input: counts.input, output: counts.output, choices: counts.choices },
         counting: counts.counting,
+        leastShare: counts.leastShare,
       },
     })),
   fc.integer({ min: 1, max: 4 }).map((images) => ({

@@ -57,7 +57,7 @@ export function expectedDecision(
   account: ExpectedAccount,
   rate: ExpectedRate,
   concurrent: number,
-  request: Pick<AdmissionRequest, 'price' | 'ceiling' | 'counting'>,
+  request: ExpectedRequest,
 ): ExpectedDecision {
   const { price, ceiling } = request;
   const asked = ceiling.kind === 'tokens' ? ceiling.output : 0;
@@ -87,7 +87,8 @@ export function expectedDecision(
   const free = expectedAvailable(account);
   if (required > free) return refuse('funds_on_hold', HELD_RETRY_MS);
 
-  const output = largest(least, asked, (cap) => expectedWorstCase(price, ceiling, cap) <= free);
+  const whole = largest(least, asked, (cap) => expectedWorstCase(price, ceiling, cap) <= free);
+  const output = request.leastShare === undefined ? whole : Math.min(whole, expectedShare(request, free));
   return {
     kind: 'admit',
     hold: expectedWorstCase(price, ceiling, output),
@@ -96,13 +97,34 @@ export function expectedDecision(
   };
 }
 
-/** The bound on the input may take 5 % of what is free, and only if the whole output cap fits beside it. */
-function mustBeCounted(
-  { price, ceiling, counting }: Pick<AdmissionRequest, 'price' | 'ceiling' | 'counting'>,
-  free: bigint,
-): boolean {
+type ExpectedRequest = Pick<AdmissionRequest, 'price' | 'ceiling' | 'counting' | 'leastShare'>;
+
+/**
+ * Without a cap of its own a request leaves three quarters of what is free after its input to others. It may have so many
+ * tokens all the same, as far as they can be paid.
+ */
+function expectedShare({ price, ceiling, leastShare = 0 }: ExpectedRequest, free: bigint): number {
+  if (price.kind !== 'tokens' || ceiling.kind !== 'tokens') return 0;
+  const leavesEnough = (cap: number): boolean => {
+    const afterInput = free * PRICED_TOKENS - expectedInput(price, ceiling);
+    return 4n * BigInt(cap) * BigInt(ceiling.choices) * BigInt(price.output) <= afterInput;
+  };
+  return Math.max(leastShare, largest(0, ceiling.output, leavesEnough));
+}
+
+/** In millionths of a nano-USD. */
+function expectedInput(
+  price: Extract<Price, { kind: 'tokens' }>,
+  { input }: { readonly input: number },
+): bigint {
+  return BigInt(input) * BigInt(price.input > price.cachedInput ? price.input : price.cachedInput);
+}
+
+/** The bound on the input may take 5 % of what is free, and only if the output cap fits beside it. */
+function mustBeCounted({ price, ceiling, counting, leastShare }: ExpectedRequest, free: bigint): boolean {
   if (counting === 'first') return true;
-  const asked = ceiling.kind === 'tokens' ? ceiling.output : 0;
+  const most = ceiling.kind === 'tokens' ? ceiling.output : 0;
+  const asked = leastShare !== undefined && leastShare < most ? leastShare : most;
   return (
     expectedWorstCase(price, ceiling, asked) > free || expectedWorstCase(price, ceiling, 0) * 100n > free * 5n
   );
@@ -145,11 +167,8 @@ function expectedWorstCase(price: Price, ceiling: Ceiling, cap: number): bigint 
   if (price.kind === 'images')
     return shown(BigInt(price.image) * BigInt(ceiling.kind === 'images' ? ceiling.images : 0));
   if (ceiling.kind === 'images') return 0n;
-  const inputPrice = price.input > price.cachedInput ? price.input : price.cachedInput;
   const output = BigInt(cap) * BigInt(ceiling.choices);
-  return shown(
-    roundedUp(BigInt(ceiling.input) * BigInt(inputPrice) + output * BigInt(price.output), PRICED_TOKENS),
-  );
+  return shown(roundedUp(expectedInput(price, ceiling) + output * BigInt(price.output), PRICED_TOKENS));
 }
 
 /** One request comes back every step; a minute's worth may come at once. */

@@ -1,4 +1,4 @@
-import { RETRY_OF } from '../../ledger/port.ts';
+import { CAP_BY, RETRY_OF } from '../../ledger/port.ts';
 import type { Attempt, Ledger, Outcome, Progress, Settled } from '../../ledger/port.ts';
 import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
@@ -10,7 +10,15 @@ import { TransientMap } from '../../std/transient-map.ts';
 import { AllAttemptsFailed, attemptTimeout } from '../attempts.ts';
 import type { AnsweredAttempt, AttemptDeadline } from '../attempts.ts';
 import { kindsWithoutPrice, tellCosts, withServedCost } from '../attempt-costs.ts';
-import type { ActiveRequest, ActiveRequestSet, Call, HoldEnd, RelayParts, RouteSelector } from '../call.ts';
+import type {
+  ActiveRequest,
+  ActiveRequestSet,
+  Call,
+  HoldEnd,
+  LoweredCap,
+  RelayParts,
+  RouteSelector,
+} from '../call.ts';
 import type { MeteredUsage } from '../stream/reported-usage.ts';
 
 /** The outcome of a request, for its receipt. */
@@ -32,6 +40,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   readonly #client: AbortSignal;
   readonly #onClosed: Call<unknown>['onClosed'];
   readonly #retryOf: string | undefined;
+  readonly #loweredCap: LoweredCap | undefined;
   readonly #streamed: boolean;
   readonly #startedAt: number;
   #attempt: AbortController | undefined;
@@ -40,7 +49,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   #isClosed = false;
   timedOut = false;
 
-  constructor(call: Call<unknown>, parts: RelayParts, streamed = false) {
+  constructor(call: Call<unknown>, parts: RelayParts, streamed = false, cap?: LoweredCap) {
     this.requestId = call.requestId;
     this.#parts = parts;
     this.#selector = call.selector;
@@ -49,15 +58,21 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#client = call.signal;
     this.#onClosed = call.onClosed;
     this.#retryOf = call.retryOf;
+    this.#loweredCap = cap;
     this.#streamed = streamed;
     this.#startedAt = parts.clock.now();
     parts.activeRequests.add(this, call.requestRecord);
   }
 
   /** For a call that was just admitted: if it cannot even begin, its hold is released. */
-  static begin(call: Call<unknown>, parts: RelayParts, streamed: boolean): ActiveHold | Promise<never> {
+  static begin(
+    call: Call<unknown>,
+    parts: RelayParts,
+    streamed: boolean,
+    cap: LoweredCap | undefined,
+  ): ActiveHold | Promise<never> {
     try {
-      return new ActiveHold(call, parts, streamed);
+      return new ActiveHold(call, parts, streamed, cap);
     } catch (thrown) {
       return releaseUnbegun(call, parts, thrown);
     }
@@ -119,7 +134,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const settlement = {
       outcome,
       upstream,
-      attempts: this.#withEarlier(this.#costedAttempts(finish), upstream),
+      attempts: this.#withNotes(this.#costedAttempts(finish), upstream),
       firstByteMs,
       finishReason,
       errorCode: fault?.code,
@@ -155,7 +170,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const upstream = attempts.findLast(({ result }) => result !== 'skipped')?.upstream;
     const ending = {
       outcome,
-      attempts: this.#withEarlier(attempts, upstream),
+      attempts: this.#withNotes(attempts, upstream),
       upstream,
       errorCode: thrown instanceof Fault ? thrown.code : 'internal_error',
       durationMs: this.#age(),
@@ -200,10 +215,14 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     }
   }
 
-  #withEarlier(attempts: readonly Attempt[], upstream = ''): readonly Attempt[] {
-    if (this.#retryOf === undefined) return attempts;
-    const reason = `${RETRY_OF}${this.#retryOf}`;
-    return [{ upstream, result: 'skipped', reason, durationMs: 0 }, ...attempts];
+  #withNotes(attempts: readonly Attempt[], upstream = ''): readonly Attempt[] {
+    if (this.#retryOf === undefined && this.#loweredCap === undefined) return attempts;
+    const note = (reason: string): Attempt => ({ upstream, result: 'skipped', reason, durationMs: 0 });
+    return [
+      ...(this.#retryOf === undefined ? [] : [note(`${RETRY_OF}${this.#retryOf}`)]),
+      ...(this.#loweredCap === undefined ? [] : [note(`${CAP_BY}${this.#loweredCap.reason}`)]),
+      ...attempts,
+    ];
   }
 
   /** For reports about a request: their failure must neither keep a hold open nor spoil an answer that was paid for. */
