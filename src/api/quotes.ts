@@ -1,12 +1,13 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/router.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import { holdFor } from '../ledger/decide.ts';
 import type { Caller, Ceiling } from '../ledger/port.ts';
-import { holdPrices, type ImageCeiling } from '../ledger/price.ts';
+import { holdPrices, priceToText, type ImageCeiling } from '../ledger/price.ts';
 import type { ImagePrice } from '../ledger/priced-parts.ts';
 import { exactUsd } from '../ledger/receipt.ts';
-import { preferTokenError } from '../relay/admission.ts';
+import { heldQuote, invalidToken, preferTokenError, type HeldQuote } from '../relay/admission.ts';
 import type { ImageCall, Quote, RelayParts } from '../relay/call.ts';
 import { quoteChatCall } from '../relay/chat.ts';
 import { quoteImageCall } from '../relay/images.ts';
@@ -26,8 +27,14 @@ const quoteAnswer = z.object({
   object: z.literal('quote'),
   endpoint: z.string(),
   model: z.string(),
-  max_cost_usd: usd.describe('The request never costs more than this'),
+  max_cost_usd: usd.describe(
+    'What the request would hold now, and the most that it costs if it is sent at once; as max_cost_usd of the request it is a bound at any time',
+  ),
   max_tokens: z.int().optional().describe('The output cap that this pays for, for each choice'),
+  covered: z
+    .boolean()
+    .describe('false: the account has too little for it now, and this is the cost of the whole request'),
+  price_version: z.string().describe('Changes when the price of the model does'),
   lines: z.array(
     z.object({
       dimension: z.enum(['input', 'output', 'image', 'input_image', 'partial_image', 'fixed']),
@@ -38,7 +45,7 @@ const quoteAnswer = z.object({
   ),
 });
 
-/** What a request would cost at most. No backend is called, and nothing is held or charged. */
+/** What the admission would hold for a request now. No backend is called, and nothing is held or charged. */
 export const quotes: ApiOperation = {
   id: 'createQuote',
   method: 'POST',
@@ -74,6 +81,8 @@ export const quotes: ApiOperation = {
           model: 'house-guide',
           max_cost_usd: '0.000215',
           max_tokens: 500,
+          covered: true,
+          price_version: '3f8a1c0b9d2e4f67',
           lines: [
             { dimension: 'input', quantity: 150, price: '0.10', usd: '0.000015' },
             { dimension: 'output', quantity: 500, price: '0.40', usd: '0.0002' },
@@ -97,18 +106,19 @@ async function answerQuote(incoming: IncomingRequest, caller: Caller, parts: Api
   return json(quoteView(quoted), incoming.requestId, rateHeaders(rate));
 }
 
-/** The quote for the body of a chat or image request. */
+/** The quote for the body of a chat or image request, on the caller's account as it is now. */
 export async function quoteBody(
   base: CallBase,
   body: Record<string, unknown>,
   parts: RelayParts,
-): Promise<Quote> {
+): Promise<HeldQuote> {
   const isImage = body['prompt'] !== undefined && body['messages'] === undefined;
   const quote = isImage
     ? await quoteImageCall(quotedImageCall(base, body), parts)
     : await quoteChatCall(publicChatCall(base, body), parts);
-  // The count is the tighter bound, so it is what the request would be held at on a small balance.
-  return quote.countInput ? { ...quote, ceiling: await quote.countInput(base.signal) } : quote;
+  const account = await parts.ledger.identify(base.caller);
+  if (!account) throw invalidToken();
+  return await heldQuote(quote, account, base.signal);
 }
 
 /** Only the number of an edit's pictures matters here, so none of them is looked up. */
@@ -123,17 +133,21 @@ function quotedImageCall(base: CallBase, body: Record<string, unknown>): ImageCa
 const NO_PICTURE = { mime: 'image/png', load: () => Promise.resolve(undefined) };
 
 /** A quote in the public API's words. */
-export function quoteView(quote: Quote): z.infer<typeof quoteAnswer> {
-  const { route, ceiling } = quote;
+export function quoteView({ quote, hold, isCovered }: HeldQuote): z.infer<typeof quoteAnswer> {
+  const { route, ceiling, price } = quote;
   return {
     object: 'quote',
     endpoint: route.endpoint.code,
     model: route.model.id,
-    max_cost_usd: formatUsd(holdFor(quote, ceiling.kind === 'tokens' ? ceiling.output : 0)),
+    max_cost_usd: formatUsd(hold),
     ...(ceiling.kind === 'tokens' && ceiling.output > 0 && { max_tokens: ceiling.output }),
+    covered: isCovered,
+    price_version: createHash('sha256').update(priceToText(price)).digest('hex').slice(0, VERSION_CHARACTERS),
     lines: linesOf(quote, ceiling),
   };
 }
+
+const VERSION_CHARACTERS = 16;
 
 type QuoteLine = z.infer<typeof quoteAnswer>['lines'][number];
 

@@ -1,5 +1,5 @@
 import type { EndpointType } from '../catalog/catalog.ts';
-import { rateState, affordableCap, cheapestUseful, holdFor } from '../ledger/decide.ts';
+import { rateState, affordableCap, cheapestUseful, holdFor, shareOf } from '../ledger/decide.ts';
 import type {
   AccountSnapshot,
   Admission,
@@ -74,6 +74,38 @@ export async function admit(
   parts.metrics.refused(admission.reason);
   if (admission.reason === 'limit_reached') parts.onLimitReached?.(call.caller);
   throw new RefusedRequest(refusalFault(admission), admission.rate);
+}
+
+/** What the admission would hold for a call at this moment. */
+export interface HeldQuote {
+  /** With the input that would be held, and the output cap that the hold would pay for. */
+  readonly quote: Quote;
+  readonly hold: NanoUsd;
+  /** False: the account has too little for it now, and the quote is about the whole request. */
+  readonly isCovered: boolean;
+}
+
+/** The same rule as the admission's, on the account as it is now; nothing is held. */
+export async function heldQuote(
+  quote: Quote,
+  account: AccountSnapshot,
+  client: AbortSignal,
+): Promise<HeldQuote> {
+  const loose = shareOf(account, { ...quote, counting: countingOf(quote) });
+  if (loose.kind === 'fits') return { ...withOutput(quote, loose.output), isCovered: true };
+  const ceiling = quote.countInput ? await quote.countInput(client) : quote.ceiling;
+  const counted = { ...quote, ceiling };
+  const share = shareOf(account, counted);
+  if (share.kind === 'fits') return { ...withOutput(counted, share.output), isCovered: true };
+  return { ...withOutput(counted, askedOutputOf(counted) ?? 0), isCovered: false };
+}
+
+function withOutput(quote: Quote, output: number): Pick<HeldQuote, 'quote' | 'hold'> {
+  const { ceiling } = quote;
+  return {
+    quote: ceiling.kind === 'tokens' ? { ...quote, ceiling: { ...ceiling, output } } : quote,
+    hold: holdFor(quote, output),
+  };
 }
 
 /** How often one request may wait for money from a card: others may spend it first. */
