@@ -2,31 +2,49 @@ import { costPriceFor } from '../catalog/catalog.ts';
 import type { Attempt, Ending, Settled } from '../ledger/port.ts';
 import { costOf, worstCase } from '../ledger/price.ts';
 import { unpricedKinds } from '../ledger/priced-parts.ts';
-import type { FailureKind } from '../upstream/port.ts';
+import type { FailureKind, UpstreamFailure } from '../upstream/port.ts';
 import type { LogFields } from '../std/log.ts';
 import type { Quote, RelayParts } from './call.ts';
 import type { MeteredUsage } from './stream/reported-usage.ts';
 
-/**
- * A backend that failed after it may have begun to work may send a bill: at most for its input, which is counted, and for
- * all output that the request allowed.
- */
+/** With the possible cost of an attempt whose failure says that it may be billed. */
 export async function withPossibleCost(
   record: Attempt,
   failure: FailureKind,
   quote: Quote,
   outputCap: number | undefined,
 ): Promise<Attempt> {
+  return POSSIBLY_BILLED.has(failure) ? await asPossiblyBilled(record, quote, outputCap) : record;
+}
+
+/**
+ * A backend that failed after it may have begun to work may send a bill: at most for its input, which is counted, and for
+ * all output that the request allowed.
+ */
+export async function asPossiblyBilled(
+  record: Attempt,
+  quote: Quote,
+  outputCap: number | undefined,
+): Promise<Attempt> {
   const price = costPriceFor(quote.route.model, record.upstream, quote.image);
-  if (!price || !POSSIBLY_BILLED.has(failure)) return record;
+  if (!price) return record;
   // A count that fails leaves the bound by the bytes, which is higher.
   const ceiling = (await quote.countInput?.().catch(() => undefined)) ?? quote.ceiling;
   const output = outputCap ?? ceiling.output ?? 0;
   return { ...record, cost: { amount: worstCase(price, ceiling, output), basis: 'possible' } };
 }
 
-/** With the other failures a backend refuses a request, or never saw it. */
+/** With the other failures a backend refuses a request, never saw it, or says itself that it could not do it. */
 const POSSIBLY_BILLED: ReadonlySet<FailureKind> = new Set(['connection_lost', 'timeout', 'protocol']);
+
+/** An error of the server that it did not tell itself may come from something before it, while it works on. */
+export function mayBeBilled({ kind, status, isOwnError }: UpstreamFailure): boolean {
+  return POSSIBLY_BILLED.has(kind) || (isServerError(status) && !isOwnError);
+}
+
+export function isServerError(status: number | undefined): boolean {
+  return status !== undefined && status >= 500;
+}
 
 /** The attempts with what the one that served cost us: as the provider reports it, else by the catalog's `cost`. */
 export function withServedCost(

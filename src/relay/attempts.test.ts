@@ -35,6 +35,8 @@ type Target = Omit<UpstreamTarget, 'account'>;
 
 const ACCOUNT = 'acc_1' as AccountId;
 const one = (upstream: string, weight = 1) => [{ upstream, weight }];
+/** In the backend's own words. */
+const own = (status: number) => failing('server', { status, isOwnError: true });
 const failing = (kind: UpstreamFailure['kind'], more = {}) => new UpstreamFailure(kind, 'words', more);
 
 async function play(scene: Scene) {
@@ -179,7 +181,8 @@ describe('backends are called', () => {
 
   test.each([
     ['it could not be reached', failing('connect'), ['a', 'b', 'a']],
-    ['it was too busy', failing('server', { status: 503 }), ['a', 'b', 'a']],
+    ['it says itself that it was too busy', own(503), ['a', 'b', 'a']],
+    ['something says that it was too busy', failing('server', { status: 503 }), ['a', 'b']],
     ['its connection was lost on the way', failing('connection_lost'), ['a', 'b']],
     ['it failed', failing('server', { status: 500 }), ['a', 'b']],
     ['it was too slow', failing('timeout'), ['a', 'b']],
@@ -202,12 +205,19 @@ describe('backends are called', () => {
 
   test.each([
     ['no connection', failing('connect'), 2],
-    ['too busy', failing('server', { status: 503 }), 2],
+    ['its own error 500', own(500), 2],
+    ['its own error 502', own(502), 2],
+    ['its own error 503', own(503), 2],
+    ['its own error 529', own(529), 2],
+    ['its own error 501', own(501), 1],
+    ['too busy, in the words of another', failing('server', { status: 503 }), 1],
+    ['too many requests, for a moment', failing('rate_limited', { status: 429, retryAfterMs: 1 }), 2],
+    ['too many requests, for long', failing('rate_limited', { status: 429, retryAfterMs: 2_000 }), 1],
     ['the connection was lost on the way', failing('connection_lost'), 1],
     ['it began and failed', failing('server', { status: 500 }), 1],
     ['no status', failing('server'), 1],
     ['too many requests', failing('rate_limited', { status: 429 }), 1],
-  ])('twice, if there is only one, only if it never started to work: %s', async (_, failure, times) => {
+  ])('twice, if there is only one, only if it has not done the work: %s', async (_, failure, times) => {
     const played = await play({ places: [one('a')], answers: { a: () => failure } });
     expect(played.called).toHaveLength(times);
   });

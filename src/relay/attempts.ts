@@ -18,8 +18,9 @@ import {
   type Upstream,
   type UpstreamPermit,
   type UpstreamPool,
+  type UpstreamTarget,
 } from '../upstream/port.ts';
-import { withPossibleCost } from './attempt-costs.ts';
+import { asPossiblyBilled, isServerError, mayBeBilled } from './attempt-costs.ts';
 import type { Quote, RelayParts } from './call.ts';
 import { untilTomorrowMs } from './daily-costs.ts';
 
@@ -89,37 +90,30 @@ export async function firstAnswer<Answer>(
   attempt: AttemptCall<Answer>,
 ): Promise<AnsweredAttempt<Answer>> {
   const startedAt = parts.clock.now();
-  const attempts: Attempt[] = [];
-  let possiblyBilled: Set<string> | undefined;
-  let last: UpstreamFailure | undefined;
+  const log = new AttemptLog(quote, outputCap);
   let shortestWaitMs = Infinity;
-  let made = 0;
-  for (const name of candidates(route, account, parts.upstreams)) {
-    if (made === MAX_ATTEMPTS) break;
-    if (possiblyBilled?.has(name)) continue;
+  for (const name of inTurn(candidates(route, account, parts.upstreams), log)) {
+    if (log.made === MAX_ATTEMPTS) break;
+    const before = log.failedAt(name);
+    if (before && !before.mayRepeat) continue;
+    if (before) await Bun.sleep(before.pauseMs);
     const model = modelAt(route.model, name);
-    if (hasSpentItsDay(name, parts)) {
-      shortestWaitMs = Math.min(shortestWaitMs, untilTomorrowMs(parts.clock.now()));
-      attempts.push({ upstream: name, result: 'skipped', reason: 'daily_cost_limit', durationMs: 0 });
+    const entry = entryOf({ upstream: name, model, account }, parts);
+    if (entry.kind === 'skipped') {
+      shortestWaitMs = Math.min(shortestWaitMs, entry.waitMs);
+      log.skip(name, entry.reason);
       continue;
     }
-    const permit = parts.upstreams.admit({ upstream: name, model, account });
-    if (permit.kind === 'wait') {
-      shortestWaitMs = Math.min(shortestWaitMs, permit.waitMs);
-      attempts.push({ upstream: name, result: 'skipped', reason: 'resting', durationMs: 0 });
-      continue;
-    }
-    if (last && !(await mayTryAgain(parts.upstreams))) {
+    if (log.last && !(await mayTryAgain(parts.upstreams))) {
       // It may be a probe's permit: return it unused.
-      permit.release();
-      attempts.push({ upstream: name, result: 'skipped', reason: 'retry_budget', durationMs: 0 });
+      entry.release();
+      log.skip(name, 'retry_budget');
       break;
     }
-    made++;
     const { form, hidesReasoning, sizes } = route.model;
     if (requestRecord) requestRecord.upstream = name;
     const result = await tryOne({
-      permit,
+      permit: entry,
       model,
       form,
       isSilent: hidesReasoning || sizes.length > 0,
@@ -128,24 +122,97 @@ export async function firstAnswer<Answer>(
       parts,
       requestRecord,
     });
-    const isCosted = result.kind === 'failed' && quote !== undefined;
-    attempts.push(
-      isCosted ? await withPossibleCost(result.record, result.failure.kind, quote, outputCap) : result.record,
-    );
+    if (before) await log.repeated(before);
+    await log.add(result, entry);
     if (result.kind === 'served') {
-      return {
-        answer: result.answer,
-        upstream: name,
-        attempts,
-        quote,
-        firstByteMs: parts.clock.now() - startedAt,
-      };
+      const firstByteMs = parts.clock.now() - startedAt;
+      return { answer: result.answer, upstream: name, attempts: log.attempts, quote, firstByteMs };
     }
-    last = result.failure;
-    if (!neverStarted(last, permit)) (possiblyBilled ??= new Set()).add(name);
-    if (!last.retryable || deadline.isAbandoned) break;
+    if (!result.failure.retryable || deadline.isAbandoned) break;
   }
-  throw new AllAttemptsFailed(attemptFault(last, shortestWaitMs), attempts);
+  throw new AllAttemptsFailed(attemptFault(log.last, shortestWaitMs), log.attempts);
+}
+
+/** Whether a backend can be called now. */
+function entryOf(
+  target: UpstreamTarget,
+  parts: RelayParts,
+): UpstreamPermit | { readonly kind: 'skipped'; readonly reason: string; readonly waitMs: number } {
+  if (hasSpentItsDay(target.upstream, parts))
+    return { kind: 'skipped', reason: 'daily_cost_limit', waitMs: untilTomorrowMs(parts.clock.now()) };
+  const permit = parts.upstreams.admit(target);
+  return permit.kind === 'wait' ? { kind: 'skipped', reason: 'resting', waitMs: permit.waitMs } : permit;
+}
+
+/** Each backend, and then the one that was called alone, if it may get the request once more. */
+function* inTurn(backends: readonly string[], log: AttemptLog): Generator<string> {
+  yield* backends;
+  const called = log.attempts.filter(({ result }) => result !== 'skipped');
+  if (called.length === 1) yield* called.map(({ upstream }) => upstream);
+}
+
+/** A call that failed, and what that means for another one at the same backend. */
+interface FailedCall {
+  readonly mayRepeat: boolean;
+  /** How long the backend wants to be left alone before. */
+  readonly pauseMs: number;
+  readonly isServerError: boolean;
+  /** Among the attempts. */
+  readonly place: number;
+}
+
+/** The attempts of one request so far, with what those that failed may cost. */
+class AttemptLog {
+  readonly attempts: Attempt[] = [];
+  /** Those that called a backend. */
+  made = 0;
+  last: UpstreamFailure | undefined;
+  readonly #failed = new Map<string, FailedCall>();
+  readonly #quote: Quote | undefined;
+  readonly #outputCap: number | undefined;
+
+  constructor(quote: Quote | undefined, outputCap: number | undefined) {
+    this.#quote = quote;
+    this.#outputCap = outputCap;
+  }
+
+  failedAt(upstream: string): FailedCall | undefined {
+    return this.#failed.get(upstream);
+  }
+
+  skip(upstream: string, reason: string): void {
+    this.attempts.push({ upstream, result: 'skipped', reason, durationMs: 0 });
+  }
+
+  async add(result: AttemptOutcome<unknown>, permit: UpstreamPermit): Promise<void> {
+    this.made++;
+    this.attempts.push(result.record);
+    if (result.kind === 'served') return;
+    const { failure } = result;
+    this.last = failure;
+    const { upstream } = result.record;
+    const place = this.attempts.length - 1;
+    const isImage = this.#quote?.ceiling.kind === 'images';
+    this.#failed.set(upstream, {
+      // Nobody gets a request three times.
+      mayRepeat: !this.#failed.has(upstream) && mayRepeat(failure, { permit, isImage }),
+      pauseMs: pauseAfter(failure, permit),
+      isServerError: isServerError(failure.status),
+      place,
+    });
+    if (mayBeBilled(failure)) await this.#book(place);
+  }
+
+  /** Of two calls, a backend may have done the one that it answered with an error. */
+  async repeated({ isServerError, place }: FailedCall): Promise<void> {
+    if (isServerError) await this.#book(place);
+  }
+
+  async #book(place: number): Promise<void> {
+    const record = this.attempts[place];
+    if (record && this.#quote)
+      this.attempts[place] = await asPossiblyBilled(record, this.#quote, this.#outputCap);
+  }
 }
 
 function hasSpentItsDay(upstream: string, parts: RelayParts): boolean {
@@ -252,15 +319,28 @@ const ALARM_EVENTS: ReadonlyMap<FailureKind, { readonly event: string; readonly 
 ]);
 
 /**
- * The same backend is tried twice only if it never started to work: no connection, too busy to take the call, or a
- * refusal of the key where it has others. Otherwise it may have done the work and would bill it twice.
+ * The same backend is tried twice only if it has not done the work: no connection, a refusal of the key where it has
+ * others, or its own word that it could not. Otherwise it would bill both. An image may be made although its call failed.
  */
-function neverStarted({ kind, status }: UpstreamFailure, { hasOtherKeys }: UpstreamPermit): boolean {
-  if (kind === 'connect' || kind === 'overloaded' || status === SERVICE_UNAVAILABLE) return true;
-  return hasOtherKeys && (kind === 'rate_limited' || kind === 'unauthorized' || kind === 'out_of_credit');
+function mayRepeat(
+  { kind, status, isOwnError, retryAfterMs = Infinity }: UpstreamFailure,
+  { permit, isImage }: { readonly permit: UpstreamPermit; readonly isImage: boolean },
+): boolean {
+  if (kind === 'connect' || kind === 'overloaded') return true;
+  if (permit.hasOtherKeys && REFUSED_KEYS.has(kind)) return true;
+  if (isImage) return false;
+  if (kind === 'rate_limited') return retryAfterMs < LONGEST_PAUSE_MS;
+  return isOwnError && status !== undefined && PASSING_ERRORS.has(status);
 }
 
-const SERVICE_UNAVAILABLE = 503;
+const REFUSED_KEYS: ReadonlySet<FailureKind> = new Set(['rate_limited', 'unauthorized', 'out_of_credit']);
+const PASSING_ERRORS: ReadonlySet<number> = new Set([500, 502, 503, 529]);
+/** A client does not wait longer for a backend that is over its limit. */
+const LONGEST_PAUSE_MS = 2_000;
+
+function pauseAfter({ kind, retryAfterMs = 0 }: UpstreamFailure, { hasOtherKeys }: UpstreamPermit): number {
+  return kind === 'rate_limited' && !hasOtherKeys ? retryAfterMs : 0;
+}
 
 async function mayTryAgain(pool: UpstreamPool): Promise<boolean> {
   if (!pool.mayRetry()) return false;
@@ -268,17 +348,13 @@ async function mayTryAgain(pool: UpstreamPool): Promise<boolean> {
   return true;
 }
 
-/**
- * Places in order, weighted within a place. A single backend is tried twice; with several, the next one is the retry.
- */
+/** Places in order, weighted within a place. */
 function candidates(route: Route, account: AccountId, pool: UpstreamPool): string[] {
   const sticky = route.endpoint.isSticky ? account : undefined;
   const found: string[] = [];
   for (const place of placesFor(route))
     for (const { upstream } of drawnByWeight(place, sticky)) if (pool.has(upstream)) found.push(upstream);
-  const [first] = found;
-  const isOnly = found.length === 1 || route.hasFallbacks === false;
-  return isOnly && first !== undefined ? [first, first] : found;
+  return route.hasFallbacks === false ? found.slice(0, 1) : found;
 }
 
 type Place = Endpoint['places'][number];

@@ -242,6 +242,8 @@ export class UpstreamFailure extends Error {
    * Such a failure says nothing about the backend's health: the call was cancelled, or only this request was refused.
    */
   readonly blameless: boolean;
+  /** The backend told the error itself, whole and in its own shape. Whatever stands before it may answer otherwise. */
+  readonly isOwnError: boolean;
 
   constructor(
     kind: FailureKind,
@@ -252,6 +254,7 @@ export class UpstreamFailure extends Error {
       publicMessage?: string;
       param?: string | undefined;
       blameless?: boolean;
+      isOwnError?: boolean;
       cause?: unknown;
     } = {},
   ) {
@@ -264,6 +267,7 @@ export class UpstreamFailure extends Error {
     this.isShortened = this.publicMessage !== more.publicMessage;
     this.param = more.param === undefined || isRevealing(more.param) ? undefined : more.param;
     this.blameless = more.blameless ?? CAUSED_BY_REQUEST.has(kind);
+    this.isOwnError = more.isOwnError ?? false;
   }
 
   /** A request that the backend rejects would be rejected again; any other failure may not repeat elsewhere. */

@@ -40,6 +40,7 @@ export async function failureOf(
   const retryAfterMs = retryAfter(response.headers);
   return new UpstreamFailure(kind, `status ${status}: ${message}`, {
     status,
+    isOwnError: isOwnError(told),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(kind === 'rejected' ? { publicMessage: message, param: told.param } : {}),
   });
@@ -105,6 +106,12 @@ export function retryAfter(headers: Headers): number | undefined {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   const wait = Number.isFinite(ms) ? ms : seconds * 1000;
   return Number.isFinite(wait) && wait > 0 ? Math.min(wait, MAX_RETRY_AFTER_MS) : undefined;
+}
+
+/** The shape of OpenAI's, Anthropic's and Google's errors; proxies before them answer with pages, or with nothing. */
+export function isOwnError({ json }: ToldError): boolean {
+  const error = json?.['error'];
+  return typeof error === 'string' ? error !== '' : typeof error === 'object' && error !== null;
 }
 
 type ToldObject = Readonly<Record<string, unknown>>;

@@ -52,7 +52,8 @@ const chat = (endpoint: string, more: Record<string, unknown> = {}, { token } = 
   gateway.post('/v1/chat/completions', token, { model: `${endpoint}/m`, messages, ...more });
 const calls = (): number[] => backends.map(({ calls: made }) => made.length);
 const attempts = async () => attemptsOf((await gateway.requests(account)).at(-1)!);
-const fails = () => new Response('{"error":{"message":"no"}}', { status: 500 });
+/** Not the backend's own words, so that it is not asked again. */
+const fails = () => new Response('no', { status: 500 });
 
 interface ErrorBody {
   readonly error: { readonly code: string; readonly param: string; readonly message: string };

@@ -20,7 +20,9 @@ let text: string;
 beforeAll(async () => {
   backend.script(({ path, text: sent }) => {
     if (path.endsWith('/images/generations')) return images(1);
-    return sent.includes('fail') ? new Response('{}', { status: 503 }) : completion('ok', usage(10, 3));
+    return sent.includes('fail')
+      ? Response.json({ error: { message: 'busy' } }, { status: 503 })
+      : completion('ok', usage(10, 3));
   });
   gateway = await Gateway.start({ yaml: catalogFor([backend.baseUrl]) });
   account = await gateway.account('5');

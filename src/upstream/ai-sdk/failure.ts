@@ -6,6 +6,7 @@ import {
   isOutOfCredit,
   kindOf,
   paramOf,
+  isOwnError,
   readError,
   rejected,
   retryAfter,
@@ -47,6 +48,8 @@ function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
   return new UpstreamFailure(kind, `status ${status}: ${message}`, {
     status,
     cause: error,
+    // A package has `data` where it knew the shape of its provider's error.
+    isOwnError: isOwnError(told) || (APICallError.isInstance(error) && error.data !== undefined),
     ...(kind === 'rejected' && { publicMessage: message, param: told.param }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
