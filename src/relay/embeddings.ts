@@ -84,13 +84,12 @@ async function measure(
   counter: RequestCounter,
 ): Promise<MeteredUsage> {
   const usage = readUsage(typeof raw === 'object' && raw !== null ? { completion_tokens: 0, ...raw } : raw);
-  const cost = reportedCost(raw);
-  if (usage)
-    return {
-      usage: { ...usage, output: 0, reasoning: 0 },
-      source: 'upstream',
-      ...(cost !== undefined && { cost }),
-    };
+  const reported = reportedCost(raw);
+  const cost = reported === undefined ? {} : { cost: reported };
+  if (usage && usage.input > 0)
+    return { usage: { ...usage, output: 0, reasoning: 0 }, source: 'upstream', ...cost };
+  // No text has no tokens: a backend that reports none does not count them.
   const { texts, given } = inputsOf(request);
-  return { usage: { ...NO_USAGE, input: given + (await counter.forCharge(texts)) }, source: 'counted' };
+  const input = given + (await counter.forCharge(texts));
+  return { usage: { ...NO_USAGE, input }, source: 'counted', ...cost };
 }

@@ -62,6 +62,7 @@ test.each([
   ['null', null],
   ['text', 'many'],
   ['a negative one', { prompt_tokens: -1 }],
+  ['zero', { prompt_tokens: 0, total_tokens: 0 }],
 ])('where the backend’s usage is %s, ours is charged: of a text, of texts, of tokens', async (_, usage) => {
   const texts = ['How long is a piece of string?', 'Grüße'];
   const counted = texts.map((text) => countTokens(text));
