@@ -253,7 +253,10 @@ test('the summary names a lowered cap only if it is lower than what was asked, f
   });
   const summary = (given: Quote) => admissionSummary(call, given, ADMITTED, 'top_k');
   expect(summary(quote(100))).toMatchObject({ outputCap: 300, loweredCap: undefined, dropped: 'top_k' });
-  expect(summary(quote(101))).toMatchObject({ outputCap: 300, loweredCap: { output: 100, reason: 'balance' } });
+  expect(summary(quote(101))).toMatchObject({
+    outputCap: 300,
+    loweredCap: { output: 100, reason: 'balance' },
+  });
   expect(summary(quote(100, 400))).toMatchObject({ loweredCap: { output: 100, reason: 'max_cost' } });
   const images = { ...QUOTE, ceiling: { kind: 'images', images: 1 } } as unknown as Quote;
   expect(summary(images)).toMatchObject({ outputCap: 0, loweredCap: undefined });

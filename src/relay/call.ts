@@ -91,6 +91,8 @@ export interface Quote {
   readonly askedOutput?: number | undefined;
   /** Of a request without a cap of its own, as the ledger's port describes it. */
   readonly leastShare?: number | undefined;
+  /** Web searches that are charged although the backend reports fewer. */
+  readonly leastWebSearches?: number | undefined;
   /** Which image is meant. */
   readonly image?: WantedImage | undefined;
   /**

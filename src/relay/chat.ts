@@ -8,7 +8,7 @@ import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
-import { pricedOptions } from './priced-options.ts';
+import { leastWebSearches, pricedOptions } from './priced-options.ts';
 import { Delivery } from './stream/delivery.ts';
 import { attachmentSizes, NO_ATTACHMENTS, type AttachmentSizes } from './input/attachments.ts';
 import { ChatInput, type InputCount } from './input/chat-input.ts';
@@ -67,6 +67,7 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
   const withParts = hasParts(request);
   const attached = withParts ? attachmentSizes(request, route.model) : NO_ATTACHMENTS;
   const overhead = inputOverhead(request);
+  const price = priceFor(route.model);
   const bound = inputBound(size, overhead, attached);
   const ceiling = {
     kind: 'tokens' as const,
@@ -88,8 +89,9 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
   return {
     route,
     ceiling,
-    price: priceFor(route.model),
+    price,
     leastShare: leastShareOf(request, route.model),
+    leastWebSearches: ceiling.extra && leastWebSearches(request, price),
     input: inputOnce,
     hasAttachments: attached.tokens > 0,
     countInput: async (client) => {

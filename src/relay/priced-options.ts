@@ -1,6 +1,8 @@
+import { isEmpty, type Price } from '../ledger/price.ts';
 import type { ExtraCeiling } from '../ledger/priced-parts.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { NativeRequest } from './call.ts';
+import type { MeteredUsage } from './stream/reported-usage.ts';
 
 /** Held where a request allows web searches and does not say how many. */
 export const DEFAULT_WEB_SEARCHES = 10;
@@ -18,6 +20,26 @@ export function pricedOptions(request: ChatRequest, native?: NativeRequest): Ext
   const { modalities, service_tier: tier } = body;
   const audioOutput = Array.isArray(modalities) && modalities.includes('audio');
   return marks.ceiling(typeof tier === 'string' ? tier : undefined, audioOutput);
+}
+
+/**
+ * With `web_search_options` a model searches on every request, and its backend may bill that without counting it. With a
+ * tool the model decides, and its backend reports how often.
+ */
+export function leastWebSearches(request: ChatRequest, price: Price): number | undefined {
+  const isPriced = price.kind === 'tokens' && price.extra?.webSearch !== undefined;
+  return isPriced && request['web_search_options'] != null ? 1 : undefined;
+}
+
+/** What was used, with the searches that the request asked for and its backend did not report. */
+export function withAskedSearches(measured: MeteredUsage, least: number): MeteredUsage {
+  const { usage, source } = measured;
+  if ((usage.extra?.webSearches ?? 0) >= least || isEmpty(usage)) return measured;
+  return {
+    ...measured,
+    usage: { ...usage, extra: { ...usage.extra, webSearches: least } },
+    source: source === 'upstream' ? 'mixed' : source,
+  };
 }
 
 class Marks {

@@ -19,6 +19,7 @@ import type {
   RelayParts,
   RouteSelector,
 } from '../call.ts';
+import { withAskedSearches } from '../priced-options.ts';
 import type { MeteredUsage } from '../stream/reported-usage.ts';
 
 /** The outcome of a request, for its receipt. */
@@ -129,7 +130,10 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   }
 
   /** Charges what was used. `undefined`: the store is unavailable, and the charge follows later. */
-  settle(finish: RequestResult): Promise<Settled | undefined> {
+  settle(ended: RequestResult): Promise<Settled | undefined> {
+    const least = ended.quote?.leastWebSearches;
+    const finish =
+      least === undefined ? ended : { ...ended, measured: withAskedSearches(ended.measured, least) };
     const { outcome, measured, upstream, firstByteMs, finishReason, fault } = finish;
     const settlement = {
       outcome,
