@@ -77,7 +77,7 @@ export async function imageJobsOf(
   });
 }
 
-/** What a job's row holds until it ends; `keptCallText` of the API writes it. */
+/** What a job's row holds until it ends; `KeptCallText` of the API writes it. */
 interface KeptRequest {
   readonly selector: { readonly code?: string; readonly model?: string };
   readonly request: { readonly prompt: string; readonly n?: number };

@@ -18,6 +18,8 @@ interface NewImageJob {
   readonly backendJob?: string | undefined;
 }
 
+type AcceptedJob = Pick<NewImageJob, 'request' | 'deadline'> & { readonly backendJob: string };
+
 export type ImageJobRow = Selectable<ImageJobTable>;
 
 /** A job that nobody came to end. */
@@ -105,13 +107,13 @@ export class ImageJobStore {
   }
 
   /** A backend is called; what another one has said before does not count any more. */
-  async started(id: string, backend: string): Promise<void> {
-    await this.#open(id).set({ state: 'running', backend, backend_job: null }).execute();
+  async started(id: string, backend: string, request: string): Promise<void> {
+    await this.#open(id).set({ state: 'running', backend, backend_job: null, request }).execute();
   }
 
-  /** The backend has a job of its own: until the deadline another process can go on with it. */
-  async accepted(id: string, backendJob: string, deadline: number): Promise<void> {
-    await this.#open(id).set({ backend_job: backendJob, deadline }).execute();
+  /** The backend has jobs of its own: until the deadline another process can go on with them. */
+  async accepted(id: string, { backendJob, deadline, request }: AcceptedJob): Promise<void> {
+    await this.#open(id).set({ backend_job: backendJob, deadline, request }).execute();
     await this.#store.durable();
   }
 

@@ -2,10 +2,13 @@ import type { ImageJobRow, ImageJobStore, InterruptedJob } from '../activity/ima
 import { admissionHeaders } from '../http/response.ts';
 import type { ImageCall, InputPicture, RelayParts } from '../relay/call.ts';
 import { endInterrupted, resumeImageJob, startImageJob, type StartedImageJob } from '../relay/image-job.ts';
+import { termsFrom } from '../relay/image-terms.ts';
+import { quoteImages } from '../relay/images.ts';
 import { asFault, Fault } from '../std/fault.ts';
 import type { RequestMemory } from '../std/held-memory.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
 import type { RequestRecord } from '../std/request-record.ts';
+import type { ImagePart } from '../upstream/port.ts';
 import { faultBody, type FaultBody } from '../wire/fault-body.ts';
 import type { ImageLinks } from './image-links.ts';
 import { keptCallOf, PlainImageRecord, RunningImageJob, storedImagesOf } from './image-records.ts';
@@ -129,28 +132,23 @@ export class ImageJobs {
   /** Ends a request whose process died while a backend without jobs worked on it, or whose backend took too long. */
   async #endInterrupted(row: InterruptedJob): Promise<void> {
     const { relay, store } = this.#options;
-    const call = adoptedCall(row);
-    const { requestId: id } = call;
+    const id = row.id as RequestId;
     if (this.#running.has(id) || !(await relay.ledger.adopt(id))) return;
     const fault = row.deadline < relay.clock.now() ? tooLate() : interrupted();
-    const { backend, delivered } = row;
-    relay.log.warn('image_request_interrupted', { request: id, upstream: backend });
-    await endInterrupted({ call, upstream: backend ?? '', delivered }, fault, relay);
+    relay.log.warn('image_request_interrupted', { request: id, upstream: row.backend });
+    await endInterrupted({ ...forsakenOf(row, relay), delivered: row.delivered }, fault, relay);
     if (keptCallOf(row.request).isPlain === true) await store.forget(id);
     else await store.failed(id, errorText(fault));
   }
 
   #resume(id: RequestId, row: ImageJobRow): void {
     const { relay } = this.#options;
-    const call = adoptedCall(row);
-    const account = row.account_id as AccountId;
-    const job = this.#runningJob(call);
+    const forsaken = forsakenOf(row, relay);
+    const job = this.#runningJob(forsaken.call);
     this.#running.set(id, job);
-    const { backend, backend_job, deadline } = row;
-    const forsaken = { call, account, upstream: backend ?? '', backendJob: backend_job ?? '', deadline };
     const { hold, ended } = resumeImageJob(forsaken, job, relay);
     job.resumed(hold);
-    relay.log.info('image_job_adopted', { request: id, upstream: backend });
+    relay.log.info('image_job_adopted', { request: id, upstream: row.backend });
     this.#follow(job, ended);
   }
 
@@ -202,9 +200,32 @@ export class ImageJobs {
   }
 }
 
-/** The call as another process wrote it down. */
-function adoptedCall(row: ImageJobRow): ImageCall {
-  const { isPlain: _, request, ...kept } = keptCallOf(row.request);
+/** The request as another process wrote it down. */
+function forsakenOf(row: ImageJobRow, relay: RelayParts) {
+  const { selector, label, client, request, terms, earlier = [], submitted } = keptCallOf(row.request);
+  const call = adoptedCall(row, { selector, label, client, request });
+  const { backend, backend_job, deadline } = row;
+  return {
+    call,
+    account: row.account_id as AccountId,
+    upstream: backend ?? '',
+    earlier,
+    submitted: submitted ?? namedParts(backend_job, request.n ?? 1),
+    deadline,
+    terms: () => (terms ? termsFrom(terms) : quoteImages(call, relay)),
+  };
+}
+
+/** Earlier versions wrote down only the names of the jobs. */
+function namedParts(jobs: string | null, images: number): ImagePart[] {
+  const names = jobs?.split(' ') ?? [];
+  return names.map((job) => ({ job, images: Math.ceil(images / names.length) }));
+}
+
+function adoptedCall(
+  row: ImageJobRow,
+  { request, ...kept }: Pick<ReturnType<typeof keptCallOf>, 'selector' | 'label' | 'client' | 'request'>,
+): ImageCall {
   const { image, mask } = request;
   return {
     ...kept,

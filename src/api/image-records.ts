@@ -1,11 +1,14 @@
 import type { ImageJobStore } from '../activity/image-job-store.ts';
 import type { Admitted } from '../relay/admission.ts';
+import type { Attempt } from '../ledger/port.ts';
 import type { ImageCall, InputPicture, RelayParts } from '../relay/call.ts';
 import type { ActiveHold } from '../relay/hold/active-hold.ts';
+import { keptTerms, type ImageTerms, type KeptImageTerms } from '../relay/image-terms.ts';
+import type { ImageInputCount } from '../relay/image-tokens.ts';
 import type { ImageRecord } from '../relay/images.ts';
 import { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
-import type { GeneratedImage } from '../upstream/port.ts';
+import type { GeneratedImage, ImagePart } from '../upstream/port.ts';
 import type { ImageRequestWith } from '../wire/openai/images.ts';
 import type { ImageLinks } from './image-links.ts';
 
@@ -22,6 +25,7 @@ interface RunningImageJobParts {
 export class RunningImageJob implements ImageRecord {
   readonly endsWithProcess = false;
   readonly #call: ImageCall;
+  readonly #kept: KeptCallText;
   readonly #parts: RunningImageJobParts;
   #hold: ActiveHold | undefined;
   #isAtBackend = false;
@@ -30,6 +34,7 @@ export class RunningImageJob implements ImageRecord {
 
   constructor(call: ImageCall, parts: RunningImageJobParts) {
     this.#call = call;
+    this.#kept = new KeptCallText(call);
     this.#parts = parts;
   }
 
@@ -37,14 +42,13 @@ export class RunningImageJob implements ImageRecord {
     return this.#call.requestId;
   }
 
-  async held({ accountId }: Admitted, hold: ActiveHold): Promise<void> {
+  async held({ accountId }: Admitted, { hold, terms }: Parameters<ImageRecord['held']>[1]): Promise<void> {
     const { store, relay, longestMs } = this.#parts;
     this.#hold = hold;
-    const request = keptCallText(this.#call);
     await store.add({
       id: this.requestId,
       accountId,
-      request,
+      request: this.#kept.held(terms),
       deadline: relay.clock.now() + longestMs(),
     });
   }
@@ -55,21 +59,26 @@ export class RunningImageJob implements ImageRecord {
     this.#isAtBackend = true;
   }
 
-  async started(upstream: string): Promise<void> {
+  async started(upstream: string, { earlier }: Parameters<ImageRecord['started']>[1]): Promise<void> {
     this.#isAtBackend = false;
-    await this.#quietly(() => this.#parts.store.started(this.requestId, upstream));
+    const request = this.#kept.started(earlier);
+    await this.#quietly(() => this.#parts.store.started(this.requestId, upstream, request));
   }
 
-  async accepted(backendJob: string, lifeMs: number): Promise<void> {
+  async accepted(submitted: readonly ImagePart[], lifeMs: number): Promise<void> {
     const { store, relay, onAccepted } = this.#parts;
     await this.#quietly(async () => {
-      await store.accepted(this.requestId, backendJob, relay.clock.now() + lifeMs);
+      const request = await this.#kept.accepted(submitted);
+      const deadline = relay.clock.now() + lifeMs;
+      await store.accepted(this.requestId, { backendJob: jobsOf(submitted), deadline, request });
       this.#isAtBackend = true;
       onAccepted();
     });
   }
 
   async delivered(images: readonly GeneratedImage[]): Promise<void> {
+    // Whoever adopts it delivers all of them.
+    if (this.isLeft) throw leftToAnother();
     this.#isAtBackend = false;
     const { store, links } = this.#parts;
     const stored = await storeImages(images, { call: this.#call, links, once: true });
@@ -81,7 +90,7 @@ export class RunningImageJob implements ImageRecord {
     if (!this.#isAtBackend || !this.#hold) return false;
     this.#isAtBackend = false;
     this.isLeft = true;
-    this.#hold.leave(new Fault('service_unavailable', 'This node is shutting down. Retry.'));
+    this.#hold.leave(leftToAnother());
     return true;
   }
 
@@ -93,6 +102,15 @@ export class RunningImageJob implements ImageRecord {
       this.#parts.relay.log.warn('image_job_not_noted', { request: this.requestId, error });
     }
   }
+}
+
+function leftToAnother(): Fault {
+  return new Fault('service_unavailable', 'This node is shutting down. Retry.');
+}
+
+/** As older versions of Tollgate read them. */
+function jobsOf(submitted: readonly ImagePart[]): string {
+  return submitted.flatMap(({ job }) => job ?? []).join(' ');
 }
 
 /** The images in a job's row; only `RunningImageJob` writes them. */
@@ -115,6 +133,7 @@ export class PlainImageRecord implements ImageRecord {
   /** The images that its client gets links to. */
   stored: readonly StoredImage[] = [];
   readonly #call: ImageCall;
+  readonly #kept: KeptCallText;
   readonly #parts: PlainImageRecordParts;
   #accountId = '';
   #upstream = '';
@@ -122,6 +141,7 @@ export class PlainImageRecord implements ImageRecord {
 
   constructor(call: ImageCall, parts: PlainImageRecordParts) {
     this.#call = call;
+    this.#kept = new KeptCallText(call, true);
     this.#parts = parts;
   }
 
@@ -130,32 +150,36 @@ export class PlainImageRecord implements ImageRecord {
     return this.#call.request.response_format === 'b64_json' && !this.#call.signal.aborted;
   }
 
-  held({ accountId }: Admitted): Promise<void> {
+  held({ accountId }: Admitted, { terms }: Parameters<ImageRecord['held']>[1]): Promise<void> {
     this.#accountId = accountId;
+    this.#kept.held(terms);
     return Promise.resolve();
   }
 
-  async started(upstream: string, mayCost: boolean): Promise<void> {
+  async started(upstream: string, attempt: Parameters<ImageRecord['started']>[1]): Promise<void> {
+    const { mayCost, earlier } = attempt;
     this.#upstream = upstream;
-    if (this.#hasRow) await this.#quietly(({ store }) => store.started(this.#call.requestId, upstream));
-    else if (mayCost)
+    const request = this.#kept.started(earlier);
+    if (this.#hasRow)
+      await this.#quietly(({ store }) => store.started(this.#call.requestId, upstream, request));
+    else if (mayCost || earlier.some(({ cost }) => cost !== undefined))
       await this.#quietly(({ relay }) =>
-        this.#add(relay.clock.now() + relay.upstreams.timeouts(upstream).totalMs),
+        this.#add({ request, deadline: relay.clock.now() + relay.upstreams.timeouts(upstream).totalMs }),
       );
   }
 
-  async accepted(backendJob: string, lifeMs: number): Promise<void> {
+  async accepted(submitted: readonly ImagePart[], lifeMs: number): Promise<void> {
     await this.#quietly(async ({ store, relay }) => {
-      const deadline = relay.clock.now() + lifeMs;
-      if (this.#hasRow) await store.accepted(this.#call.requestId, backendJob, deadline);
-      else await this.#add(deadline, backendJob);
+      const request = await this.#kept.accepted(submitted);
+      const accepted = { request, backendJob: jobsOf(submitted), deadline: relay.clock.now() + lifeMs };
+      if (this.#hasRow) await store.accepted(this.#call.requestId, accepted);
+      else await this.#add(accepted);
     });
   }
 
-  async #add(deadline: number, backendJob?: string): Promise<void> {
-    const id = this.#call.requestId;
-    const job = { id, accountId: this.#accountId, request: keptCallText(this.#call, true), deadline };
-    await this.#parts.store.add({ ...job, backend: this.#upstream, backendJob });
+  async #add(job: { request: string; deadline: number; backendJob?: string }): Promise<void> {
+    const { requestId: id } = this.#call;
+    await this.#parts.store.add({ ...job, id, accountId: this.#accountId, backend: this.#upstream });
     this.#hasRow = true;
   }
 
@@ -191,15 +215,51 @@ interface KeptCall extends Pick<ImageCall, 'selector' | 'label' | 'client'> {
   readonly request: ImageRequestWith<Pick<InputPicture, 'mime'>>;
   /** Its client waited for the answer and did not ask for a job. */
   readonly isPlain?: boolean | undefined;
+  /** Absent from what earlier versions wrote, as all below. */
+  readonly terms?: KeptImageTerms | undefined;
+  /** The attempts before the backend that has it now. */
+  readonly earlier?: readonly Attempt[] | undefined;
+  /** All that was submitted to that backend, once it has accepted some of it as jobs. */
+  readonly submitted?: readonly ImagePart[] | undefined;
 }
 
-function keptCallText(call: ImageCall, isPlain?: true): string {
-  const { selector, label, client, request } = call;
-  const kept: KeptCall = { selector, label, client, request, isPlain };
-  return JSON.stringify(kept);
+/** What is written down of a call as it goes on. */
+class KeptCallText {
+  readonly #call: ImageCall;
+  readonly #isPlain: true | undefined;
+  #terms: ImageTerms | undefined;
+  #earlier: readonly Attempt[] = [];
+
+  constructor(call: ImageCall, isPlain?: true) {
+    this.#call = call;
+    this.#isPlain = isPlain;
+  }
+
+  held(terms: ImageTerms): string {
+    this.#terms = terms;
+    return this.#text();
+  }
+
+  started(earlier: readonly Attempt[]): string {
+    this.#earlier = [...earlier];
+    return this.#text();
+  }
+
+  /** With our own count of the input: its pictures are only in this process. */
+  async accepted(submitted: readonly ImagePart[]): Promise<string> {
+    return this.#text(submitted, await this.#terms?.countInputForCharge?.());
+  }
+
+  #text(submitted?: readonly ImagePart[], input?: ImageInputCount): string {
+    const { selector, label, client, request } = this.#call;
+    const terms = this.#terms && keptTerms(this.#terms, input);
+    const [isPlain, earlier] = [this.#isPlain, this.#earlier];
+    const kept: KeptCall = { selector, label, client, request, isPlain, terms, earlier, submitted };
+    return JSON.stringify(kept);
+  }
 }
 
-/** Written by `keptCallText` alone. */
+/** Written by `KeptCallText` alone. */
 export function keptCallOf(text: string | null): KeptCall {
   return JSON.parse(text ?? '{}') as KeptCall;
 }

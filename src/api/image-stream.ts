@@ -4,7 +4,7 @@ import { relayImageStream, type ImageSink, type TakenImage } from '../relay/imag
 import { asFault, type Fault } from '../std/fault.ts';
 import type { RequestMemory } from '../std/held-memory.ts';
 import { encodeEvent, SSE_COMMENT } from '../std/sse.ts';
-import type { GeneratedImage, ImageEvent } from '../upstream/port.ts';
+import type { GeneratedImage, ShownImageEvent } from '../upstream/port.ts';
 import { faultBody } from '../wire/fault-body.ts';
 import type { ImageLinks } from './image-links.ts';
 import { storeImages, type PlainImageRecord } from './image-records.ts';
@@ -54,6 +54,7 @@ export async function answerImageStream(call: ImageCall, parts: ImageStreamParts
 const COMMENT_MS = 15_000;
 /** A client that reads nothing for this long is taken to have left. */
 const STALLED_READER_MS = 60_000;
+const PIECE_BYTES = 65_536;
 
 /**
  * The response body, in OpenAI's events
@@ -72,6 +73,7 @@ class ImageEventWriter implements ImageSink {
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #drained: PromiseWithResolvers<void> | undefined;
   #waitingSinceMs = 0;
+  #isSending = false;
   #isOver = false;
 
   constructor(call: ImageCall, parts: ImageStreamParts) {
@@ -92,18 +94,34 @@ class ImageEventWriter implements ImageSink {
     return this.#silence.promise;
   }
 
-  async take(event: ImageEvent, size: string): Promise<TakenImage> {
-    if (this.#isOver && event.kind === 'partial') return NOT_KEPT;
+  async take(event: ShownImageEvent, size: string): Promise<TakenImage> {
+    if (this.#isOver && event.kind === 'partial') return { isDelivered: false };
     const shown = await this.#shown(event, size);
-    this.#write(shown.text);
-    const { desiredSize } = this.#controller ?? {};
-    if (!this.#isOver && (desiredSize ?? 0) <= 0) {
-      this.#drained = Promise.withResolvers<void>();
-      this.#waitingSinceMs = performance.now();
-      await this.#drained.promise;
-      this.#drained = undefined;
+    const isSent = await this.#send(shown.text);
+    return { isDelivered: (await shown.kept) || isSent };
+  }
+
+  /**
+   * At the client's pace, and in pieces: a stream tells when it takes the next one, and not how much of a large one has
+   * been sent. True once all is on its way, so that a client that leaves later has it.
+   */
+  async #send(text: string): Promise<boolean> {
+    const bytes = encoder.encode(text);
+    this.#isSending = true;
+    for (let from = 0; from < bytes.length && !this.#isOver; from += PIECE_BYTES) {
+      this.#controller?.enqueue(bytes.subarray(from, from + PIECE_BYTES));
+      await this.#taken();
     }
-    return { isKept: await shown.kept };
+    this.#isSending = false;
+    return !this.#isOver;
+  }
+
+  async #taken(): Promise<void> {
+    if ((this.#controller?.desiredSize ?? 0) > 0) return;
+    this.#drained = Promise.withResolvers<void>();
+    this.#waitingSinceMs = performance.now();
+    await this.#drained.promise;
+    this.#drained = undefined;
   }
 
   end(_settled: unknown, fault: Fault | undefined): void {
@@ -126,7 +144,7 @@ class ImageEventWriter implements ImageSink {
   #onSilence(): void {
     if (this.#mayBegin()) this.#silence.resolve(undefined);
     if (this.#drained && performance.now() - this.#waitingSinceMs > STALLED_READER_MS) return this.#stalled();
-    if ((this.#controller?.desiredSize ?? 0) > 0) this.#write(SSE_COMMENT);
+    if (!this.#isSending && (this.#controller?.desiredSize ?? 0) > 0) this.#write(SSE_COMMENT);
   }
 
   #stalled(): void {
@@ -138,7 +156,10 @@ class ImageEventWriter implements ImageSink {
     if (!this.#isOver) this.#controller?.enqueue(encoder.encode(text));
   }
 
-  async #shown(event: ImageEvent, size: string): Promise<{ text: string; kept: Promise<boolean> | boolean }> {
+  async #shown(
+    event: ShownImageEvent,
+    size: string,
+  ): Promise<{ text: string; kept: Promise<boolean> | boolean }> {
     const { request } = this.#call;
     const prefix = request.image ? 'image_edit' : 'image_generation';
     const type = `${prefix}.${event.kind === 'partial' ? 'partial_image' : 'completed'}`;
@@ -182,8 +203,6 @@ class ImageEventWriter implements ImageSink {
     }
   }
 }
-
-const NOT_KEPT: TakenImage = { isKept: false };
 
 const encoder = new TextEncoder();
 

@@ -267,7 +267,7 @@ export function priceFor(model: Model, { size = model.sizes[0], quality }: Wante
 
 /** What an upstream takes, where the catalog says so. */
 export function costPriceFor(
-  model: Model,
+  model: Pick<Model, 'costs' | 'sizes'>,
   upstream: string,
   image: WantedImage = {},
 ): PriceSnapshot | undefined {

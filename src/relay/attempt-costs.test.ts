@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import type { Attempt, Ending, Settled } from '../ledger/port.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import { nanoUsd } from '../std/money.ts';
-import type { FailureKind } from '../upstream/port.ts';
-import { kindsWithoutPrice, tellCosts, withPossibleCost, withServedCost } from './attempt-costs.ts';
+import { mayBeBilled, UpstreamFailure, type FailureKind } from '../upstream/port.ts';
+import { asPossiblyBilled, kindsWithoutPrice, tellCosts, withServedCost } from './attempt-costs.ts';
 import type { Quote, RelayParts } from './call.ts';
 
 /** The operator's side of a request: what each attempt cost, or may have cost. */
@@ -26,35 +26,35 @@ function quoteWith(more: Partial<Quote> = {}, priced = ['a']): Quote {
   } as unknown as Quote;
 }
 
-describe('an attempt that failed', () => {
-  const amount = async (failure: FailureKind, quote = quoteWith(), cap?: number) =>
-    (await withPossibleCost(FAILED, failure, quote, cap)).cost;
+describe('an attempt that failed after its backend may have worked', () => {
+  const amount = async (quote = quoteWith(), cap?: number) =>
+    (await asPossiblyBilled(FAILED, quote, cap)).cost;
 
-  test.each<FailureKind>(['connection_lost', 'timeout', 'protocol'])(
-    'by %s may cost its input and all output that it was allowed',
-    async (failure) => {
-      expect(await amount(failure)).toEqual({ amount: nanoUsd(15 * MILL), basis: 'possible' });
-      expect((await amount(failure, quoteWith(), 2))?.amount).toBe(nanoUsd(12 * MILL));
-    },
-  );
-
-  test.each<FailureKind>(['connect', 'rate_limited', 'rejected', 'unauthorized', 'overloaded'])(
-    'by %s costs nothing: the backend never worked',
-    async (failure) => {
-      expect(await withPossibleCost(FAILED, failure, quoteWith(), undefined)).toBe(FAILED);
-    },
-  );
+  test('may cost its input and all output that it was allowed', async () => {
+    expect(await amount()).toEqual({ amount: nanoUsd(15 * MILL), basis: 'possible' });
+    expect((await amount(quoteWith(), 2))?.amount).toBe(nanoUsd(12 * MILL));
+  });
 
   test('has no cost where none is known of its backend', async () => {
-    expect(await amount('timeout', quoteWith({}, ['b']))).toBeUndefined();
+    expect(await amount(quoteWith({}, ['b']))).toBeUndefined();
   });
 
   test('costs its input as it is counted, and as it is bounded where that fails', async () => {
     const counted = quoteWith({ countInput: () => Promise.resolve({ ...CEILING, input: 3 }) });
-    expect((await amount('timeout', counted))?.amount).toBe(nanoUsd(8 * MILL));
+    expect((await amount(counted))?.amount).toBe(nanoUsd(8 * MILL));
     const failing = quoteWith({ countInput: () => Promise.reject(new Error('busy')) });
-    expect((await amount('timeout', failing))?.amount).toBe(nanoUsd(15 * MILL));
+    expect((await amount(failing))?.amount).toBe(nanoUsd(15 * MILL));
   });
+});
+
+test('a failure may be billed unless the backend refused, never saw it, or says itself that it failed', () => {
+  const billed = (kind: FailureKind, more?: { status: number; isOwnError?: boolean }): boolean =>
+    mayBeBilled(new UpstreamFailure(kind, 'failed', more));
+  for (const kind of ['connection_lost', 'timeout', 'protocol'] as const) expect(billed(kind)).toBe(true);
+  for (const kind of ['connect', 'rate_limited', 'rejected', 'unauthorized', 'overloaded'] as const)
+    expect(billed(kind)).toBe(false);
+  expect(billed('server', { status: 502 })).toBe(true);
+  expect(billed('server', { status: 502, isOwnError: true })).toBe(false);
 });
 
 describe('the attempt that served', () => {

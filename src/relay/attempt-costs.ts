@@ -1,20 +1,17 @@
-import { costPriceFor } from '../catalog/catalog.ts';
+import { costPriceFor, type Model } from '../catalog/catalog.ts';
 import type { Attempt, Ending, Settled } from '../ledger/port.ts';
 import { costOf, worstCase } from '../ledger/price.ts';
 import { unpricedKinds } from '../ledger/priced-parts.ts';
-import type { FailureKind, UpstreamFailure } from '../upstream/port.ts';
 import type { LogFields } from '../std/log.ts';
 import type { Quote, RelayParts } from './call.ts';
 import type { MeteredUsage } from './stream/reported-usage.ts';
 
-/** With the possible cost of an attempt whose failure says that it may be billed. */
-export async function withPossibleCost(
-  record: Attempt,
-  failure: FailureKind,
-  quote: Quote,
-  outputCap: number | undefined,
-): Promise<Attempt> {
-  return POSSIBLY_BILLED.has(failure) ? await asPossiblyBilled(record, quote, outputCap) : record;
+/** What a request is charged by, and what it may use and cost. */
+export interface CostTerms extends Pick<
+  Quote,
+  'price' | 'ceiling' | 'image' | 'countInput' | 'leastWebSearches'
+> {
+  readonly route: { readonly model: Pick<Model, 'costs' | 'sizes'> };
 }
 
 /**
@@ -23,7 +20,7 @@ export async function withPossibleCost(
  */
 export async function asPossiblyBilled(
   record: Attempt,
-  quote: Quote,
+  quote: CostTerms,
   outputCap: number | undefined,
 ): Promise<Attempt> {
   const price = costPriceFor(quote.route.model, record.upstream, quote.image);
@@ -34,23 +31,11 @@ export async function asPossiblyBilled(
   return { ...record, cost: { amount: worstCase(price, ceiling, output), basis: 'possible' } };
 }
 
-/** With the other failures a backend refuses a request, never saw it, or says itself that it could not do it. */
-const POSSIBLY_BILLED: ReadonlySet<FailureKind> = new Set(['connection_lost', 'timeout', 'protocol']);
-
-/** An error of the server that it did not tell itself may come from something before it, while it works on. */
-export function mayBeBilled({ kind, status, isOwnError }: UpstreamFailure): boolean {
-  return POSSIBLY_BILLED.has(kind) || (isServerError(status) && !isOwnError);
-}
-
-export function isServerError(status: number | undefined): boolean {
-  return status !== undefined && status >= 500;
-}
-
 /** The attempts with what the one that served cost us: as the provider reports it, else by the catalog's `cost`. */
 export function withServedCost(
   attempts: readonly Attempt[],
   { usage, cost }: MeteredUsage,
-  quote: Quote,
+  quote: CostTerms,
 ): Attempt[] {
   return attempts.map((attempt) => {
     if (attempt.result !== 'served') return attempt;
@@ -78,6 +63,6 @@ function lossOn({ attempts }: Ending, settled: Settled): number {
 }
 
 /** What was used and has no price in the catalog, for the operator's log. */
-export function kindsWithoutPrice({ usage }: MeteredUsage, { price }: Quote): string[] {
+export function kindsWithoutPrice({ usage }: MeteredUsage, { price }: CostTerms): string[] {
   return unpricedKinds(price, usage);
 }

@@ -13,14 +13,17 @@ import { requestLogFields, type RequestRecord } from '../std/request-record.ts';
 import type { TraceContext } from '../std/trace.ts';
 import {
   connectionFailure,
+  isServerError,
+  mayBeBilled,
   UpstreamFailure,
   type FailureKind,
   type Upstream,
+  type UpstreamImageCall,
   type UpstreamPermit,
   type UpstreamPool,
   type UpstreamTarget,
 } from '../upstream/port.ts';
-import { asPossiblyBilled, isServerError, mayBeBilled } from './attempt-costs.ts';
+import { asPossiblyBilled, type CostTerms } from './attempt-costs.ts';
 import type { Quote, RelayParts } from './call.ts';
 import { untilTomorrowMs } from './daily-costs.ts';
 
@@ -30,7 +33,7 @@ export interface AnsweredAttempt<Answer> {
   readonly upstream: string;
   readonly attempts: readonly Attempt[];
   /** What it is charged by, and what it may cost. */
-  readonly quote?: Quote | undefined;
+  readonly quote?: CostTerms | undefined;
   /** From the first attempt until this answer began. */
   readonly firstByteMs: number;
 }
@@ -67,12 +70,12 @@ export interface AttemptOptions {
   readonly signal: AbortSignal;
   /** The client's, which the backend gets too. */
   readonly trace: TraceContext | undefined;
-  /** Of images: told what the backend's own job is. */
-  readonly onJob?: ((job: string) => Promise<void>) | undefined;
+  /** The attempts before this one. */
+  readonly earlier: readonly Attempt[];
+  /** Of images: told what the backend's own jobs are. */
+  readonly onJob?: UpstreamImageCall['onJob'];
   /** Of images: whether the backend's job is cancelled when this process stops. */
   readonly endsWithProcess?: boolean | undefined;
-  /** Of images: a job of the backend to go on with. */
-  readonly job?: string | undefined;
 }
 
 /** At most this many attempts are made for one request, however many backends the catalog lists; skipped ones do not count. */
@@ -118,6 +121,7 @@ export async function firstAnswer<Answer>(
       form,
       isSilent: hidesReasoning || sizes.length > 0,
       attempt,
+      earlier: log.attempts,
       deadline,
       parts,
       requestRecord,
@@ -239,6 +243,7 @@ interface PlannedAttempt<Answer> {
   readonly form: RequestForm | undefined;
   readonly isSilent: boolean;
   readonly attempt: AttemptCall<Answer>;
+  readonly earlier: readonly Attempt[];
   readonly deadline: AttemptDeadline;
   readonly parts: RelayParts;
   readonly requestRecord: RequestRecord | undefined;
@@ -249,12 +254,12 @@ type AttemptOutcome<Answer> =
   | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
 
 export async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutcome<Answer>> {
-  const { permit, model, form, attempt, deadline, parts, requestRecord } = one;
+  const { permit, model, form, attempt, earlier, deadline, parts, requestRecord } = one;
   const { upstream } = permit;
   const startedAt = parts.clock.now();
   const signal = deadline.begin(timeoutsOf(one));
   try {
-    const answer = await attempt(upstream, { model, form, signal, trace: requestRecord?.trace });
+    const answer = await attempt(upstream, { model, form, signal, earlier, trace: requestRecord?.trace });
     const durationMs = parts.clock.now() - startedAt;
     permit.report({ kind: 'ok', firstByteMs: durationMs });
     return { kind: 'served', answer, record: { upstream: upstream.name, result: 'served', durationMs } };
@@ -373,7 +378,7 @@ function drawOf(upstream: string, account: AccountId | undefined): number {
   return account === undefined ? Math.random() : Bun.hash.xxHash32(`${account} ${upstream}`) / 2 ** 32;
 }
 
-export function modelAt(model: Model, upstream: string): string {
+export function modelAt(model: Pick<Model, 'id' | 'upstreamModels'>, upstream: string): string {
   return model.upstreamModels.get(upstream) ?? model.id;
 }
 

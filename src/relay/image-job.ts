@@ -1,25 +1,14 @@
 import { admissionSummary } from './admission.ts';
-import { withPossibleCost } from './attempt-costs.ts';
-import {
-  AllAttemptsFailed,
-  attemptFault,
-  modelAt,
-  tryOne,
-  type AnsweredAttempt,
-  type AttemptDeadline,
-} from './attempts.ts';
+import { attemptFault, modelAt, tryOne, type AttemptDeadline, type AttemptOptions } from './attempts.ts';
 import type { AdmissionSummary, ImageCall, RelayParts } from './call.ts';
 import { ActiveHold } from './hold/active-hold.ts';
+import { endImages, NOTHING_DELIVERED, type EndedImages } from './image-ending.ts';
+import type { ImageTerms } from './image-terms.ts';
 import {
-  IMAGES,
-  keepImages,
+  deliverImages,
   onImagesHeld,
-  quoteImages,
   recordedImages,
-  settleImages,
-  withRecord,
   type ImageOperation,
-  type ImageQuote,
   type ImageRecord,
 } from './images.ts';
 import { relay } from './relay.ts';
@@ -27,7 +16,13 @@ import type { Attempt, Settled } from '../ledger/port.ts';
 import { isEmpty, type Usage } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
-import type { ImageAnswer, UpstreamFailure } from '../upstream/port.ts';
+import {
+  mayBeBilled,
+  UpstreamFailure,
+  type ImageAnswer,
+  type ImagePart,
+  type Upstream,
+} from '../upstream/port.ts';
 
 export interface StartedImageJob {
   readonly summary: AdmissionSummary;
@@ -43,7 +38,7 @@ export async function startImageJob(
 ): Promise<StartedImageJob> {
   const held = Promise.withResolvers<AdmissionSummary>();
   const operation: ImageOperation = {
-    ...recordedImages(record, parts),
+    ...recordedImages(record),
     async onHeld(begun, admission) {
       await onImagesHeld(begun, admission, record);
       held.resolve(admissionSummary(call, begun.quote, admission, undefined));
@@ -55,87 +50,131 @@ export async function startImageJob(
   return { summary: await held.promise, ended };
 }
 
-/** A job that another process began, and what its backend calls it. */
-interface ForsakenImageJob {
+/** A request whose process is gone, while a backend worked on it. */
+interface ForsakenImages {
   readonly call: ImageCall;
-  readonly account: AccountId;
+  readonly terms: ImageTerms;
   readonly upstream: string;
-  readonly backendJob: string;
+  /** The attempts before that backend. */
+  readonly earlier: readonly Attempt[];
+}
+
+/** One that its backend has as jobs of its own. */
+interface ForsakenImageJob extends ForsakenImages {
+  readonly account: AccountId;
+  readonly submitted: readonly ImagePart[];
   readonly deadline: number;
 }
 
+/**
+ * As it is read from where it was kept. `terms` throws where an earlier version kept none, and the catalog does not know
+ * the model any more: then the hold is released.
+ */
+type Kept<Images extends ForsakenImages> = Omit<Images, 'terms'> & { terms(): ImageTerms };
+
 /** Continues a job whose hold was adopted. */
 export function resumeImageJob(
-  job: ForsakenImageJob,
-  record: ImageRecord,
+  kept: Kept<ForsakenImageJob>,
+  record: Pick<ImageRecord, 'delivered'>,
   parts: RelayParts,
 ): { readonly hold: ActiveHold; readonly ended: StartedImageJob['ended'] } {
-  const { call } = job;
+  const { call } = kept;
   const hold = new ActiveHold(call, parts);
   const ended = hold.voidOnFailure(async () => {
-    const quote = IMAGES.quote(call, parts);
-    const served = await resumedAnswer(job, quote, { hold, record, parts });
-    await keepImages({ served, quote }, record);
-    return (await settleImages({ call, quote, hold, served, parts })).settled;
+    const terms = kept.terms();
+    const job = { ...kept, terms };
+    const resumed = await resumedAnswer(job, hold, parts);
+    if (resumed.kind === 'ended') return await endImages(hold, resumed.end);
+    const { answer, attempts, firstByteMs } = resumed;
+    const served = { answer, upstream: job.upstream, attempts, firstByteMs };
+    return (await deliverImages({ call, terms, hold, served }, record)).settled;
   });
   return { hold, ended };
 }
 
-interface ResumeParts {
-  readonly hold: ActiveHold;
-  readonly record: ImageRecord;
-  readonly parts: RelayParts;
-}
+type ResumedAnswer =
+  | {
+      readonly kind: 'answered';
+      readonly answer: ImageAnswer;
+      readonly attempts: readonly Attempt[];
+      readonly firstByteMs: number;
+    }
+  | { readonly kind: 'ended'; readonly end: EndedImages };
 
 /** Asks the backend for its job again and again while it cannot be reached, since nothing new is bought by that. */
 async function resumedAnswer(
   job: ForsakenImageJob,
-  quote: ImageQuote,
-  { hold, record, parts }: ResumeParts,
-): Promise<AnsweredAttempt<ImageAnswer>> {
-  const { call, account, upstream, backendJob } = job;
-  const { route } = quote;
-  const { form } = route.model;
-  const target = { upstream, model: modelAt(route.model, upstream), account };
+  hold: ActiveHold,
+  parts: RelayParts,
+): Promise<ResumedAnswer> {
+  const { account, upstream, terms, earlier } = job;
+  const { model } = terms.route;
+  const target = { upstream, model: modelAt(model, upstream), account };
   const deadline = untilDeadline(hold, job.deadline, parts);
   const startedAt = parts.clock.now();
   for (;;) {
     const permit = parts.upstreams.has(upstream) ? parts.upstreams.admit(target) : undefined;
-    if (!permit) throw await possiblyBilled(attemptFault(undefined, Infinity), { call, upstream, parts });
+    if (!permit) return { kind: 'ended', end: unknownEnd(job, attemptFault(undefined, Infinity)) };
     if (permit.kind === 'permit') {
       const result = await tryOne({
         permit,
         model: target.model,
-        form,
+        form: model.form,
         isSilent: true,
+        earlier,
         deadline,
         parts,
         requestRecord: undefined,
-        attempt: (backend, attempt) =>
-          IMAGES.callUpstream({ call, quote, outputCap: 0, parts }, backend, {
-            ...withRecord(attempt, backend, { record, parts }),
-            job: backendJob,
-          }),
+        attempt: (backend, attempt) => resumeAt(backend, job, attempt),
       });
-      if (result.kind === 'served') {
-        const firstByteMs = parts.clock.now() - startedAt;
-        return { answer: result.answer, upstream, attempts: [result.record], quote, firstByteMs };
-      }
+      const attempts = [...earlier, result.record];
+      if (result.kind === 'served')
+        return {
+          kind: 'answered',
+          answer: result.answer,
+          attempts,
+          firstByteMs: parts.clock.now() - startedAt,
+        };
       const { failure } = result;
       if (hold.isAbandoned || hold.timedOut || !mayAskAgain(failure)) {
         // The backend has the job: that it cannot be asked any more does not mean that it is not billed.
-        const kind = mayAskAgain(failure) ? 'connection_lost' : failure.kind;
-        const attempt = await withPossibleCost(result.record, kind, quote, undefined);
-        throw new AllAttemptsFailed(attemptFault(failure, Infinity), [attempt]);
+        const isKnown = !mayAskAgain(failure) && !mayBeBilled(failure);
+        const end = unknownEnd(job, attemptFault(failure, Infinity), result.record);
+        return { kind: 'ended', end: isKnown ? { ...end, unseen: 0 } : end };
       }
     }
     if (parts.clock.now() > job.deadline || hold.isAbandoned)
-      throw await possiblyBilled(pastDeadline(), { call, upstream, parts });
+      return { kind: 'ended', end: unknownEnd(job, pastDeadline()) };
     await Bun.sleep(Math.min(RESUME_PAUSE_MS, permit.kind === 'wait' ? permit.waitMs : RESUME_PAUSE_MS));
   }
 }
 
 const RESUME_PAUSE_MS = 1_000;
+
+/** After a change of the catalog a backend may no longer work by jobs: then it cannot be asked for these. */
+async function resumeAt(
+  upstream: Upstream,
+  { call, terms, submitted }: ForsakenImageJob,
+  options: AttemptOptions,
+): Promise<ImageAnswer> {
+  if (!upstream.resumeImages)
+    throw new UpstreamFailure('protocol', 'this backend does not work by jobs', { blameless: true });
+  const { earlier: _, ...attempt } = options;
+  const { image: __, mask: ___, ...request } = call.request;
+  const { size, shape, convertTo } = terms.fitting;
+  const { requestId } = call;
+  return await upstream.resumeImages(submitted, {
+    ...attempt,
+    request,
+    size,
+    shape,
+    convertTo,
+    requestId,
+    // Whoever stops now leaves its jobs to the next process.
+    onJob: () => undefined,
+    endsWithProcess: false,
+  });
+}
 
 /** What a backend says about the job is final. That it could not be asked is not. */
 export function mayAskAgain({ kind, status }: UpstreamFailure): boolean {
@@ -161,46 +200,42 @@ function pastDeadline(): Fault {
   return new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.');
 }
 
-/** A request whose process died while a backend worked on it. */
-interface InterruptedImages {
-  readonly call: ImageCall;
-  readonly upstream: string;
-  /** What its client had got by then. */
-  readonly delivered: Usage;
-}
-
-/**
- * Closes an adopted hold whose request cannot be continued: what was delivered is charged, and what it may have cost is
- * booked.
- */
+/** Closes an adopted hold whose request cannot be continued. `delivered`: what its client had got by then. */
 export async function endInterrupted(
-  { call, upstream, delivered }: InterruptedImages,
+  kept: Kept<ForsakenImages & { readonly delivered: Usage }>,
   fault: Fault,
   parts: RelayParts,
 ): Promise<void> {
-  const hold = new ActiveHold(call, parts);
-  const failed = await possiblyBilled(fault, { call, upstream, parts });
-  if (isEmpty(delivered)) {
-    await hold.voidOnFailure(() => Promise.reject(failed)).catch(() => undefined);
-    return;
-  }
-  const measured = { usage: delivered, source: 'counted' } as const;
-  const { attempts } = failed;
-  await hold.settle({ upstream, attempts, measured, outcome: 'expired', fault, firstByteMs: 0 });
+  const hold = new ActiveHold(kept.call, parts);
+  const end = async (): Promise<unknown> =>
+    await endImages(hold, interruptedEnd({ ...kept, terms: kept.terms() }, kept.delivered, fault));
+  await hold.voidOnFailure(end).catch(() => undefined);
 }
 
-/** Without a cost where the catalog does not know the model any more. */
-async function possiblyBilled(
+function interruptedEnd(images: ForsakenImages, delivered: Usage, fault: Fault): EndedImages {
+  if (isEmpty(delivered)) return unknownEnd(images, fault);
+  const { upstream, terms } = images;
+  return {
+    ...unknownEnd(images, fault, { upstream, result: 'served', durationMs: 0 }),
+    delivered: { usage: delivered, source: 'counted' },
+    unseen: terms.count - delivered.images,
+  };
+}
+
+/** Nothing arrived, and the backend may have made all of it. */
+function unknownEnd(
+  { terms, upstream, earlier }: ForsakenImages,
   fault: Fault,
-  { call, upstream, parts }: { call: ImageCall; upstream: string; parts: RelayParts },
-): Promise<AllAttemptsFailed> {
-  const record: Attempt = { upstream, result: 'failed', reason: 'connection_lost', durationMs: 0 };
-  try {
-    const quote = quoteImages(call, parts);
-    return new AllAttemptsFailed(fault, [
-      await withPossibleCost(record, 'connection_lost', quote, undefined),
-    ]);
-  } catch {
-    return new AllAttemptsFailed(fault, [record]);
-  }
+  attempt: Attempt = { upstream, result: 'failed', reason: 'connection_lost', durationMs: 0 },
+): EndedImages {
+  return {
+    terms,
+    upstream,
+    attempts: [...earlier, attempt],
+    delivered: NOTHING_DELIVERED,
+    unseen: terms.count,
+    outcome: 'expired',
+    firstByteMs: 0,
+    fault,
+  };
 }

@@ -3,36 +3,35 @@ import type { Outcome, Settled } from '../ledger/port.ts';
 import type { Usage } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
-import { finishedImages, UpstreamFailure, type ImageEvent, type Upstream } from '../upstream/port.ts';
-import { withoutCost } from '../wire/openai/answer.ts';
-import { withServedCost } from './attempt-costs.ts';
-import { AllAttemptsFailed, type AttemptOptions } from './attempts.ts';
-import type { ActiveRequest, AdmissionSummary, ImageCall, RelayParts } from './call.ts';
-import { countImageInput, type ImageInputCount } from './image-tokens.ts';
 import {
-  imagesMeasured,
-  mayCost,
-  onImagesHeld,
-  quoteImages,
-  upstreamImageCall,
-  withRecord,
-  type ImageQuote,
-  type ImageRecord,
-} from './images.ts';
+  finishedImages,
+  mayBeBilled,
+  UpstreamFailure,
+  type ImageEvent,
+  type ShownImageEvent,
+  type Upstream,
+} from '../upstream/port.ts';
+import { withoutCost } from '../wire/openai/answer.ts';
+import type { AttemptOptions } from './attempts.ts';
+import type { ActiveRequest, AdmissionSummary, ImageCall, RelayParts } from './call.ts';
+import { endImages, NOTHING_DELIVERED } from './image-ending.ts';
+import { imagesMeasured } from './image-terms.ts';
+import type { ImageInputCount } from './image-tokens.ts';
+import { onImagesHeld, quoteImages, recordedCall, type ImageCallRecord, type ImageQuote } from './images.ts';
 import type { MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
 
 /** Takes the images of a stream as they arrive. */
 export interface ImageSink {
   /** Resolves when the next may come: at the client's pace, or at once if nobody reads any more. */
-  take(event: ImageEvent, size: string): Promise<TakenImage>;
+  take(event: ShownImageEvent, size: string): Promise<TakenImage>;
   /** Called once, after the request was settled. */
   end(settled: Settled | undefined, fault: Fault | undefined): void;
 }
 
 export interface TakenImage {
-  /** It is in the gallery, for an account whose client did not get it. */
-  readonly isKept: boolean;
+  /** Somebody has it: it was sent before the client left, or it is in the account's gallery. */
+  readonly isDelivered: boolean;
 }
 
 interface ImageStreamCall extends ImageCall {
@@ -49,17 +48,9 @@ interface ImageStreamReply {
 export function relayImageStream(
   call: ImageStreamCall,
   parts: RelayParts,
-  record: Omit<ImageRecord, 'delivered'>,
+  record: ImageCallRecord,
 ): Promise<ImageStreamReply> {
-  const operation: typeof IMAGE_STREAM = {
-    ...IMAGE_STREAM,
-    onHeld: (held, admission) => onImagesHeld(held, admission, record),
-    async callUpstream(admitted, upstream, attempt) {
-      await record.started(upstream.name, mayCost(admitted.quote, upstream));
-      return await callUpstream(admitted, upstream, withRecord(attempt, upstream, { record, parts }));
-    },
-  };
-  return relay(operation, call, parts);
+  return relay(recordedStream(record), call, parts);
 }
 
 /** A backend's images from the first event on, which has proved that it answers. */
@@ -70,28 +61,33 @@ interface StartedImages {
   readonly stop: AbortController;
 }
 
-const IMAGE_STREAM: Operation<ImageStreamCall, ImageQuote, StartedImages, ImageStreamReply> = {
-  quote: quoteImages,
-  isStreamed: () => true,
-  callUpstream,
-  deliver(answered) {
-    const { call, summary, served, parts } = answered;
-    const delivery = new ImageDelivery(answered);
-    parts.activeRequests.add(delivery);
-    if (call.signal.aborted) delivery.leave();
-    void delivery.run(served.answer);
-    return { summary, leave: () => delivery.leave() };
-  },
-};
+type ImageStreamOperation = Operation<ImageStreamCall, ImageQuote, StartedImages, ImageStreamReply>;
 
-async function callUpstream(
-  admitted: AdmittedCall<ImageStreamCall, ImageQuote>,
+function recordedStream(record: ImageCallRecord): ImageStreamOperation {
+  return {
+    quote: quoteImages,
+    isStreamed: () => true,
+    onHeld: (held, admission) => onImagesHeld(held, admission, record),
+    callUpstream: (admitted, upstream, attempt) => startAt(upstream, admitted, { attempt, record }),
+    deliver(answered) {
+      const { call, summary, served, parts } = answered;
+      const delivery = new ImageDelivery(answered);
+      parts.activeRequests.add(delivery);
+      if (call.signal.aborted) delivery.leave();
+      void delivery.run(served.answer);
+      return { summary, leave: () => delivery.leave() };
+    },
+  };
+}
+
+async function startAt(
   upstream: Upstream,
-  attempt: AttemptOptions,
+  admitted: AdmittedCall<ImageStreamCall, ImageQuote>,
+  { attempt, record }: { readonly attempt: AttemptOptions; readonly record: ImageCallRecord },
 ): Promise<StartedImages> {
   const stop = new AbortController();
   const signal = AbortSignal.any([attempt.signal, stop.signal]);
-  const call = await upstreamImageCall(admitted, upstream, { ...attempt, signal });
+  const call = await recordedCall(admitted, upstream, { attempt: { ...attempt, signal }, record });
   const { partialImages } = admitted.quote;
   const rest =
     partialImages > 0 && upstream.streamImages
@@ -111,8 +107,10 @@ class ImageDelivery implements ActiveRequest {
   readonly #deadlineMs: number;
   #finished: FinishedImage[] = [];
   #partials = 0;
-  /** Images that could neither be delivered nor kept: nobody pays for them, although they may have cost us. */
+  /** Images that could neither be delivered nor kept: nobody pays for them, although they cost us. */
   #lost: FinishedImage[] = [];
+  /** Images that the backend may have made and that did not arrive. */
+  #unseen = 0;
   #quality: string | undefined;
   readonly #counting: Promise<ImageInputCount> | undefined;
   #input: ImageInputCount | undefined;
@@ -124,13 +122,12 @@ class ImageDelivery implements ActiveRequest {
     this.requestId = call.requestId;
     this.#answered = answered;
     this.#deadlineMs = parts.clock.now() + parts.upstreams.timeouts(served.upstream).totalMs;
-    this.#counting = quote.price.kind === 'tokens' ? this.#countInput() : undefined;
+    this.#counting = quote.countInputForCharge && this.#countInput(quote.countInputForCharge);
   }
 
   /** Beside the stream: if this process dies, what was counted until then is what the input costs. */
-  async #countInput(): Promise<ImageInputCount> {
-    const { call, quote, parts } = this.#answered;
-    return (this.#input = await countImageInput(call, quote.route.model, parts));
+  async #countInput(count: () => Promise<ImageInputCount>): Promise<ImageInputCount> {
+    return (this.#input = await count());
   }
 
   /** Never rejects: what fails on the way ends the stream. */
@@ -176,6 +173,10 @@ class ImageDelivery implements ActiveRequest {
   /** More than was asked for, and paid, is neither shown nor charged. */
   async #deliver(event: ImageEvent): Promise<void> {
     const { quote, call } = this.#answered;
+    if (event.kind === 'lost') {
+      this.#unseen += event.images;
+      return;
+    }
     if (event.kind === 'partial') {
       if (this.#partials === quote.partialImages * quote.count) return;
       this.#partials++;
@@ -188,11 +189,11 @@ class ImageDelivery implements ActiveRequest {
       if (usage !== undefined) this.#finished.at(-1)?.usages.push(usage);
       return;
     }
-    const image: FinishedImage = { usages: usage === undefined ? [] : [usage], isKept: false };
+    const image: FinishedImage = { usages: usage === undefined ? [] : [usage], isDelivered: false };
     try {
       const shown = { ...event, usage: withoutCost(usage) };
-      const { isKept } = await call.sink.take(shown, quote.fitting.size);
-      this.#finished.push({ ...image, isKept });
+      const { isDelivered } = await call.sink.take(shown, quote.fitting.size);
+      this.#finished.push({ ...image, isDelivered });
     } catch (thrown) {
       this.#lost.push(image);
       throw thrown;
@@ -211,39 +212,39 @@ class ImageDelivery implements ActiveRequest {
   }
 
   async #end(how: Outcome, thrown: unknown): Promise<void> {
-    const { call, hold, served } = this.#answered;
+    const { call, hold, served, quote: terms } = this.#answered;
     const failed = how === 'completed' ? undefined : brokenOff(thrown);
     // Once the client has left, the way the backend ended matters only for the meter.
     const [outcome, fault] = this.#clientLeft
       ? (['client_left', undefined] as const)
       : [this.#cutBy ? 'cut_short' : how, this.#cutBy ?? failed];
-    if (this.#clientLeft) this.#loseUnkept();
+    if (this.#clientLeft) this.#loseUndelivered();
     if (this.#finished.every(({ usages }) => usages.length === 0)) await this.#counting;
-    const made = this.#lost.length > 0 ? this.#measured([...this.#finished, ...this.#lost]) : undefined;
-    if (made && this.#finished.length + this.#partials === 0) return await this.#void(made, fault);
-    const settled = await hold.settle({ ...served, outcome, measured: this.#measured(), made, fault });
+    const made = this.#measured([...this.#finished, ...this.#lost]);
+    const hasNothing = this.#lost.length > 0 && this.#finished.length + this.#partials === 0;
+    const delivered = hasNothing ? NOTHING_DELIVERED : this.#measured();
+    const end = { ...served, terms, outcome, fault, delivered, made, unseen: this.#unseenAfter(thrown) };
+    const settled = await hold.voidOnFailure(() => endImages(hold, end)).catch(() => undefined);
     call.sink.end(settled, fault);
   }
 
-  /** A client that left may not have received them, and cannot find them in the gallery. */
-  #loseUnkept(): void {
-    this.#lost.push(...this.#finished.filter(({ isKept }) => !isKept));
-    this.#finished = this.#finished.filter(({ isKept }) => isKept);
+  /** A client that left did not get them, and its account cannot find them in the gallery. */
+  #loseUndelivered(): void {
+    this.#lost.push(...this.#finished.filter(({ isDelivered }) => !isDelivered));
+    this.#finished = this.#finished.filter(({ isDelivered }) => isDelivered);
   }
 
-  /** Releases the hold: the images were made, but nobody has them. */
-  async #void(made: MeteredUsage, told: Fault | undefined): Promise<void> {
-    const { call, hold, served, quote } = this.#answered;
-    const fault = told ?? new Fault('service_unavailable', 'The images could not be kept. Retry.');
-    const failed = new AllAttemptsFailed(fault, withServedCost(served.attempts, made, quote));
-    await hold.voidOnFailure(() => Promise.reject(failed)).catch(() => undefined);
-    call.sink.end(undefined, told);
+  /** A backend that was stopped, or broke off, may have made all the others. */
+  #unseenAfter(thrown: unknown): number {
+    const isTold = thrown instanceof UpstreamFailure && !mayBeBilled(thrown);
+    if (thrown === undefined || isTold) return this.#unseen;
+    return this.#answered.quote.count - this.#finished.length - this.#lost.length;
   }
 }
 
 interface FinishedImage {
   readonly usages: unknown[];
-  readonly isKept: boolean;
+  readonly isDelivered: boolean;
 }
 
 function brokenOff(cause: unknown): Fault {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { parseCatalog } from '../catalog/parse.ts';
-import { imagesMeasured, quoteImages, type ImageQuote, type MadeImages } from './images.ts';
+import { imagesMeasured, type MadeImages } from './image-terms.ts';
+import { quoteImages, type ImageQuote } from './images.ts';
 import type { ImageCall, RelayParts } from './call.ts';
 
 /** What images by the token are held at, and what is charged for them whatever their backend reports. */

@@ -5,6 +5,7 @@ import {
   type GeneratedImage,
   type ImageAnswer,
   type ImageEvent,
+  type ImagePart,
   type Upstream,
   type UpstreamImageCall,
   type UpstreamImageStreamCall,
@@ -21,8 +22,8 @@ export function finishingImages(upstream: Upstream): Upstream {
   return Object.assign(upstream, {
     images: async (call: UpstreamImageCall) => await finished(await images(asBackendsKnowIt(call)), call),
     ...(resume && {
-      resumeImages: async (job: string, call: UpstreamImageCall) =>
-        await finished(await resume(job, asBackendsKnowIt(call)), call),
+      resumeImages: async (parts: readonly ImagePart[], call: UpstreamImageCall) =>
+        await finished(await resume(parts, asBackendsKnowIt(call)), call),
     }),
     ...(stream && {
       streamImages: async (call: UpstreamImageStreamCall) =>
@@ -41,17 +42,31 @@ async function* finishedEvents(
   events: AsyncIterator<ImageEvent, unknown>,
   call: UpstreamImageCall,
 ): AsyncGenerator<ImageEvent> {
+  let lost = 0;
+  let isAnswered = false;
   for (let next = await events.next(); next.done !== true; next = await events.next()) {
-    const image = await finishedImage(next.value.image, call);
-    if (image) yield { ...next.value, image };
+    const { value } = next;
+    const image = value.kind === 'lost' ? undefined : await finishedImage(value.image, call);
+    if (image && value.kind !== 'lost') {
+      isAnswered = true;
+      yield { ...value, image };
+    } else if (value.kind !== 'partial') lost += value.kind === 'lost' ? value.images : 1;
   }
+  if (lost === 0) return;
+  if (!isAnswered) throw undecodable();
+  yield { kind: 'lost', images: lost };
 }
 
 async function finished(answer: ImageAnswer, call: UpstreamImageCall): Promise<ImageAnswer> {
   const all = await Promise.all(answer.images.map((image) => finishedImage(image, call)));
   const images = all.filter((image) => image !== undefined);
-  if (images.length > 0) return { ...answer, images };
-  throw new UpstreamFailure('protocol', 'the answer holds no image that can be decoded');
+  const lost = (answer.lost ?? 0) + all.length - images.length;
+  if (images.length > 0) return { ...answer, images, lost };
+  throw undecodable();
+}
+
+function undecodable(): UpstreamFailure {
+  return new UpstreamFailure('protocol', 'the answer holds no image that can be decoded');
 }
 
 async function finishedImage(

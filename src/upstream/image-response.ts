@@ -13,11 +13,11 @@ export async function collectImages(
   signal: AbortSignal,
 ): Promise<ImageAnswer> {
   const answer = fieldsOf(value);
-  const settled = await Promise.allSettled(
-    answer.data.slice(0, MAX_IMAGES).map((item) => itemImage(item, links, signal)),
-  );
+  const made = answer.data.slice(0, MAX_IMAGES);
+  const settled = await Promise.allSettled(made.map((item) => itemImage(item, links, signal)));
   const images = settled.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
-  if (images.length > 0) return { images, usage: answer.usage, quality: textOf(answer.quality) };
+  const lost = made.length - images.length;
+  if (images.length > 0) return { images, lost, usage: answer.usage, quality: textOf(answer.quality) };
   const failed = settled.find((one) => one.status === 'rejected');
   throw failed?.reason ?? new UpstreamFailure('protocol', 'the answer holds no image');
 }

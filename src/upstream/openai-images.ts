@@ -171,10 +171,11 @@ async function imageEvent({ data }: SseEvent): Promise<ImageEvent | undefined> {
   const bytes =
     typeof fields['b64_json'] === 'string' ? Buffer.from(fields['b64_json'], 'base64') : undefined;
   const mime = bytes && sniffMime(bytes);
+  const isPartial = type.endsWith('.partial_image');
   // Anything else than an image is neither shown nor charged.
-  if (!bytes || mime === undefined) return undefined;
+  if (!bytes || mime === undefined) return isPartial ? undefined : { kind: 'lost', images: 1 };
   const image = { bytes, mime };
-  if (type.endsWith('.partial_image')) {
+  if (isPartial) {
     const { partial_image_index: index } = fields;
     return { kind: 'partial', image, index: Number.isSafeInteger(index) ? (index as number) : 0 };
   }

@@ -25,10 +25,10 @@ export interface Upstream extends Partial<AnthropicNative> {
   /** Absent if the backend shows nothing of an image before it is finished. Aborting the signal ends its work. */
   streamImages?(call: UpstreamImageStreamCall): Promise<AsyncIterator<ImageEvent, unknown>>;
   /**
-   * Continues the job that `onJob` reported last, in another process or after a restart; no new job is made. Absent if
-   * the backend does not work by jobs.
+   * Continues the jobs that `onJob` reported last, in another process or after a restart; no new job is made. What became
+   * of parts without a job cannot be known. Absent if the backend does not work by jobs.
    */
-  resumeImages?(job: string, call: UpstreamImageCall): Promise<ImageAnswer>;
+  resumeImages?(parts: readonly ImagePart[], call: UpstreamImageCall): Promise<ImageAnswer>;
   /** Absent if the backend has no embeddings. */
   embed?(call: UpstreamEmbeddingCall): Promise<EmbeddingAnswer>;
   /** A cheap call that verifies address and key; used by `doctor`, the admin page and the breaker's probe. */
@@ -90,13 +90,19 @@ export interface UpstreamImageCall {
   readonly endsWithProcess?: boolean | undefined;
   readonly requestId: string;
   /**
-   * Called when a backend that works by jobs has accepted one, with what `resumeImages` needs: an opaque text of at most
-   * 8,000 characters. Several images may be several jobs: each further call replaces what was reported before. Must not
-   * throw.
+   * Called when a backend that works by jobs has accepted one, with what `resumeImages` needs: all parts that were
+   * submitted. Each further call replaces what was reported before. Must not throw.
    */
-  readonly onJob?: ((job: string) => void | Promise<void>) | undefined;
+  readonly onJob?: ((parts: readonly ImagePart[]) => void | Promise<void>) | undefined;
   /** The client's, which the backend gets too. */
   readonly trace?: TraceContext | undefined;
+}
+
+/** One of the calls that a request for images is split into. */
+export interface ImagePart {
+  readonly images: number;
+  /** What the backend calls it: at most 700 characters without spaces. Absent until it has accepted it as a job. */
+  readonly job?: string | undefined;
 }
 
 /** Formats that a client gets whatever its backend makes. */
@@ -107,9 +113,10 @@ export interface UpstreamImageStreamCall extends UpstreamImageCall {
   readonly partialImages: number;
 }
 
-/** A stream of images ends after the last `completed`. */
+/** A stream of images ends after the last `completed` or `lost`. */
 export type ImageEvent =
   | { readonly kind: 'partial'; readonly image: GeneratedImage; readonly index: number }
+  | LostImages
   | {
       readonly kind: 'completed';
       readonly image: GeneratedImage;
@@ -118,12 +125,26 @@ export type ImageEvent =
       readonly quality?: string | undefined;
     };
 
+export type ShownImageEvent = Exclude<ImageEvent, LostImages>;
+
+/** See `lost` of {@link ImageAnswer}. */
+interface LostImages {
+  readonly kind: 'lost';
+  readonly images: number;
+}
+
 /** A whole answer as a stream: nothing is shown before its images are finished. */
-export async function* finishedImages({ images, usage, quality }: ImageAnswer): AsyncGenerator<ImageEvent> {
+export async function* finishedImages({
+  images,
+  usage,
+  quality,
+  lost = 0,
+}: ImageAnswer): AsyncGenerator<ImageEvent> {
   for (const [index, image] of images.entries()) {
     const isLast = index === images.length - 1;
     yield await Promise.resolve({ kind: 'completed', image, quality, usage: isLast ? usage : undefined });
   }
+  if (lost > 0) yield { kind: 'lost', images: lost };
 }
 
 export interface UpstreamEmbeddingCall {
@@ -148,6 +169,8 @@ export interface ImageAnswer {
   readonly usage?: unknown;
   /** Of the images, if the backend says so. */
   readonly quality?: string | undefined;
+  /** Images beside these that the backend may have made and may bill: they did not arrive, or cannot be decoded. */
+  readonly lost?: number | undefined;
 }
 
 export interface GeneratedImage {
@@ -274,6 +297,20 @@ export class UpstreamFailure extends Error {
   get retryable(): boolean {
     return this.kind !== 'rejected';
   }
+}
+
+/**
+ * Whether the backend may have done the work and bill it. With the other failures it refuses a request, never saw it, or
+ * says itself that it could not do it; an error of the server that it did not tell itself may come from something before
+ * it, while it works on.
+ */
+export function mayBeBilled({ kind, status, isOwnError }: UpstreamFailure): boolean {
+  const isLost = kind === 'connection_lost' || kind === 'timeout' || kind === 'protocol';
+  return isLost || (isServerError(status) && !isOwnError);
+}
+
+export function isServerError(status: number | undefined): boolean {
+  return status !== undefined && status >= 500;
 }
 
 /**

@@ -1,7 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import type { UpstreamConfig } from '../../src/catalog/catalog.ts';
 import { makeImageApi, POLL_TIMES } from '../../src/upstream/image-apis/image-api-upstream.ts';
-import { UpstreamFailure, type Upstream, type UpstreamImageCall } from '../../src/upstream/port.ts';
+import {
+  UpstreamFailure,
+  type ImagePart,
+  type Upstream,
+  type UpstreamImageCall,
+} from '../../src/upstream/port.ts';
 import type { ImageRequest } from '../../src/wire/openai/images.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { StrictBfl } from './bfl.ts';
@@ -174,17 +179,17 @@ describe.each(BY_JOBS)('the jobs of $kind', ({ kind, standIn }) => {
 
   test('are reported together, and another process goes on with them without a new one', async () => {
     standIn.pollsBeforeDone = 1_000_000;
-    const reports: string[] = [];
+    const reports: (readonly ImagePart[])[] = [];
     const stopped = new AbortController();
     const before = submissions();
     const call = {
       ...callFor(kind, { n: 3 }),
       signal: stopped.signal,
-      onJob: (job: string) => void reports.push(job),
+      onJob: (parts: readonly ImagePart[]) => void reports.push(parts),
     };
     const running = failureOf(upstreamFor(kind, standIn).images(call));
     const expected = kind === 'bfl' ? 3 : 1;
-    await standIn.until(() => reports.at(-1)?.split(' ').length === expected);
+    await standIn.until(() => reports.at(-1)?.filter(({ job }) => job !== undefined).length === expected);
     stopped.abort(new Error('shutdown'));
     await running;
     expect([...standIn.jobs.values()].slice(-expected).some(({ cancelled }) => cancelled)).toBe(false);
@@ -199,7 +204,9 @@ describe.each(BY_JOBS)('the jobs of $kind', ({ kind, standIn }) => {
     'that are not its own, such as %p, do not get the key',
     async (job) => {
       const before = standIn.received.length;
-      const failure = await failureOf(upstreamFor(kind, standIn).resumeImages!(job, callFor(kind)));
+      const failure = await failureOf(
+        upstreamFor(kind, standIn).resumeImages!([{ images: 1, job }], callFor(kind)),
+      );
       expect(failure.kind).toBe('protocol');
       expect(standIn.received).toHaveLength(before);
     },

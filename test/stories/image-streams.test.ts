@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
 import { sql } from 'kysely';
 import { encodePng } from '../../src/house/paint/png.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
@@ -324,14 +326,9 @@ describe('a client that leaves', () => {
 });
 
 describe('an image that cannot be kept', () => {
-  /** Too large for the buffers of a connection: whoever reads its first bytes has not got it. */
-  const large = Buffer.from(
-    encodePng(
-      Uint8Array.from({ length: 1_100 * 1_100 * 3 }, (_, at) => (Math.imul(at, 2_654_435_761) >>> 13) & 255),
-      1_100,
-      1_100,
-    ),
-  ).toString('base64');
+  /** Too large for the buffers of a connection: a client that stops to read after its first bytes has not got it. */
+  const SIDE = 1_600;
+  const large = Buffer.from(encodePng(randomBytes(SIDE * SIDE * 3), SIDE, SIDE)).toString('base64');
 
   const withoutGallery = async (work: () => Promise<void>): Promise<void> => {
     const { db } = gateway.tollgate.services.store;
@@ -347,16 +344,27 @@ describe('an image that cannot be kept', () => {
   const leaveIn = async (more: object, shown: string[], until: string): Promise<string> => {
     const upstream = openStream();
     backend.script(() => upstream.response);
-    const client = new AbortController();
-    const asked = ask('stops', { partial_images: 2, ...more }, { signal: client.signal });
+    const { hostname, port } = new URL(gateway.url);
+    const client = connect(Number(port), hostname);
+    const body = JSON.stringify(bodyFor('stops', { partial_images: 2, ...more }));
+    client.write(
+      `POST /api/public/v1/images/generations HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${account.token}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    );
     await backend.called(1);
     for (const one of shown) upstream.send(one);
-    const response = await asked;
-    const reader = response.body!.getReader();
-    for (let seen = ''; !seen.includes(until);) seen += new TextDecoder().decode((await reader.read()).value);
-    client.abort();
+    const seen = await new Promise<string>((found) => {
+      let text = '';
+      client.on('data', (bytes) => {
+        text += bytes.toString('latin1');
+        if (!text.includes(until)) return;
+        client.pause();
+        found(text);
+      });
+    });
+    client.destroy();
     await upstream.cancelled;
-    return response.headers.get('x-request-id')!;
+    return /x-request-id: (\S+)/i.exec(seen)?.[1] ?? '';
   };
   const costs = async (id: string): Promise<number> => {
     const { db } = gateway.tollgate.services.store;
@@ -368,6 +376,14 @@ describe('an image that cannot be kept', () => {
     await withoutGallery(async () => {
       const id = await leaveIn({}, [completed({ b64_json: large })], 'image_generation.completed');
       expect(await charged(id)).toMatchObject({ usd: 0, images: 0, state: 'void', outcome: 'client_left' });
+      expect(await costs(id)).toBe(0.02);
+    });
+  });
+
+  test('is paid by a client that had it before it left, and is the only one to have it', async () => {
+    await withoutGallery(async () => {
+      const id = await leaveIn({}, [completed()], '"usage":');
+      expect(await charged(id)).toMatchObject({ usd: 0.04, images: 1, outcome: 'client_left' });
       expect(await costs(id)).toBe(0.02);
     });
   });

@@ -5,6 +5,7 @@ import type {
   ImageModelV4Result,
 } from '@ai-sdk/provider';
 import type { UploadedImage } from '../../wire/openai/images.ts';
+import { joinParts, noImage, split, type PartAnswer } from '../image-parts.ts';
 import { sniffMime } from '../image-response.ts';
 import type { GeneratedImage, ImageAnswer, UpstreamImageCall } from '../port.ts';
 import { UpstreamFailure } from '../port.ts';
@@ -14,35 +15,48 @@ import type { ImageSupport, Provider } from './provider.ts';
 
 /**
  * The images of one request, in as many calls as the backend needs. If some calls fail, the images that arrived are the
- * answer and are charged; no image at all is a failure.
+ * answer and are charged; no image at all is a failure. `asFailure` says what a package's own error means.
  */
 export async function generateImages(
   model: ImageModelV4,
   call: UpstreamImageCall,
-  provider: Provider,
+  { provider, asFailure }: ImageProvider,
 ): Promise<ImageAnswer> {
   const support = provider.images;
   if (!support) throw rejected('This backend does not make images.');
   if (call.request.mask && support.takesMask === false) throw rejected('This model takes no mask.', 'mask');
   const sizes = split(call.request.n ?? 1, await perCall(model));
-  const settled = await Promise.allSettled(
-    sizes.map((n) => model.doGenerate(optionsFor(call, provider.namespace, support, n))),
-  );
-  const results = settled.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-  const images = results.flatMap(imagesOf);
-  if (images.length > 0) return { images, ...usageOf(results) };
-  const failure = settled.find((outcome) => outcome.status === 'rejected');
-  throw failure?.reason ?? emptyAnswer(results);
+  const generate = async (n: number): Promise<SdkPart> => {
+    const options = optionsFor(call, provider.namespace, support, n);
+    try {
+      return partOf(await model.doGenerate(options));
+    } catch (thrown) {
+      throw asFailure(thrown);
+    }
+  };
+  const { answers, images, lost } = await joinParts(sizes.map((n) => ({ images: n, answer: generate(n) })));
+  return { images, lost, ...usageOf(answers) };
+}
+
+interface ImageProvider {
+  readonly provider: Provider;
+  readonly asFailure: (thrown: unknown) => unknown;
+}
+
+interface SdkPart extends PartAnswer {
+  readonly usage: ImageModelV4Result['usage'];
+}
+
+function partOf(result: ImageModelV4Result): SdkPart {
+  const images = imagesOf(result);
+  if (images.length === 0) throw emptyAnswer(result);
+  return { images, lost: result.images.length - images.length, usage: result.usage };
 }
 
 async function perCall(model: ImageModelV4): Promise<number> {
   const limit = model.maxImagesPerCall;
   const value = typeof limit === 'function' ? await limit({ modelId: model.modelId }) : limit;
   return Math.max(1, value ?? 1);
-}
-
-function split(total: number, most: number): number[] {
-  return Array.from({ length: Math.ceil(total / most) }, (_, index) => Math.min(most, total - index * most));
 }
 
 function optionsFor(
@@ -87,8 +101,8 @@ function revisedPromptOf(result: ImageModelV4Result, index: number): string | un
   return undefined;
 }
 
-function usageOf(results: readonly ImageModelV4Result[]): { usage?: unknown } {
-  const usages = results.flatMap(({ usage }) => (usage ? [usage] : []));
+function usageOf(parts: readonly SdkPart[]): { usage?: unknown } {
+  const usages = parts.flatMap(({ usage }) => (usage ? [usage] : []));
   if (usages.length === 0) return {};
   const total = (key: 'inputTokens' | 'outputTokens'): number =>
     usages.reduce((sum, usage) => sum + (usage[key] ?? 0), 0);
@@ -98,8 +112,8 @@ function usageOf(results: readonly ImageModelV4Result[]): { usage?: unknown } {
 }
 
 /** No image and no error: the backend's content filter, if it says that a retry is pointless. */
-function emptyAnswer(results: readonly ImageModelV4Result[]): UpstreamFailure {
-  if (results.some(({ isRetryable }) => isRetryable === false))
-    return rejected('The backend refused this prompt.');
+function emptyAnswer({ images, isRetryable }: ImageModelV4Result): UpstreamFailure {
+  if (images.length > 0) return noImage();
+  if (isRetryable === false) return rejected('The backend refused this prompt.');
   return new UpstreamFailure('server', 'the backend returned no image');
 }

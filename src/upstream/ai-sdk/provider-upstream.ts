@@ -104,7 +104,8 @@ class ProviderUpstream {
         throw new UpstreamFailure('rejected', 'no image models', {
           publicMessage: 'This backend does not make images.',
         });
-      return generateImages(model, call, this.#provider);
+      const failure = (thrown: unknown) => asFailure(thrown, this.#secrets);
+      return generateImages(model, call, { provider: this.#provider, asFailure: failure });
     });
   }
 

@@ -5,13 +5,14 @@ import { withTrace } from '../../std/trace.ts';
 import { baseUrl } from '../ai-sdk/provider.ts';
 import { ANSWER } from '../answer-rules.ts';
 import type { ImageLinkRules } from '../image-download.ts';
+import { joinParts, noImage, split, type PartAnswer } from '../image-parts.ts';
 import { imageOf } from '../image-response.ts';
 import {
   connectionFailure,
   UpstreamFailure,
   type FailureKind,
-  type GeneratedImage,
   type ImageAnswer,
+  type ImagePart,
   type Upstream,
   type UpstreamHealth,
   type UpstreamImageCall,
@@ -41,7 +42,7 @@ export function makeImageApi(config: UpstreamConfig, times: PollTimes = POLL_TIM
     chat: () => Promise.reject(rejected('This backend makes images alone.')),
     images: (call) => upstream.images(call),
     check: (signal) => upstream.check(signal),
-    ...(api.jobs && { resumeImages: (job, call) => upstream.resume(job, call) }),
+    ...(api.jobs && { resumeImages: (parts, call) => upstream.resume(parts, call) }),
   };
 }
 
@@ -86,21 +87,27 @@ class ImageApiUpstream {
     const asked = { ...call, options: this.#config.options, isResumable: call.onJob !== undefined };
     const counts = split(call.request.n ?? 1, this.#api.perCall(asked));
     const requests = counts.map((count) => this.#api.request(asked, count));
-    const report = reporter(call);
-    return await collect(
-      requests.map(async (request) => {
-        const answer = await this.#send(request, call);
-        const reading = this.#checked(this.#api.read(answer));
-        if (reading.job !== undefined) await report(reading.job);
-        return await this.#finish(reading, call);
-      }),
+    const report = reporter(call, counts);
+    const submit = async (request: ImageApiRequest, part: number): Promise<PartAnswer> => {
+      const answer = await this.#send(request, call);
+      const reading = this.#checked(this.#api.read(answer));
+      if (reading.job !== undefined) await report(part, reading.job);
+      return await this.#finish(reading, call);
+    };
+    return await joinParts(
+      requests.map((request, part) => ({ images: counts[part] ?? 0, answer: submit(request, part) })),
     );
   }
 
-  async resume(jobs: string, call: UpstreamImageCall): Promise<ImageAnswer> {
-    const known = jobs.split(' ').slice(0, MAX_JOBS);
-    const state: ImageState = { kind: 'working' };
-    return await collect(known.map(async (job) => await this.#finish(this.#checked({ job, state }), call)));
+  async resume(parts: readonly ImagePart[], call: UpstreamImageCall): Promise<ImageAnswer> {
+    const resumed = async (job: string | undefined): Promise<PartAnswer> => {
+      if (job === undefined)
+        throw new UpstreamFailure('connection_lost', 'whether it became a job is not known');
+      return await this.#finish(this.#checked({ job, state: { kind: 'working' } }), call);
+    };
+    return await joinParts(
+      parts.slice(0, MAX_JOBS).map(({ images, job }) => ({ images, answer: resumed(job) })),
+    );
   }
 
   async check(signal: AbortSignal): Promise<UpstreamHealth> {
@@ -113,7 +120,7 @@ class ImageApiUpstream {
     return { ok: true, detail, latencyMs: Math.round(performance.now() - startedAt) };
   }
 
-  async #finish({ job, state }: ImageApiReading, call: UpstreamImageCall): Promise<GeneratedImage[]> {
+  async #finish({ job, state }: ImageApiReading, call: UpstreamImageCall): Promise<PartAnswer> {
     try {
       const last = state.kind === 'working' ? await this.#pollJob(job, call) : state;
       return await this.#imagesOf(last, job, call);
@@ -136,11 +143,7 @@ class ImageApiUpstream {
     return pollJob(ask, call.signal, this.#times);
   }
 
-  async #imagesOf(
-    state: ImageState,
-    job: string | undefined,
-    call: UpstreamImageCall,
-  ): Promise<GeneratedImage[]> {
+  async #imagesOf(state: ImageState, job: string | undefined, call: UpstreamImageCall): Promise<PartAnswer> {
     switch (state.kind) {
       case 'images':
         return await this.#download(state.images, call.signal);
@@ -174,15 +177,13 @@ class ImageApiUpstream {
   /**
    * Fetched at once, because a link lives for minutes. A link that cannot be fetched does not lose the other images.
    */
-  async #download(sources: readonly (string | Uint8Array)[], signal: AbortSignal): Promise<GeneratedImage[]> {
-    const settled = await Promise.allSettled(
-      sources.slice(0, MAX_JOBS).map((source) => imageOf(source, this.#links, signal)),
-    );
+  async #download(sources: readonly (string | Uint8Array)[], signal: AbortSignal): Promise<PartAnswer> {
+    const made = sources.slice(0, MAX_JOBS);
+    const settled = await Promise.allSettled(made.map((source) => imageOf(source, this.#links, signal)));
     const images = settled.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
     const failed = settled.find((one) => one.status === 'rejected');
-    if (images.length === 0)
-      throw failed?.reason ?? new UpstreamFailure('protocol', 'the answer holds no image');
-    return images;
+    if (images.length === 0) throw failed?.reason ?? noImage();
+    return { images, lost: made.length - images.length };
   }
 
   /** A job's name is sent back together with the key, so it must be a valid name of this backend. */
@@ -280,26 +281,17 @@ function isTimeout(thrown: unknown): boolean {
   return thrown instanceof UpstreamFailure && thrown.kind === 'timeout';
 }
 
-function split(total: number, most: number): number[] {
-  return Array.from({ length: Math.ceil(total / most) }, (_, index) => Math.min(most, total - index * most));
-}
-
-/** One report at a time, each with all jobs so far: written out of order, the shorter would replace the longer. */
-function reporter({ onJob }: UpstreamImageCall): (job: string) => Promise<void> {
-  const jobs: string[] = [];
+/** One report at a time, each with all parts: written out of order, one that knows fewer jobs would be the last. */
+function reporter(
+  { onJob }: UpstreamImageCall,
+  counts: readonly number[],
+): (part: number, job: string) => Promise<void> {
+  let parts: readonly ImagePart[] = counts.map((images) => ({ images }));
   let reported: Promise<void> = Promise.resolve();
-  return (job) => {
-    jobs.push(job);
-    return (reported = reported.then(() => onJob?.(jobs.join(' '))));
+  return (accepted, job) => {
+    parts = parts.map((part, index) => (index === accepted ? { ...part, job } : part));
+    return (reported = reported.then(() => onJob?.(parts)));
   };
-}
-
-/** No image at all is a failure. */
-async function collect(calls: readonly Promise<GeneratedImage[]>[]): Promise<ImageAnswer> {
-  const settled = await Promise.allSettled(calls);
-  const images = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
-  if (images.length > 0) return { images };
-  throw settled.find((one) => one.status === 'rejected')?.reason;
 }
 
 /**
