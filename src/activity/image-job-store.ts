@@ -136,6 +136,12 @@ export class ImageJobStore {
     await this.#db.deleteFrom('image_job').where('id', '=', id).where('ended_at', 'is', null).execute();
   }
 
+  /** Somebody waited for it and was not answered. What was stored and not charged is deleted. */
+  async abandon(id: string): Promise<void> {
+    await this.#images.removeOfRequest(id);
+    await this.forget(id);
+  }
+
   async find(id: string, accountId: string): Promise<ImageJobRow | undefined> {
     return await this.#db
       .selectFrom('image_job')

@@ -1,5 +1,6 @@
 import type { ImageJobRow, ImageJobStore, InterruptedJob } from '../activity/image-job-store.ts';
 import { admissionHeaders } from '../http/response.ts';
+import { isEmpty } from '../ledger/price.ts';
 import type { ImageCall, InputPicture, RelayParts } from '../relay/call.ts';
 import { endInterrupted, resumeImageJob, startImageJob, type StartedImageJob } from '../relay/image-job.ts';
 import { termsFrom } from '../relay/image-terms.ts';
@@ -137,8 +138,8 @@ export class ImageJobs {
     const fault = row.deadline < relay.clock.now() ? tooLate() : interrupted();
     relay.log.warn('image_request_interrupted', { request: id, upstream: row.backend });
     await endInterrupted({ ...forsakenOf(row, relay), delivered: row.delivered }, fault, relay);
-    if (keptCallOf(row.request).isPlain === true) await store.forget(id);
-    else await store.failed(id, errorText(fault));
+    if (keptCallOf(row.request).isPlain !== true) await store.failed(id, errorText(fault));
+    else await (isEmpty(row.delivered) ? store.abandon(id) : store.forget(id));
   }
 
   #resume(id: RequestId, row: ImageJobRow): void {

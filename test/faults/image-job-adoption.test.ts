@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { StrictBfl } from '../providers/bfl.ts';
 import { StrictFal } from '../providers/fal.ts';
-import { PICTURE_PATH } from '../providers/image-stand-in.ts';
+import { PICTURE, PICTURE_PATH } from '../providers/image-stand-in.ts';
 import type { TestAccount } from '../support/gateway.ts';
 import { ASYNC, endOfJob, type SeenJob } from '../support/image-jobs.ts';
 import { eventually, NodeProcess } from '../support/node-process.ts';
@@ -16,6 +17,7 @@ const JOBS = 5;
 
 describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   const fal = new StrictFal();
+  const bfl = new StrictBfl();
   let node: NodeProcess;
   let operator: Operator;
 
@@ -25,11 +27,15 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
       yaml: `
 upstreams:
   fal: { kind: fal, base_url: "${fal.baseUrl}", api_key: "\${FAL_KEY}", options: { image_path: ${PICTURE_PATH} } }
+  bfl: { kind: bfl, base_url: "${bfl.baseUrl}", api_key: "\${FAL_KEY}", options: { image_path: ${PICTURE_PATH} } }
 lists:
   image_models:
     - { model: ${MODEL}, image: 0.01, sizes: [512x512] }
+  editors:
+    - { model: flux-kontext-pro, input: 5, output: 10, image_output: 40, max_output: 1000, sizes: [512x512], abilities: { reference_images: 1 } }
 endpoints:
   svc_image: { name: images, type: image_generation, lists: [image_models], upstreams: [fal] }
+  svc_edit: { name: edits, type: image_generation, lists: [editors], upstreams: [bfl] }
 `,
       env: { TOLLGATE_LEASE_SECONDS: '4', TOLLGATE_GRACE_SECONDS: '60', FAL_KEY: fal.key },
       ...(databaseUrl !== undefined && { databaseUrl }),
@@ -43,6 +49,7 @@ endpoints:
     await operator.close();
     await node.stop();
     await fal.stop();
+    await bfl.stop();
   });
 
   const paint = ({ token }: TestAccount, headers: object = ASYNC, more: object = {}): Promise<Response> =>
@@ -142,6 +149,42 @@ endpoints:
       const [{ request_id } = { request_id: '' }] = await gallery.execute();
       const job = await endOfJob(node.url, account.token, request_id);
       expect(job).toMatchObject({ status: 'done', data: [{}, {}] });
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'kill -9: an edit at a token price is charged as one that was not interrupted, although its picture is gone',
+    async () => {
+      const [whole, interrupted] = [await operator.account('1'), await operator.account('1')];
+      const picture = new Uint8Array(await new Bun.Image(PICTURE).resize(256, 1024).png().bytes());
+      const edit = async ({ token }: TestAccount): Promise<SeenJob> => {
+        const body = new FormData();
+        const fields = { endpoint: 'svc_edit', model: 'flux-kontext-pro', prompt: 'a gate' };
+        for (const [name, value] of Object.entries(fields)) body.set(name, value);
+        body.set('image', new Blob([picture], { type: 'image/png' }), 'in.png');
+        const headers = { ...ASYNC, authorization: `Bearer ${token}` };
+        const init = { method: 'POST', headers, body };
+        return (await (await fetch(`${node.url}/api/public/v1/images/edits`, init)).json()) as SeenJob;
+      };
+      const { id: first } = await edit(whole);
+      expect(await endOfJob(node.url, whole.token, first)).toMatchObject({ status: 'done', data: [{}] });
+      bfl.pollsBeforeDone = Number.MAX_SAFE_INTEGER;
+      const known = await named();
+      const { id } = await edit(interrupted);
+      await eventually('the edit has a job', async () => (await named()) === known + 1);
+      await node.kill();
+      for (const job of bfl.jobs.values()) job.polls = 0;
+      bfl.pollsBeforeDone = 1;
+      await node.restart();
+      expect(await endOfJob(node.url, interrupted.token, id, PATIENCE_MS)).toMatchObject({
+        status: 'done',
+        data: [{}],
+      });
+      const [charge] = (await operator.charges(whole)).get(first) ?? [];
+      expect(charge).toBeGreaterThan(40_000_000);
+      expect((await operator.charges(interrupted)).get(id)).toEqual([charge!]);
+      expect(bfl.jobs.size).toBe(2);
     },
     PATIENCE_MS,
   );

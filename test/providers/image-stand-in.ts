@@ -46,6 +46,8 @@ export abstract class ImageStandIn {
   pollsBeforeDone = 1;
   /** Answers that come instead of the next polls. */
   pollFailures: Response[] = [];
+  /** What becomes of an answer after the work was done and billed: it may come late, broken, or never. */
+  onAnswer: ((answer: Response, call: ImageCallReceived) => Response | Promise<Response>) | undefined;
   picture: Uint8Array<ArrayBuffer> = PICTURE;
   #made = 0;
   #watchers: (() => void)[] = [];
@@ -124,7 +126,8 @@ export abstract class ImageStandIn {
       body: await readBody(request),
     };
     this.received.push(call);
-    return await this.answer(call, url);
+    const answer = await this.answer(call, url);
+    return this.onAnswer ? await this.onAnswer(answer, call) : answer;
   }
 
   /** Links are public: a key that came with one would be in somebody else's logs. */
