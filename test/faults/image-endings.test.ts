@@ -30,6 +30,7 @@ interface Case {
 const ENDS = {
   'answers are lost': ['plain', 'async'],
   'one image is refused, and answers are lost': ['plain', 'async'],
+  'one image cannot be decoded': ['plain', 'async'],
   'the client leaves': ['plain'],
   'the storage is down': ['plain', 'async'],
   'the storage is down, and the client leaves with its images': ['streamed'],
@@ -77,6 +78,7 @@ class RunningCase {
       return await this.#sent(answer, isFirst);
     };
     if (one.end.startsWith('one image is refused')) this.standIn.outcomes = ['refused'];
+    if (one.end === 'one image cannot be decoded') this.standIn.outcomes = ['cut'];
     if (this.#isInterrupted) this.standIn.pollsBeforeDone = Number.MAX_SAFE_INTEGER;
   }
 
@@ -123,7 +125,7 @@ class RunningCase {
   /** What the provider bills: it comes to the end of what it was asked for, whoever waits for it. */
   get invoiced(): number {
     const jobs = [...this.standIn.jobs.values()].flatMap(({ outcomes }) => outcomes);
-    if (this.#isJob) return jobs.filter((outcome) => outcome === 'made').length;
+    if (this.#isJob) return jobs.filter((outcome) => outcome === 'made' || outcome === 'cut').length;
     return this.standIn.invoice.reduce((sum, bill) => sum + (bill.kind === 'images' ? bill.images : 0), 0);
   }
 
@@ -309,9 +311,13 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   };
 
   test(
-    'answers that are lost, whole requests or parts of them, are possible costs, and refused ones are none',
+    'images that do not arrive, of whole requests or of parts, are possible costs, unless they were refused',
     async () => {
-      const running = casesOf('answers are lost', 'one image is refused, and answers are lost');
+      const running = casesOf(
+        'answers are lost',
+        'one image is refused, and answers are lost',
+        'one image cannot be decoded',
+      );
       await Promise.all(askAll(running));
       expect(await wrongBooks(running)).toEqual([]);
     },
