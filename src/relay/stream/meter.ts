@@ -5,8 +5,16 @@ import { fewestTokens } from '../../tokenizer/port.ts';
 import type { ChatChunk, ChatCompletion } from '../../wire/openai/chat.ts';
 import { answerText, thoughtText } from '../../wire/openai/answer.ts';
 import type { TextMeter } from './chunk-template.ts';
-import { mediaIn, mediaTokens, NO_MEDIA, type ShownMedia } from './shown-media.ts';
-import { readUsage, reportedCost, tierOf, type MeteredUsage } from './reported-usage.ts';
+import {
+  mediaIn,
+  mediaTokens,
+  NO_MEDIA,
+  readUsage,
+  reportedCost,
+  tierOf,
+  type MeteredUsage,
+  type ShownMedia,
+} from './reported-usage.ts';
 
 /** Counts for a meter. No count is ever too high. */
 export interface MeterSource {
