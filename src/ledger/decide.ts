@@ -349,6 +349,13 @@ export function requestCost({ attempts }: Pick<Ending, 'attempts'>): RequestCost
   };
 }
 
+/** Of a request whose end nobody saw, at a backend that nobody knows any more. */
+export function possibleCost(amount: NanoUsd): RequestCost {
+  return amount === 0
+    ? NOTHING_SPENT
+    : { spent: undefined, lost: [{ upstream: '', amount }], possible: amount };
+}
+
 /** Entries of requests say what was sold. */
 export function causeOf(request: { readonly endpoint: string; readonly model: string }): string {
   return `${request.endpoint}/${request.model}`;

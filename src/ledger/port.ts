@@ -20,8 +20,11 @@ export interface Ledger {
   settle(requestId: RequestId, settlement: Settlement): Promise<Settled>;
   /** Closes the hold without a charge. A second call, or one after a settlement, returns what happened first. */
   void(requestId: RequestId, ending: Ending): Promise<Settled>;
-  /** Renews the leases of running requests and writes how far their meters have come. Unknown or closed ids are ignored. */
-  renew(progress: readonly Progress[]): Promise<void>;
+  /**
+   * Renews the leases of running requests and writes how far their meters have come. Returns those that somebody else has
+   * closed meanwhile; unknown ids are ignored.
+   */
+  renew(progress: readonly Progress[]): Promise<readonly RequestId[]>;
   /**
    * Closes holds whose lease ran out: what was delivered is charged, the rest released. Returns how many were closed. Those
    * of jobs that another process can go on with are left for `adopt`, until the jobs' deadlines.

@@ -1,3 +1,4 @@
+import { EXTRA_USAGE_ROWS } from '../std/price-dimensions.ts';
 import { STATE_CODES } from '../store/receipt-codes.ts';
 import { costOf } from './price.ts';
 import type { Breach } from './port.ts';
@@ -58,6 +59,13 @@ function breachesOf(row: ChargedRow): Breach[] {
   return [{ invariant: 'I4', subject: row.id, detail }];
 }
 
+/** What no row of the table names, nobody can price. */
+const USAGE_NAMES: ReadonlySet<string> = new Set([
+  ...EXTRA_USAGE_ROWS.map(({ used }) => used),
+  'serviceTier',
+  'quality',
+]);
+
 function costAgain(row: ChargedRow): number | undefined {
   try {
     const usage = {
@@ -69,7 +77,10 @@ function costAgain(row: ChargedRow): number | undefined {
       images: row.images,
       ...extraUsageOf(row.extra),
     };
-    return isUsage(usage) ? costOf(priceFromText(row.price), usage) : undefined;
+    const names = Object.keys(usage.extra ?? {});
+    return names.every((name) => USAGE_NAMES.has(name)) && isUsage(usage)
+      ? costOf(priceFromText(row.price), usage)
+      : undefined;
   } catch {
     // Not what the ledger writes: a breach.
     return undefined;

@@ -3,6 +3,7 @@ import type { Attempt, Ending, Settled } from '../ledger/port.ts';
 import { costOf, worstCase } from '../ledger/price.ts';
 import { unpricedKinds } from '../ledger/priced-parts.ts';
 import type { LogFields } from '../std/log.ts';
+import { nanoUsd } from '../std/money.ts';
 import type { Quote, RelayParts } from './call.ts';
 import type { MeteredUsage } from './stream/reported-usage.ts';
 
@@ -29,6 +30,24 @@ export async function asPossiblyBilled(
   const ceiling = (await quote.countInput?.().catch(() => undefined)) ?? quote.ceiling;
   const output = outputCap ?? ceiling.output ?? 0;
   return { ...record, cost: { amount: worstCase(price, ceiling, output), basis: 'possible' } };
+}
+
+/** With what a backend may have done beyond what is known of it, because its report never came. */
+export async function withUnreported(
+  attempts: readonly Attempt[],
+  { usage }: MeteredUsage,
+  quote: CostTerms,
+  outputCap: number,
+): Promise<readonly Attempt[]> {
+  const served = attempts.find(({ result }) => result === 'served');
+  const price = served && costPriceFor(quote.route.model, served.upstream, quote.image);
+  if (!price) return attempts;
+  const lost: Attempt = { upstream: served.upstream, result: 'failed', reason: 'no_report', durationMs: 0 };
+  const { cost } = await asPossiblyBilled(lost, quote, outputCap);
+  const amount = (cost?.amount ?? 0) - costOf(price, usage);
+  return amount > 0
+    ? [...attempts, { ...lost, cost: { amount: nanoUsd(amount), basis: 'possible' } }]
+    : attempts;
 }
 
 /** The attempts with what the one that served cost us: as the provider reports it, else by the catalog's `cost`. */

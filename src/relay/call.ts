@@ -166,6 +166,8 @@ export interface ActiveRequest {
   readonly requestId: RequestId;
   /** The usage metered so far. */
   delivered(): Usage;
+  /** Of a request that a backend has accepted: resolves when its input is counted, so that `delivered` has it. */
+  countInput?(): Promise<unknown>;
   /** Checks its own deadlines; called a few times a second. */
   tick(nowMs: number): void;
   /** Ends it with an error in its client's dialect. */
@@ -179,7 +181,6 @@ export interface ActiveRequestSet {
   remove(requestId: RequestId): void;
   /** Whether the request is between admission and settlement. */
   has(requestId: RequestId): boolean;
-  /** Whether one more request may come to its end although its client left; it counts until it is removed. */
 }
 
 /** Counters for `/metrics`. */

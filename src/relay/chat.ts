@@ -1,15 +1,17 @@
 import { OUTPUT_FLOOR } from '../ledger/decide.ts';
 import { priceFor, resolve, type Model, type OnDisconnect } from '../catalog/catalog.ts';
+import type { Settled } from '../ledger/port.ts';
 import { mayNeedReport } from '../ledger/priced-parts.ts';
 import { Fault } from '../std/fault.ts';
 import type { JsonText } from '../std/json-parse.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
 import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
+import { withUnreported } from './attempt-costs.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
 import { leastWebSearches, pricedOptions } from './priced-options.ts';
-import { Delivery } from './stream/delivery.ts';
+import { Delivery, type StreamEnd } from './stream/delivery.ts';
 import { attachmentSizes, NO_ATTACHMENTS, type AttachmentSizes } from './input/attachments.ts';
 import { ChatInput, type InputCount } from './input/chat-input.ts';
 import { RequestCounter } from './input/request-counter.ts';
@@ -50,12 +52,27 @@ const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
 };
 
 /** What only the backend's report tells would be charged at a guess, if the backend were stopped before it. */
-function whenClientLeft({ quote }: AnsweredChat, { hasReportedInput }: Meter): OnDisconnect {
-  const { price, ceiling, hasAttachments, route } = quote;
-  const { onDisconnect, finishesForReport } = route.model;
+function whenClientLeft({ quote }: AnsweredChat, meter: Meter): OnDisconnect {
+  const { onDisconnect, finishesForReport } = quote.route.model;
+  return onDisconnect === 'finish' || (finishesForReport && needsReport(quote, meter)) ? 'finish' : 'stop';
+}
+
+function needsReport({ price, ceiling, hasAttachments }: ChatQuote, { hasReportedInput }: Meter): boolean {
+  return (hasAttachments && !hasReportedInput) || mayNeedReport(price, ceiling.extra, hasReportedInput);
+}
+
+/** However it ended: what is known is charged, and what its report would have told is a possible cost. */
+async function settleStream(
+  { quote, summary, hold, served }: AnsweredChat,
+  meter: Meter,
+  end: StreamEnd,
+): Promise<Settled | undefined> {
   const isUnknown =
-    (hasAttachments && !hasReportedInput) || mayNeedReport(price, ceiling.extra, hasReportedInput);
-  return onDisconnect === 'finish' || (finishesForReport && isUnknown) ? 'finish' : 'stop';
+    end.measured.source !== 'upstream' && (quote.route.model.hidesReasoning || needsReport(quote, meter));
+  const attempts = isUnknown
+    ? await withUnreported(served.attempts, end.measured, quote, summary.outputCap)
+    : served.attempts;
+  return await hold.settle({ ...served, ...end, attempts, finishReason: meter.finishReason });
 }
 
 /** Used when the client sets no cap. */
@@ -246,7 +263,7 @@ async function respondWhole(
 
 /** Meters a stream while it passes and charges it when it ends, whichever side ends it. */
 function respondStream(answered: AnsweredChat, stream: StreamAnswer): ChatReply {
-  const { call, quote, summary, hold, served, parts } = answered;
+  const { call, quote, summary, served, parts } = answered;
   const meter = new Meter(quote.input);
   const delivery = Delivery.of(call, stream, {
     meter,
@@ -255,7 +272,7 @@ function respondStream(answered: AnsweredChat, stream: StreamAnswer): ChatReply 
     outputCap: summary.outputCap,
     hasLogprobs: call.request['logprobs'] === true,
     onClientLeft: () => whenClientLeft(answered, meter),
-    onEnd: (end) => hold.settle({ ...served, ...end, finishReason: meter.finishReason }),
+    onEnd: (end) => settleStream(answered, meter, end),
   });
   parts.activeRequests.add(delivery);
   if (call.signal.aborted) delivery.leave();

@@ -122,7 +122,12 @@ test('neither ledger imports the other', async () => {
 test('the console pages import only the server’s contract and its table of prices', async () => {
   const outside = (await importsIn(WEB))
     .filter(({ to }) => to.startsWith('..'))
-    .filter(({ to }) => !/^\.\.\/(src\/console\/contract(\.ts|\/)|src\/std\/(dimension-texts|price-dimensions)\.ts|docs\/|node_modules\/)/.test(to));
+    .filter(
+      ({ to }) =>
+        !/^\.\.\/(src\/console\/contract(\.ts|\/)|src\/std\/(dimension-texts|price-dimensions)\.ts|docs\/|node_modules\/)/.test(
+          to,
+        ),
+    );
   expect(outside.map(arrow)).toEqual([]);
 });
 

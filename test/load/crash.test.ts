@@ -135,7 +135,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'on Postgres, a node that is frozen past its leases and then goes on: closed once by the other, never charged again',
+  'on Postgres, a node that is frozen past its leases and then goes on: closed once by the other, never charged again, and its streams end with an error',
   async () => {
     const { victim, operator, close } = await twoNodes();
     const account = await operator.account('1');
@@ -155,6 +155,7 @@ test.concurrent(
     await operator.settled();
     const charges = await operator.charges(account);
     for (const [id, amounts] of closed) expect(charges.get(id)).toEqual(amounts);
+    expect([...closed.keys()].filter((id) => traffic.acknowledged.has(id))).toEqual([]);
     expect([...charges.values()].every((amounts) => amounts.length === 1)).toBe(true);
     expect((await operator.verify()).breaches).toEqual([]);
     await close();

@@ -145,11 +145,15 @@ export class PostgresLedger implements Ledger {
     return this.#closes.submit(voidOf(requestId, ending));
   }
 
-  async renew(progress: readonly Progress[]): Promise<void> {
+  async renew(progress: readonly Progress[]): Promise<readonly RequestId[]> {
     const latest = [...new Map(progress.map((one) => [one.requestId, one])).values()];
+    const closed: string[] = [];
     for (let start = 0; start < latest.length; start += RENEW_TOGETHER) {
-      await this.#call(RENEW, await this.#renewValues(latest.slice(start, start + RENEW_TOGETHER)));
+      const values = await this.#renewValues(latest.slice(start, start + RENEW_TOGETHER));
+      const [row] = await this.#call<{ readonly closed: string | null }>(RENEW, values);
+      closed.push(...(row?.closed?.split(',') ?? []));
     }
+    return closed as RequestId[];
   }
 
   async expire(): Promise<number> {
@@ -412,7 +416,7 @@ const HEARTBEAT: Statement = {
 
 const RENEW: Statement = {
   name: LEDGER_RENEW.name,
-  text: `SELECT ${LEDGER_RENEW.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+  text: `SELECT * FROM ${LEDGER_RENEW.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 };
 
 /** In milliseconds, by the database's clock. */

@@ -249,7 +249,15 @@ function names(parameters: string): string {
 
 const EXPIRED = STATE_CODES.expired;
 
-/** Closes holds whose lease ran out. One that is being renewed or closed at this moment is somebody's: it is skipped. */
+/** What the meter of a hold has seen. */
+const HOLD_USAGE = {
+  input: 'h.input_tokens',
+  cached: 'h.cached_tokens',
+  output: 'h.output_tokens',
+  images: 'h.images',
+};
+
+/** Closes holds whose lease ran out; what their backends did beyond what was delivered is a possible cost. One that is being renewed or closed at this moment is somebody's: it is skipped. */
 export const LEDGER_EXPIRE = storedFunction(`
 CREATE FUNCTION ledger_expire(
   p_offset_us bigint, p_max_balance bigint, p_overrun_account text, p_overrun_ceiling bigint, p_prompt_ms bigint,
@@ -259,19 +267,21 @@ CREATE FUNCTION ledger_expire(
 DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
   v_ids text[]; v_states bigint[]; v_input bigint[]; v_cached bigint[]; v_output bigint[]; v_reasoning bigint[];
-  v_images bigint[]; v_sources bigint[]; v_durations bigint[]; v_extra text[]; v_owed bigint[]; v_count int;
+  v_images bigint[]; v_sources bigint[]; v_durations bigint[]; v_extra text[]; v_owed bigint[]; v_possible bigint[];
+  v_count int;
 BEGIN
   WITH overdue AS MATERIALIZED (
     SELECT h.id, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images, h.created_at, h.extra,
-      h.owed,
-      ${isDeliveredSql('h')} AS delivered
-    FROM hold h WHERE h.lease_until < v_now AND NOT ${isAdoptable('v_now')}
-    ORDER BY h.lease_until LIMIT p_most FOR UPDATE SKIP LOCKED)
+      h.owed, h.held, ${isDeliveredSql('h')} AS delivered, ${costSql(HOLD_USAGE)} AS metered
+    FROM hold h JOIN price p ON p.id = h.price WHERE h.lease_until < v_now AND NOT ${isAdoptable('v_now')}
+    ORDER BY h.lease_until LIMIT p_most FOR UPDATE OF h SKIP LOCKED)
   SELECT array_agg(id), array_agg(CASE WHEN delivered THEN ${EXPIRED} ELSE ${VOID} END), array_agg(input_tokens),
       array_agg(cached_tokens), array_agg(output_tokens), array_agg(reasoning_tokens), array_agg(images),
       array_agg(CASE WHEN delivered THEN ${SOURCE_CODES.counted} END),
-      array_agg(least(greatest(0, v_now - created_at), 2147483647)), array_agg(extra), array_agg(owed)
-    INTO v_ids, v_states, v_input, v_cached, v_output, v_reasoning, v_images, v_sources, v_durations, v_extra, v_owed
+      array_agg(least(greatest(0, v_now - created_at), 2147483647)), array_agg(extra), array_agg(owed),
+      array_agg(CASE WHEN delivered THEN greatest(0, held - coalesce(owed, metered)) ELSE held END)
+    INTO v_ids, v_states, v_input, v_cached, v_output, v_reasoning, v_images, v_sources, v_durations, v_extra, v_owed,
+      v_possible
     FROM (SELECT * FROM overdue ORDER BY id) AS ordered;
   v_count := cardinality(v_ids);
   IF v_count IS NULL THEN RETURN; END IF;
@@ -280,7 +290,7 @@ BEGIN
       array_fill(-1::bigint, ARRAY[v_count]), v_states, array_fill(true, ARRAY[v_count]), v_input, v_cached, v_output,
       v_reasoning, v_images, v_sources,
       array_fill(${OUTCOME_CODES.expired}::bigint, ARRAY[v_count]), '{}', '{}', v_durations, '{}', v_extra, v_owed,
-      '{}', '{}', '{}', '{}', '{}', '{}');
+      '{}', '{}', v_possible, ARRAY(SELECT generate_series(1, v_count)::bigint), array_fill(''::text, ARRAY[v_count]), v_possible);
   ids := array_to_string(v_ids, ',');
 END $$`);
 
@@ -288,10 +298,10 @@ END $$`);
 export const LEDGER_RENEW = storedFunction(`
 CREATE FUNCTION ledger_renew(
   p_offset_us bigint, p_lease_ms bigint, q_id text[], q_believed boolean[], q_input bigint[], q_cached bigint[],
-  q_output bigint[], q_reasoning bigint[], q_images bigint[], q_extra text[], q_owed bigint[]
-) RETURNS void LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
+  q_output bigint[], q_reasoning bigint[], q_images bigint[], q_extra text[], q_owed bigint[], OUT closed text
+) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 DECLARE
-  v_until bigint := (${nowUsSql('p_offset_us')}) / 1000 + p_lease_ms;
+  v_until bigint := (${nowUsSql('p_offset_us')}) / 1000 + p_lease_ms; v_renewed bigint;
 BEGIN
   PERFORM 1 FROM hold r WHERE r.id = ANY (q_id) ORDER BY r.id FOR NO KEY UPDATE;
   UPDATE hold r SET lease_until = v_until,
@@ -304,6 +314,11 @@ BEGIN
       owed = CASE WHEN q_believed[n] THEN q_owed[n] ELSE r.owed END
     FROM generate_subscripts(q_id, 1) AS n
     WHERE r.id = q_id[n];
+  GET DIAGNOSTICS v_renewed = ROW_COUNT;
+  -- Without a receipt it is one that the database lost, and that is written again.
+  IF v_renewed < cardinality(q_id) THEN
+    closed := (SELECT string_agg(q.id, ',') FROM unnest(q_id) AS q (id) JOIN receipt e ON e.id = q.id);
+  END IF;
 END $$`);
 
 /**

@@ -84,11 +84,14 @@ export class SqliteLedger implements Ledger {
     return this.#commits.submit((transaction) => voidHold(transaction, requestId, ending), true);
   }
 
-  async renew(progress: readonly Progress[]): Promise<void> {
+  async renew(progress: readonly Progress[]): Promise<readonly RequestId[]> {
+    const closed: RequestId[] = [];
     for (let start = 0; start < progress.length; start += RENEW_TOGETHER) {
       const part = progress.slice(start, start + RENEW_TOGETHER);
-      await this.#commits.submit((transaction) => renew(transaction, part, this.#lease.leaseMs), false);
+      const { leaseMs } = this.#lease;
+      closed.push(...(await this.#commits.submit((transaction) => renew(transaction, part, leaseMs), false)));
     }
+    return closed;
   }
 
   expire(): Promise<number> {

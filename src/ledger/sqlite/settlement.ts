@@ -1,5 +1,5 @@
 import { Fault } from '../../std/fault.ts';
-import { requestTime } from '../../std/ids.ts';
+import { requestTime, type RequestId } from '../../std/ids.ts';
 import { addNano, nanoUsd, subtractNano, ZERO } from '../../std/money.ts';
 import { cacheSaving } from '../cache-saving.ts';
 import {
@@ -22,6 +22,7 @@ import {
   storedMs,
   type Charge,
   type LedgerAccount,
+  possibleCost,
   type RequestCost,
 } from '../decide.ts';
 import type { Ending, HoldState, Progress, Settled, Settlement, UsageSource } from '../port.ts';
@@ -60,7 +61,10 @@ export function voidHold(transaction: LedgerTransaction, requestId: string, endi
   });
 }
 
-/** Nobody renews this hold any more: what was delivered is charged; if nothing was, the hold is voided. */
+/**
+ * Nobody renews this hold any more: what was delivered is charged; if nothing was, the hold is voided. What its backend did
+ * beyond that nobody knows, so the rest of the hold is a possible cost.
+ */
 export function expireHold(transaction: LedgerTransaction, hold: HoldRow): void {
   const usage: Usage = {
     input: hold.input_tokens,
@@ -75,18 +79,30 @@ export function expireHold(transaction: LedgerTransaction, hold: HoldRow): void 
     attempts: [],
     durationMs: Math.max(0, transaction.nowMs - hold.created_at),
   };
+  const held = nanoUsd(hold.held);
   if (isEmpty(usage)) {
-    close(transaction, hold, { state: 'void', charge: NO_CHARGE, usage, source: undefined, ending });
+    const cost = possibleCost(held);
+    close(transaction, hold, { state: 'void', charge: NO_CHARGE, usage, source: undefined, ending, cost });
     return;
   }
-  const charge = chargeFor(priceFromText(hold.price_text), nanoUsd(hold.held), usage);
-  close(transaction, hold, { state: 'expired', charge, usage, source: 'counted', ending });
+  const charge = chargeFor(priceFromText(hold.price_text), held, usage);
+  const cost = possibleCost(subtractNano(held, charge.charged));
+  close(transaction, hold, { state: 'expired', charge, usage, source: 'counted', ending, cost });
 }
 
 /** A lease is renewed even if the meter of its request makes no sense; then the last good reading stays. */
-export function renew(transaction: LedgerTransaction, progress: readonly Progress[], leaseMs: number): void {
+export function renew(
+  transaction: LedgerTransaction,
+  progress: readonly Progress[],
+  leaseMs: number,
+): RequestId[] {
+  const closed: RequestId[] = [];
   for (const { requestId, delivered } of progress) {
-    transaction.statements.renewLease.run(transaction.nowMs + leaseMs, requestId);
+    const { changes } = transaction.statements.renewLease.run(transaction.nowMs + leaseMs, requestId);
+    if (changes === 0) {
+      if (transaction.statements.receipt.get(requestId)) closed.push(requestId);
+      continue;
+    }
     if (!isUsage(delivered)) {
       transaction.alarms.push({ event: 'meter_refused', request: requestId, delivered });
       continue;
@@ -96,6 +112,7 @@ export function renew(transaction: LedgerTransaction, progress: readonly Progres
     const extra = extraUsageText(delivered);
     transaction.statements.writeProgress.run(input, cached, output, reasoning, images, extra, requestId);
   }
+  return closed;
 }
 
 /** False: it is closed, or its lease is being renewed. */
@@ -116,13 +133,15 @@ interface Closing {
   readonly usage: Usage;
   readonly source: UsageSource | undefined;
   readonly ending: Ending;
+  /** Absent: what its attempts cost. */
+  readonly cost?: RequestCost;
 }
 
 /** Everything that happens when a hold ends: money, the receipt, the day's sums. */
 function close(
   transaction: LedgerTransaction,
   hold: HoldRow,
-  { state, charge, usage, source, ending }: Closing,
+  { state, charge, usage, source, ending, cost = requestCost(ending) }: Closing,
 ): Settled {
   transaction.forgetHold(hold.id);
   const account = accountOf(transaction, hold);
@@ -135,7 +154,6 @@ function close(
   account.monthSpent = addNano(account.monthSpent, charged);
   transaction.touch(account);
   transaction.statements.deleteHold.run(hold.id);
-  const cost = requestCost(ending);
   insertReceipt(transaction, hold, { state, charge: { charged, overrun }, usage, source, ending, cost });
   transaction.sums.add({
     accountId: account.id,

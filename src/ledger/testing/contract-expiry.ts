@@ -26,7 +26,7 @@ export function expiryCases(check: ContractCheck): void {
 
 function leaseCases(check: ContractCheck): void {
   check(
-    'a hold that is not renewed is charged for what was delivered, or voided if that is nothing',
+    'a hold that is not renewed is charged for what was delivered, or voided if that is nothing, and the rest is a possible cost',
     async (harness) => {
       const account = await addAccount(harness, 10_000);
       const [silent, metered, alive] = [
@@ -47,11 +47,13 @@ function leaseCases(check: ContractCheck): void {
         state: 'void',
         charged: 0,
         outcome: 'expired',
+        possible_cost: 2_100,
       });
       const expired = await requestRow(harness, metered);
       expect(expired).toMatchObject({
         state: 'expired',
         charged: 160,
+        possible_cost: 1_940,
         outcome: 'expired',
         usage_source: 'counted',
       });
@@ -82,17 +84,23 @@ function leaseCases(check: ContractCheck): void {
 }
 
 function survivalCases(check: ContractCheck): void {
-  check('renewing what is closed or unknown is ignored', async (harness) => {
-    const account = await addAccount(harness, 10_000);
-    const id = await hold(harness, chatAdmission(account));
-    await harness.ledger().settle(id, used({ output: 7 }));
-    await harness.ledger().renew([
-      { requestId: id, delivered: { ...NO_USAGE, output: 900 } },
-      { requestId: 'req_none' as RequestId, delivered: NO_USAGE },
-    ]);
-    await harness.ledger().renew([]);
-    expect(await requestRow(harness, id)).toMatchObject({ state: 'posted', output_tokens: 7, charged: 14 });
-  });
+  check(
+    'renewing what is closed changes nothing and tells it; what is unknown is ignored',
+    async (harness) => {
+      const account = await addAccount(harness, 10_000);
+      const id = await hold(harness, chatAdmission(account));
+      await harness.ledger().settle(id, used({ output: 7 }));
+      const open = await hold(harness, chatAdmission(account));
+      const closed = await harness.ledger().renew([
+        { requestId: id, delivered: { ...NO_USAGE, output: 900 } },
+        { requestId: 'req_none' as RequestId, delivered: NO_USAGE },
+        { requestId: open, delivered: NO_USAGE },
+      ]);
+      expect(closed).toEqual([id]);
+      expect(await harness.ledger().renew([])).toEqual([]);
+      expect(await requestRow(harness, id)).toMatchObject({ state: 'posted', output_tokens: 7, charged: 14 });
+    },
+  );
 
   check('a crash leaks no hold and charges what was delivered, once', async (harness) => {
     const account = await addAccount(harness, 100_000);

@@ -20,6 +20,7 @@ import type {
   RouteSelector,
 } from '../call.ts';
 import { withAskedSearches } from '../priced-options.ts';
+import { outOfTouch } from '../stream/delivery.ts';
 import type { MeteredUsage } from '../stream/reported-usage.ts';
 
 /** The outcome of a request, for its receipt. */
@@ -264,6 +265,10 @@ const TICK_MS = 250;
 const RENEW_MS = 10_000;
 const RENEWALS_PER_LEASE = 4;
 const RENEW_BATCH = 500;
+/** What a backend has accepted is written when its request is this old: most are over before that. */
+const ACCEPTED_MS = 1_000;
+/** A count of the input that takes longer than this comes with the next renewal. */
+const COUNT_WAIT_MS = 1_000;
 
 interface ActiveRequestsOptions {
   readonly ledger: Ledger;
@@ -282,6 +287,8 @@ interface RunningRequest {
   request: ActiveRequest;
   readonly since: number;
   readonly requestRecord: RequestRecord | undefined;
+  /** That its backend has accepted it was written. */
+  isWritten: boolean;
   outlived: boolean;
 }
 
@@ -318,6 +325,7 @@ export class ActiveRequests implements ActiveRequestSet {
         request,
         since: this.#clock.now(),
         requestRecord,
+        isWritten: false,
         outlived: false,
       });
   }
@@ -373,9 +381,23 @@ export class ActiveRequests implements ActiveRequestSet {
       one.request.tick(nowMs);
       if (one.since < oldest) this.#end(one, one.since < oldest - OUTLIVED_MARGIN_MS);
     }
-    if (nowMs - this.#renewedAt < this.#renewMs) return;
-    this.#renewedAt = nowMs;
-    void this.#renew();
+    if (nowMs - this.#renewedAt >= this.#renewMs) {
+      this.#renewedAt = nowMs;
+      void this.#renew([...this.#requests.values()]);
+    } else void this.#writeAccepted(nowMs);
+  }
+
+  /** From then on a crash costs neither the input nor what was delivered. */
+  async #writeAccepted(nowMs: number): Promise<void> {
+    const accepted = [...this.#requests.values()].filter(
+      ({ isWritten, since, request }) => !isWritten && request.countInput && nowMs - since >= ACCEPTED_MS,
+    );
+    if (accepted.length === 0) return;
+    for (const one of accepted) one.isWritten = true;
+    // A count that fails leaves the input out, as far as it is not known by then.
+    const counts = accepted.map(({ request }) => request.countInput?.().catch(() => undefined));
+    await Promise.race([Promise.all(counts), Bun.sleep(COUNT_WAIT_MS)]);
+    await this.#renew(accepted.filter(({ request }) => this.#requests.has(request.requestId)));
   }
 
   /**
@@ -406,14 +428,23 @@ export class ActiveRequests implements ActiveRequestSet {
   }
 
   /** A failed renewal is not repeated: the next one comes long before the lease ends. */
-  async #renew(): Promise<void> {
-    const progress = [...this.#requests.values()].map(({ request }) => this.#progressOf(request));
+  async #renew(running: readonly RunningRequest[]): Promise<void> {
+    const progress = running.map(({ request }) => this.#progressOf(request));
     try {
       for (let start = 0; start < progress.length; start += RENEW_BATCH) {
-        await this.#ledger.renew(progress.slice(start, start + RENEW_BATCH));
+        const closed = await this.#ledger.renew(progress.slice(start, start + RENEW_BATCH));
+        for (const requestId of closed) this.#endClosed(requestId);
       }
     } catch (error) {
       this.#log.warn('leases_not_renewed', { running: progress.length, error });
     }
+  }
+
+  /** This node was out of touch for longer than a lease: what it goes on delivering, nobody would pay for. */
+  #endClosed(requestId: RequestId): void {
+    const running = this.#requests.get(requestId);
+    if (!running) return;
+    this.#log.error('request_lost_its_lease', { request: requestId });
+    running.request.cut(outOfTouch());
   }
 }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import type { Ledger, Progress } from '../../ledger/port.ts';
-import { NO_USAGE } from '../../ledger/price.ts';
+import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
@@ -18,12 +18,13 @@ function begin(leaseMs: number) {
   let nowMs = 50_000;
   let woken = Promise.withResolvers<void>();
   let failing = false;
+  const closed: RequestId[] = [];
   const ledger = {
     renew(progress: readonly Progress[]) {
       renewals.push(progress);
       woken.resolve();
       woken = Promise.withResolvers();
-      return failing ? Promise.reject(new Error('the store is away')) : Promise.resolve();
+      return failing ? Promise.reject(new Error('the store is away')) : Promise.resolve(closed.splice(0));
     },
   } as unknown as Ledger;
   const requests = new ActiveRequests({
@@ -41,6 +42,7 @@ function begin(leaseMs: number) {
     renewals,
     advance: (ms: number) => void (nowMs += ms),
     fail: (yes: boolean) => void (failing = yes),
+    close: (requestId: RequestId) => void closed.push(requestId),
     async renewed(count: number) {
       while (renewals.length < count) await woken.promise;
     },
@@ -122,6 +124,49 @@ describe('leases', () => {
     advance(10_000);
     await renewed(2);
   });
+});
+
+describe('what a backend has accepted', () => {
+  test('is written after a second, once its input is counted, and not for a request that is over by then', async () => {
+    const { requests, renewals, advance, renewed } = begin(120_000);
+    const counted = Promise.withResolvers<void>();
+    const [stream, short, whole] = [request('req_stream'), request('req_short'), request('req_whole')];
+    let input = 0;
+    const delivered = (): Usage => ({ ...NO_USAGE, input });
+    requests.add({ ...stream.active, delivered, countInput: () => counted.promise });
+    requests.add({ ...short.active, countInput: () => Promise.resolve() });
+    requests.add(whole.active);
+    advance(999);
+    await whole.ticked();
+    await whole.ticked();
+    requests.remove(short.active.requestId);
+    advance(1);
+    await whole.ticked();
+    expect(renewals).toEqual([]);
+    input = 12_000;
+    counted.resolve();
+    await renewed(1);
+    expect(renewals).toEqual([
+      [{ requestId: stream.active.requestId, delivered: { ...NO_USAGE, input: 12_000 } }],
+    ]);
+    advance(1_000);
+    await whole.ticked();
+    await whole.ticked();
+    expect(renewals).toHaveLength(1);
+  });
+});
+
+test('a request that somebody else has closed is ended with an error', async () => {
+  const { requests, advance, renewed, close } = begin(20_000);
+  const [lost, kept] = [request('req_lost'), request('req_kept')];
+  requests.add(lost.active);
+  requests.add(kept.active);
+  close(lost.active.requestId);
+  advance(5_000);
+  await renewed(1);
+  await kept.ticked();
+  expect(lost.cuts).toMatchObject([{ code: 'service_unavailable' }]);
+  expect(kept.cuts).toEqual([]);
 });
 
 describe('a request that lives longer than its deadlines allow', () => {

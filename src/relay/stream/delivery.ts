@@ -33,7 +33,7 @@ export interface DeliveryOptions {
    */
   onClientLeft?(): 'stop' | 'finish';
   /** Called exactly once. The final events wait for it: a stream that has ended has been settled. */
-  onEnd(end: StreamEnd): Promise<Pick<Settled, 'charged'> | undefined>;
+  onEnd(end: StreamEnd): Promise<Pick<Settled, 'charged' | 'state'> | undefined>;
 }
 
 interface StreamRoute {
@@ -116,6 +116,10 @@ export class Delivery implements ActiveRequest, StreamListener {
 
   delivered(): Usage {
     return this.#meter.delivered();
+  }
+
+  countInput(): Promise<unknown> {
+    return this.#meter.countInput();
   }
 
   /** The client is gone. Nothing is written any more, but what comes from the backend is still metered, and charged. */
@@ -241,18 +245,24 @@ export class Delivery implements ActiveRequest, StreamListener {
     const measured = await this.#measured();
     try {
       const settled = await this.#options.onEnd({ outcome, measured, fault });
-      this.#client.end(
-        outcome === 'completed'
-          ? this.#missingUsage(measured) + this.#route.encoder.done(settled?.charged)
-          : fault
-            ? this.#route.encoder.error(fault)
-            : '',
-      );
+      this.#client.end(this.#finalEvents({ outcome, measured, fault }, settled));
     } catch {
       // If the encoder fails, nothing can be said in its dialect: the missing final events show that the stream was
       // cut.
       this.#client.end('');
     }
+  }
+
+  #finalEvents(
+    { outcome, measured, fault }: StreamEnd,
+    settled: Pick<Settled, 'charged' | 'state'> | undefined,
+  ): string {
+    const { encoder } = this.#route;
+    if (fault) return encoder.error(fault);
+    if (outcome !== 'completed') return '';
+    // Its charge was booked by somebody else before it came to its end.
+    if (settled?.state === 'expired') return encoder.error(outOfTouch());
+    return this.#missingUsage(measured) + encoder.done(settled?.charged);
   }
 
   /** The meter depends on other services. If they fail, what it knows by itself is charged. */
@@ -293,6 +303,12 @@ function streamBroken(cause: unknown): Fault {
 
 function outputTooLarge(): Fault {
   return new Fault('upstream_error', 'The backend sent far more than it was allowed to and was cut off.');
+}
+
+/** The lease of the request was over: what it goes on delivering, nobody would pay for. */
+export function outOfTouch(): Fault {
+  const message = 'This server was out of touch for too long. Send the request again.';
+  return new Fault('service_unavailable', message, { retryAfterMs: 1_000 });
 }
 
 function streamTimeout(message: string): Fault {

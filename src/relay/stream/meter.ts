@@ -108,6 +108,11 @@ export class Meter implements TextMeter {
     return this.#reported !== undefined && this.#reported.input > 0;
   }
 
+  /** Unless the backend has told it. */
+  async countInput(): Promise<void> {
+    if (!this.hasReportedInput) await this.#source().chargedInput();
+  }
+
   /** The usage so far, as far as it is known without counting. */
   delivered(): Usage {
     const reported = this.#reported ?? NO_USAGE;

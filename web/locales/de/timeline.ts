@@ -50,6 +50,7 @@ export const timeline: typeof english = {
       resting: 'Nach Fehlern vorübergehend pausiert.',
       daily_cost_limit: 'Sein Kostenlimit für diesen Tag war erreicht.',
       retry_budget: 'Es wurden bereits zu viele Anfragen wiederholt.',
+      no_report: 'Es hat nie gesagt, was die Antwort gebraucht hat; es kann mehr berechnen, als bekannt ist.',
     },
     play: 'Im Playground öffnen',
     playHint:

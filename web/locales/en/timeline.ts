@@ -48,6 +48,7 @@ export const timeline = {
       resting: 'Paused after recent failures.',
       daily_cost_limit: 'Its daily cost limit was reached.',
       retry_budget: 'Too many requests were being retried.',
+      no_report: 'It never said what the answer took; it may bill more than is known.',
     },
     play: 'Open in playground',
     playHint:

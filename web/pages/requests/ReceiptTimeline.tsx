@@ -247,6 +247,7 @@ const REASONS: Record<Reason, true> = {
   resting: true,
   daily_cost_limit: true,
   retry_budget: true,
+  no_report: true,
 };
 
 /** A reason that only a newer server knows is shown as it is. */
