@@ -395,7 +395,7 @@ export class ActiveRequests implements ActiveRequestSet {
     if (accepted.length === 0) return;
     for (const one of accepted) one.isWritten = true;
     // A count that fails leaves the input out, as far as it is not known by then.
-    const counts = accepted.map(({ request }) => request.countInput?.().catch(() => undefined));
+    const counts = accepted.map(async ({ request }) => await request.countInput?.().catch(() => undefined));
     await Promise.race([Promise.all(counts), Bun.sleep(COUNT_WAIT_MS)]);
     await this.#renew(accepted.filter(({ request }) => this.#requests.has(request.requestId)));
   }
