@@ -251,20 +251,31 @@ function fixedCost(price: TokenPrice, extra: ExtraCeiling = {}): number {
   );
 }
 
-/**
- * Whether the request may use something that only the backend's report tells. Of its input, the first report has it:
- * others follow what was asked for and, where a model does it unasked, that it has a price.
- */
+/** Whether the request may use something that only the backend's report tells. Of its input, the first report has it. */
 export function mayNeedReport(
   price: TokenPrice | ImagePrice,
   asked: ExtraCeiling = {},
   isInputReported = false,
 ): boolean {
+  return mayUse(price, asked, (row) => row.isOnlyReported && !(row.side === 'input' && isInputReported));
+}
+
+/** Whether its answer may have tokens of far more bytes than those of text. */
+export function mayHaveLargeTokens(price: TokenPrice | ImagePrice, asked: ExtraCeiling = {}): boolean {
+  return mayUse(price, asked, (row) => row.isLarge);
+}
+
+/** What was asked for may be used and, where a model does it unasked, what has a price. */
+function mayUse(
+  price: TokenPrice | ImagePrice,
+  asked: ExtraCeiling,
+  isMeant: (row: (typeof ROWS)[number]) => boolean | undefined,
+): boolean {
   if (price.kind === 'images') return false;
   const named = (price.extra ?? {}) as Readonly<Record<string, unknown>>;
   const ceiling: Readonly<Record<string, unknown>> = asked;
   return ROWS.some((row) => {
-    if (!row.isOnlyReported || (row.side === 'input' && isInputReported)) return false;
+    if (!isMeant(row)) return false;
     if (!row.isHeldIfAsked) return named[row.price] !== undefined;
     return ceiling[row.price] === true || Number(ceiling[row.used ?? ''] ?? 0) > 0;
   });

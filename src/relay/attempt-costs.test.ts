@@ -3,7 +3,13 @@ import type { Attempt, Ending, Settled } from '../ledger/port.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import { nanoUsd } from '../std/money.ts';
 import { mayBeBilled, UpstreamFailure, type FailureKind } from '../upstream/port.ts';
-import { asPossiblyBilled, kindsWithoutPrice, tellCosts, withServedCost } from './attempt-costs.ts';
+import {
+  asPossiblyBilled,
+  kindsWithoutPrice,
+  tellCosts,
+  withServedCost,
+  withUnreported,
+} from './attempt-costs.ts';
 import type { Quote, RelayParts } from './call.ts';
 
 /** The operator's side of a request: what each attempt cost, or may have cost. */
@@ -55,6 +61,26 @@ test('a failure may be billed unless the backend refused, never saw it, or says 
     expect(billed(kind)).toBe(false);
   expect(billed('server', { status: 502 })).toBe(true);
   expect(billed('server', { status: 502, isOwnError: true })).toBe(false);
+});
+
+describe('an answer that ended before its report', () => {
+  const usage = { ...NO_USAGE, input: 4, output: 2 };
+  const rest = async (quote = quoteWith(), cap = 5) =>
+    await withUnreported([SERVED], { usage, source: 'counted' }, quote, cap);
+
+  test('may cost what the request can cost beyond what was counted, beside the attempt that served', async () => {
+    const cost = { amount: nanoUsd(9 * MILL), basis: 'possible' } as const;
+    expect(await rest()).toEqual([
+      SERVED,
+      { ...SERVED, result: 'failed', reason: 'no_report', durationMs: 0, cost },
+    ]);
+  });
+
+  test('costs nothing more where all of it was counted, or where no cost is known of its backend', async () => {
+    const counted = quoteWith({ countInput: () => Promise.resolve({ ...CEILING, input: 3 }) });
+    expect(await rest(counted, 2)).toEqual([SERVED]);
+    expect(await rest(quoteWith({}, ['b']))).toEqual([SERVED]);
+  });
 });
 
 describe('the attempt that served', () => {

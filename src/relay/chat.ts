@@ -1,7 +1,7 @@
 import { OUTPUT_FLOOR } from '../ledger/decide.ts';
 import { priceFor, resolve, type Model, type OnDisconnect } from '../catalog/catalog.ts';
 import type { Settled } from '../ledger/port.ts';
-import { mayNeedReport } from '../ledger/priced-parts.ts';
+import { mayHaveLargeTokens, mayNeedReport } from '../ledger/priced-parts.ts';
 import { Fault } from '../std/fault.ts';
 import type { JsonText } from '../std/json-parse.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
@@ -270,7 +270,7 @@ function respondStream(answered: AnsweredChat, stream: StreamAnswer): ChatReply 
     clock: parts.clock,
     limits: parts.upstreams.timeouts(served.upstream),
     outputCap: summary.outputCap,
-    hasLogprobs: call.request['logprobs'] === true,
+    hasLargeTokens: call.request['logprobs'] === true || mayHaveLargeTokens(quote.price, quote.ceiling.extra),
     onClientLeft: () => whenClientLeft(answered, meter),
     onEnd: (end) => settleStream(answered, meter, end),
   });

@@ -39,6 +39,8 @@ interface Dimension {
    * comes to its end although its client left. Everything else is counted from what a stream shows on its way.
    */
   readonly isOnlyReported?: true;
+  /** A token of it has far more bytes than one of text. */
+  readonly isLarge?: true;
   /** A client that has some of it has something to pay for, although there are no tokens and no images. */
   readonly countsAsDelivered?: true;
 }
@@ -166,6 +168,7 @@ const DIMENSIONS = [
     isHeldIfAsked: true,
     reportedIn: ['completion_tokens_details', 'audio_tokens'],
     isOnlyReported: true,
+    isLarge: true,
   },
   {
     item: 'image_output',
@@ -179,6 +182,7 @@ const DIMENSIONS = [
     quartersOfSide: 4,
     reportedIn: ['completion_tokens_details', 'image_tokens'],
     isOnlyReported: true,
+    isLarge: true,
   },
   {
     item: 'web_search',

@@ -25,8 +25,8 @@ export interface DeliveryOptions {
   readonly limits: { readonly idleMs: number; readonly totalMs: number };
   /** The output tokens that the hold covers. */
   readonly outputCap: number;
-  /** Each token comes with up to twenty others and the bytes of each. */
-  readonly hasLogprobs?: boolean | undefined;
+  /** A token comes with up to twenty others and the bytes of each, or is sound or part of a picture. */
+  readonly hasLargeTokens?: boolean | undefined;
   /**
    * Asked once, when the client has left: whether the backend is stopped, or comes to its end within its deadlines.
    * Absent: it is stopped.
@@ -43,7 +43,7 @@ interface StreamRoute {
 }
 
 /** More than a backend sends for one token, with the JSON around it. */
-const BYTES_PER_TOKEN = { plain: 1_024, withLogprobs: 8_192 };
+const BYTES_PER_TOKEN = { plain: 1_024, large: 8_192 };
 const KEEP_ALIVE_MS = 15_000;
 const STALLED_READER_MS = 60_000;
 /** How often a stream checks its deadlines: with thousands of streams, checking costs more than forwarding. */
@@ -93,7 +93,7 @@ export class Delivery implements ActiveRequest, StreamListener {
     // the JSON around each of them.
     this.#maxBytes =
       1_048_576 +
-      options.outputCap * (options.hasLogprobs ? BYTES_PER_TOKEN.withLogprobs : BYTES_PER_TOKEN.plain);
+      options.outputCap * (options.hasLargeTokens ? BYTES_PER_TOKEN.large : BYTES_PER_TOKEN.plain);
     this.#startedAt = options.clock.now();
     this.#lastReadAt = this.#startedAt;
     this.#lastWriteAt = this.#startedAt;
@@ -187,6 +187,9 @@ export class Delivery implements ActiveRequest, StreamListener {
           if (this.#clientLeft) break;
           this.#text += this.#route.encoder.chunk(data, event.chunk);
           this.#templates.learn(data, event.chunk);
+          break;
+        case 'early_usage':
+          this.#meter.observeUsage(event.usage);
           break;
         case 'done':
           this.#sawDone = true;

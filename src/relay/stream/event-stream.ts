@@ -289,7 +289,9 @@ export async function whenStarted<Stream extends EventSource>(
 }
 
 function hasContent(events: DataEvent[]): boolean {
-  return events.some(({ event }) => event.kind !== 'chunk' || isContent(event.chunk));
+  return events.some(({ event }) =>
+    event.kind === 'chunk' ? isContent(event.chunk) : event.kind !== 'early_usage',
+  );
 }
 
 function isContent(chunk: ChatChunk): boolean {

@@ -2,7 +2,7 @@ import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import type { NanoUsd } from '../../std/money.ts';
 import { cutBefore } from '../../tokenizer/slices.ts';
 import { fewestTokens } from '../../tokenizer/port.ts';
-import type { ChatChunk, ChatCompletion } from '../../wire/openai/chat.ts';
+import type { ChatChunk, ChatCompletion, ChatUsage } from '../../wire/openai/chat.ts';
 import { answerText, thoughtText } from '../../wire/openai/answer.ts';
 import type { TextMeter } from './chunk-template.ts';
 import {
@@ -70,6 +70,10 @@ export class Meter implements TextMeter {
     }
     if (chunk.service_tier != null) this.#serviceTier = tierOf(chunk.service_tier);
     if (chunk.usage != null) this.#noteUsage(chunk.usage, chunk.service_tier);
+  }
+
+  observeUsage(usage: ChatUsage): void {
+    this.#noteUsage(usage, undefined);
   }
 
   /** The inside of a JSON string. Most are never decoded, because the backend reports its usage. */

@@ -89,8 +89,15 @@ async function readToEnd(source: EventSource) {
 
 function metered(events: readonly DataEvent[]) {
   const own = meter();
-  for (const { event } of events) if (event.kind === 'chunk') own.observe(event.chunk);
+  observeAll(own, events);
   return own;
+}
+
+function observeAll(own: Meter, events: readonly DataEvent[]): void {
+  for (const { event } of events) {
+    if (event.kind === 'chunk') own.observe(event.chunk);
+    if (event.kind === 'early_usage') own.observeUsage(event.usage);
+  }
 }
 
 describe('a stream', () => {
@@ -143,7 +150,7 @@ describe('a stream', () => {
     );
     const counting = meter();
     for (let heard = await next(events); heard.end === 'pause'; heard = await next(events))
-      for (const { event } of heard.events) if (event.kind === 'chunk') counting.observe(event.chunk);
+      observeAll(counting, heard.events);
     expect(await counting.measure()).toMatchObject({ source: 'mixed', usage: { input: 11, output: 4 } });
   });
 

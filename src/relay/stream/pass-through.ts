@@ -84,7 +84,7 @@ class PassThroughStream implements EventSource {
     const written: DataEvent = { data, event: { kind: 'chunk', chunk } };
     if (isUsageFinal || !usage || !this.#isNews(usage)) return [written];
     // The order tells the meter which of the two is older.
-    return [usageEvent(usage), written];
+    return [{ data: '', event: { kind: 'early_usage', usage } }, written];
   }
 
   /** What waited for the end of an event that never came. */
@@ -131,11 +131,6 @@ const MOST_BEGINNING = 65_536;
 /** Nothing before the name can look like it: quotes within strings are escaped, and the content is still empty. */
 function withModelOfStart(event: string, model: string): string {
   return event.replace(/("model"\s*:\s*)"(?:[^"\\]|\\.)*"/, (_, key: string) => key + JSON.stringify(model));
-}
-
-function usageEvent(usage: ChatUsage): DataEvent {
-  const chunk = { ...NO_IDENTITY, object: 'chat.completion.chunk' as const, choices: [], usage };
-  return { data: '', event: { kind: 'chunk', chunk } };
 }
 
 function emit(events: DataEvent[] | undefined, listener: StreamListener): void {

@@ -87,7 +87,11 @@ class ProviderUpstream {
       const chatModel = chat(model);
       const labels = this.#labels(call);
       if (request.stream) {
-        const { stream } = await chatModel.doStream({ ...options, abortSignal: signal });
+        const { stream } = await chatModel.doStream({
+          ...options,
+          abortSignal: signal,
+          includeRawChunks: labels.earlyUsage !== undefined,
+        });
         return { kind: 'events', events: await streamEvents(stream, labels) };
       }
       const result = await chatModel.doGenerate({ ...options, abortSignal: signal });
@@ -179,6 +183,7 @@ class ProviderUpstream {
       created: Math.floor(this.#clock.now() / 1000),
       signal,
       usage: (raw: unknown) => this.#provider.usage(raw),
+      earlyUsage: this.#provider.earlyUsage,
       failure: (thrown: unknown) => asFailure(thrown, this.#secrets),
     };
   }

@@ -38,6 +38,8 @@ export interface Provider {
   open(access: ProviderAccess): Promise<ProviderModels>;
   /** The backend's usage object in canonical form; undefined if it is missing or cannot be true. */
   usage(raw: unknown): ChatUsage | undefined;
+  /** The same from an event of a stream that reports before its end: a client may leave after it, or the backend break off. */
+  readonly earlyUsage?: (event: unknown) => ChatUsage | undefined;
   /** A cheap GET that verifies address and key. */
   check(access: ProviderAccess): { readonly url: string; readonly headers: Readonly<Record<string, string>> };
   /** Fields of a chat request that the AI SDK accepts only as provider options. */

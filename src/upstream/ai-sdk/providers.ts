@@ -13,7 +13,16 @@ import {
   type ProviderLimits,
 } from './provider.ts';
 import { fitBudget, fitThinking } from './thinking.ts';
-import { anthropicUsage, canonicalUsage, count, countOrZero, openAiUsage, sum, usageField } from './usage.ts';
+import {
+  anthropicUsage,
+  canonicalUsage,
+  count,
+  countOrZero,
+  messageStartUsage,
+  openAiUsage,
+  sum,
+  usageField,
+} from './usage.ts';
 
 /** Claude at Anthropic, or at any other server that speaks the Messages API. */
 export const anthropic: Provider = {
@@ -31,6 +40,7 @@ export const anthropic: Provider = {
     return { chat: (model) => provider(model) };
   },
   usage: anthropicUsage,
+  earlyUsage: messageStartUsage,
   check: (access) => ({ url: `${addressOf(access)}/models?limit=1`, headers: anthropicHeaders(access) }),
   requestOptions: ({ parallel_tool_calls, user }) =>
     defined({

@@ -39,6 +39,8 @@ interface StreamEnvelope {
   readonly created: number;
   readonly signal: AbortSignal;
   usage(raw: unknown): ChatUsage | undefined;
+  /** What an event of the backend reports before the end; absent where only the last one reports. */
+  readonly earlyUsage?: ((event: unknown) => ChatUsage | undefined) | undefined;
   failure(thrown: unknown): UpstreamFailure;
 }
 
@@ -48,6 +50,8 @@ class PartReader {
   readonly #reader: ReadableStreamDefaultReader<Part>;
   readonly #answer: StreamEnvelope;
   #state: StreamState = STREAM_START;
+  /** Goes out with the first content: until then the backend may still fail, and another be asked. */
+  #earlyUsage: ChatUsage | undefined;
   over = false;
 
   constructor(reader: ReadableStreamDefaultReader<Part>, answer: StreamEnvelope) {
@@ -61,15 +65,24 @@ class PartReader {
       for (;;) {
         const { done, value } = await this.#reader.read();
         if (done) throw new UpstreamFailure('protocol', 'the stream ended without a finish');
+        if (value.type === 'raw')
+          this.#earlyUsage = this.#answer.earlyUsage?.(value.rawValue) ?? this.#earlyUsage;
         const { state, deltas } = reduce(this.#state, value);
         this.#state = state;
         if (state.end) return this.#last(state.end);
-        if (deltas.length > 0) return deltas.map((delta) => deltaEvent(this.#answer, delta, null));
+        if (deltas.length > 0)
+          return [...this.#takeEarlyUsage(), ...deltas.map((delta) => deltaEvent(this.#answer, delta, null))];
       }
     } catch (error) {
       await this.stop();
       throw error;
     }
+  }
+
+  #takeEarlyUsage(): readonly StreamEvent[] {
+    const usage = this.#earlyUsage;
+    this.#earlyUsage = undefined;
+    return usage ? [{ kind: 'early_usage', usage }] : [];
   }
 
   async stop(): Promise<void> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import type { ChatUsage } from '../../wire/openai/chat.ts';
-import { anthropicUsage, openAiUsage } from './usage.ts';
+import { anthropicUsage, messageStartUsage, openAiUsage } from './usage.ts';
 import { bedrockUsage } from './bedrock.ts';
 import { cohereUsage, googleUsage, mistralUsage } from './providers.ts';
 
@@ -166,3 +166,19 @@ test('Mistral’s older names of cached tokens are read too', () => {
 function plus(fresh: unknown, read: unknown, written: number): unknown {
   return typeof fresh === 'number' && typeof read === 'number' ? fresh + read + written : fresh;
 }
+
+test('the first event of a stream of Claude reports input, caches and tier, and no other event does', () => {
+  const usage = {
+    input_tokens: 5,
+    cache_creation_input_tokens: 7,
+    output_tokens: 1,
+    service_tier: 'priority',
+  };
+  expect(messageStartUsage({ type: 'message_start', message: { usage } })).toMatchObject({
+    prompt_tokens: 12,
+    prompt_tokens_details: { cache_write_tokens: 7 },
+    service_tier: 'priority',
+  });
+  for (const event of [{ type: 'message_delta', usage }, { type: 'message_start' }, undefined])
+    expect(messageStartUsage(event)).toBeUndefined();
+});

@@ -115,6 +115,12 @@ export function anthropicUsage(raw: unknown): ChatUsage | undefined {
   });
 }
 
+/** The first event of Anthropic's stream has all of the input and the tier, and an output that has just begun. */
+export function messageStartUsage(event: unknown): ChatUsage | undefined {
+  if (usageField(event, 'type') !== 'message_start') return undefined;
+  return anthropicUsage(usageField(usageField(event, 'message'), 'usage'));
+}
+
 const OWN_ITERATIONS = new Set<unknown>(['compaction', 'message']);
 
 function total(raw: unknown, key: string): number | undefined {

@@ -17,6 +17,7 @@ function textOf(event: StreamEvent): string {
       return '[DONE]';
     case 'error':
       return JSON.stringify({ error: { message: event.message } });
+    case 'early_usage':
     case 'garbage':
       return '';
   }

@@ -295,6 +295,8 @@ function topLevelIndex(text: string, member: string): number {
  */
 export type StreamEvent =
   | { readonly kind: 'chunk'; readonly chunk: ChatChunk }
+  /** Told on the way: it is metered, and the client gets that of the end. */
+  | { readonly kind: 'early_usage'; readonly usage: ChatUsage }
   | { readonly kind: 'done' }
   | { readonly kind: 'error'; readonly message: string }
   | { readonly kind: 'garbage' };

@@ -47,6 +47,7 @@ export const timeline: typeof english = {
       rejected: 'Das Backend hat die Anfrage als ungültig abgelehnt.',
       server: 'Das Backend hat einen eigenen Fehler gemeldet.',
       protocol: 'Die Antwort des Backends war nicht lesbar.',
+      unreported: 'Die Antwort endete, bevor das Backend den ganzen Verbrauch gemeldet hat.',
       resting: 'Nach Fehlern vorübergehend pausiert.',
       daily_cost_limit: 'Sein Kostenlimit für diesen Tag war erreicht.',
       retry_budget: 'Es wurden bereits zu viele Anfragen wiederholt.',

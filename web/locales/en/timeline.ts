@@ -45,6 +45,7 @@ export const timeline = {
       rejected: 'The backend refused the request as invalid.',
       server: 'The backend reported an error of its own.',
       protocol: 'The backend’s answer could not be understood.',
+      unreported: 'The answer ended before the backend reported all usage.',
       resting: 'Paused after recent failures.',
       daily_cost_limit: 'Its daily cost limit was reached.',
       retry_budget: 'Too many requests were being retried.',

@@ -244,6 +244,7 @@ const REASONS: Record<Reason, true> = {
   rejected: true,
   server: true,
   protocol: true,
+  unreported: true,
   resting: true,
   daily_cost_limit: true,
   retry_budget: true,
