@@ -2,7 +2,7 @@ import type { Fields, Refusal } from '../providers/stand-in.ts';
 import type { ChatWire } from './backend.ts';
 import type { OpenLine } from './invoice.ts';
 import type { Plan } from './plan.ts';
-import { TOOL_NAME, type Step } from './steps.ts';
+import { SEARCH_QUERY, TOOL_NAME, type Step } from './steps.ts';
 
 /** The Messages API, as its public reference shows it (https://platform.claude.com/docs/en/api/messages). */
 export const ANTHROPIC: ChatWire = {
@@ -11,14 +11,18 @@ export const ANTHROPIC: ChatWire = {
   begin(plan, line) {
     const usage = plan.answer.usage === 'none' ? undefined : startUsage(plan, line);
     const message = { ...identity(plan), content: [], stop_reason: null, stop_sequence: null, usage };
-    return event('message_start', { message }) + event('ping', {}) + blockStart(plan, firstBlock(plan));
+    return event('message_start', { message }) + event('ping', {}) + firstBlockStart(plan);
   },
   step(plan, step) {
-    const change = step.begins && plan.answer.reasoning ? blockChange(plan) : '';
+    const change = step.begins && answerIndex(plan) > 0 ? answerStart(plan) : '';
     switch (step.role) {
       case 'hidden':
       case 'tool name':
+      case 'sound':
+      case 'picture':
         return change;
+      case 'search':
+        return searchBlocks(plan, step);
       case 'reasoning':
         return event('content_block_delta', {
           index: 0,
@@ -45,6 +49,7 @@ export const ANTHROPIC: ChatWire = {
       ...(plan.answer.reasoning
         ? [{ ...block(plan, 'thinking'), thinking: textOf(steps, 'reasoning') }]
         : []),
+      ...steps.filter(({ role }) => role === 'search').flatMap((_, index) => searchContent(plan, index)),
       wholeBlock(plan, textOf(steps, 'answer')),
     ];
     const usage =
@@ -53,9 +58,40 @@ export const ANTHROPIC: ChatWire = {
   },
 };
 
-/** After the reasoning, the answer's own block begins. */
-function blockChange(plan: Plan): string {
-  return event('content_block_stop', { index: 0 }) + blockStart(plan, answerBlock(plan), 1);
+/** After the reasoning and the searches, the answer's own block begins. */
+function answerStart(plan: Plan): string {
+  const stop =
+    plan.answer.reasoning && !plan.answer.searches ? event('content_block_stop', { index: 0 }) : '';
+  return stop + blockStart(plan, answerBlock(plan), answerIndex(plan));
+}
+
+/** Of a search, a block with what is looked for and one with what was found: https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool. */
+function searchBlocks(plan: Plan, step: Step): string {
+  const number = step.number ?? 0;
+  const index = (plan.answer.reasoning ? 1 : 0) + 2 * number;
+  const [use, result] = searchContent(plan, number);
+  return [
+    ...(number === 0 && plan.answer.reasoning ? [event('content_block_stop', { index: 0 })] : []),
+    event('content_block_start', { index, content_block: { ...use, input: {} } }),
+    event('content_block_delta', { index, delta: { type: 'input_json_delta', partial_json: step.text } }),
+    event('content_block_stop', { index }),
+    event('content_block_start', { index: index + 1, content_block: result }),
+    event('content_block_stop', { index: index + 1 }),
+  ].join('');
+}
+
+function searchContent({ id }: Plan, number: number): [use: Fields, result: Fields] {
+  const tool = `srvtoolu_${id}_${number}`;
+  const page = {
+    url: 'https://example.com/gate',
+    title: 'The gate',
+    encrypted_content: 'Zm91bmQ=',
+    page_age: null,
+  };
+  return [
+    { type: 'server_tool_use', id: tool, name: 'web_search', input: JSON.parse(SEARCH_QUERY) as unknown },
+    { type: 'web_search_tool_result', tool_use_id: tool, content: [{ type: 'web_search_result', ...page }] },
+  ];
 }
 
 function identity({ id, model }: Plan) {
@@ -82,12 +118,14 @@ function answerBlock({ answer }: Plan): BlockKind {
   return answer.kind === 'tool call' ? 'tool_use' : 'text';
 }
 
-function firstBlock(plan: Plan): BlockKind {
-  return plan.answer.reasoning ? 'thinking' : answerBlock(plan);
+/** A search begins its own block. */
+function firstBlockStart(plan: Plan): string {
+  if (plan.answer.reasoning) return blockStart(plan, 'thinking');
+  return plan.answer.searches ? '' : blockStart(plan, answerBlock(plan));
 }
 
 function answerIndex({ answer }: Plan): number {
-  return answer.reasoning ? 1 : 0;
+  return (answer.reasoning ? 1 : 0) + 2 * (answer.searches?.count ?? 0);
 }
 
 function deltaOf({ answer }: Plan, text: string): Fields {
@@ -129,8 +167,16 @@ function startUsage({ answer }: Plan, line: OpenLine): Fields {
 function endUsage({ answer }: Plan, line: OpenLine): Fields {
   if (answer.usage === 'zero') return { output_tokens: 0 };
   if (answer.usage === 'absurd') return { output_tokens: -7 };
-  const searched = line.searches > 0 ? { server_tool_use: { web_search_requests: line.searches } } : {};
-  return { output_tokens: line.output, ...searched };
+  const searches = line.used('tool_calls.web_search');
+  return {
+    output_tokens: line.output,
+    output_tokens_details: { thinking_tokens: line.of('reasoning') },
+    // What searches found is input, which `message_start` could not know.
+    ...(searches > 0 && {
+      input_tokens: line.of('input'),
+      server_tool_use: { web_search_requests: searches },
+    }),
+  };
 }
 
 /** Fields of the request body in the public reference, betas included. */

@@ -12,24 +12,15 @@ export function pictureAndFile(random: Random, models: readonly string[]): Conte
   return { model, ask: { attachments } };
 }
 
-/** Audio that is heard and spoken. */
-export function soundOf(random: Random): Content {
-  return {
-    model: 'sound',
-    ask: { attachments: [{ kind: 'audio', tokens: random.integer(10, 100), data: TEN_SECONDS }] },
-    answer: { kind: 'transcript', audioTokens: random.integer(1, 500) },
-  };
-}
-
 const DOCUMENT = Buffer.from('%PDF-1.4\n%%EOF\n').toString('base64');
 /** In 16 bits at 24 kHz. */
-const TEN_SECONDS = Buffer.alloc(480_000).toString('base64');
+export const TEN_SECONDS = Buffer.alloc(480_000).toString('base64');
 const ADDRESS = 'https://example.com/picture.png';
 /** Up to this size OpenAI does not scale a picture down. */
 const MOST_PIXELS_A_SIDE = 768;
 
 /** Inline or by address. */
-function pictureFor(model: string, random: Random): Attachment {
+export function pictureFor(model: string, random: Random): Attachment {
   const [width, height] = [random.integer(1, MOST_PIXELS_A_SIDE), random.integer(1, MOST_PIXELS_A_SIDE)];
   const data = random.next() < 0.3 ? ADDRESS : png(width, height);
   return { kind: 'image', data, tokens: tokensOfPicture(model, width, height) };

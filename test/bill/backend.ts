@@ -115,7 +115,6 @@ export class BillingBackend {
     if (failure?.how === 'error') return exchange.json(500, { error: { message: 'failed' } });
     const line = new OpenLine(plan.id, this.#name);
     line.serviceTier = plan.answer.serviceTier ?? 'default';
-    line.searches = plan.answer.searches ?? 0;
     countInput(line, body, plan);
     const end = await route.work({ exchange, body, plan, cues, line, failure });
     this.invoice.push(line.closed(end));

@@ -51,7 +51,7 @@ export const FINISHED: readonly BillClass[] = [
   ),
   finished('input from a cache', (random) => ({
     model: random.pick(['plain', 'uneven', 'claude']),
-    answer: { cachedPercent: random.integer(1, 100) },
+    answer: { inputPercents: { cached_input: random.integer(1, 100) } },
   })),
   finished('answer cut at max_tokens', (random) => ({
     model: plainOrClaude(random),

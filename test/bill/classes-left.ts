@@ -1,5 +1,5 @@
 import { REASONING_NAMES } from './openai-wire.ts';
-import { pictureAndFile, soundOf } from './attached.ts';
+import { pictureAndFile } from './attached.ts';
 import {
   argumentsText,
   left,
@@ -39,15 +39,6 @@ export const LEFT: readonly BillClass[] = [
       reasoning: { name: random.pick(REASONING_NAMES), text: random.prose(random.integer(50, 300)) },
     },
   })),
-  left(
-    'input from a cache, with some of it written there',
-    (random) => ({
-      model: 'claude',
-      ask: { prompt: random.prose(random.integer(1_000, 3_000)), cacheFor: random.pick(['5m', '1h']) },
-      answer: { cachedPercent: random.integer(0, 40), writtenPercent: random.integer(10, 60) },
-    }),
-    { dialects: ['messages'], stages: AFTER_INPUT },
-  ),
   left('no usage', () => ({ model: 'plain', answer: { usage: 'none' } })),
   left('no usage, Messages', () => ({ model: 'claude', answer: { usage: 'none' } }), {
     dialects: ['messages'],
@@ -61,7 +52,6 @@ export const LEFT: readonly BillClass[] = [
   }),
   left('pictures and files', (random) => pictureAndFile(random, ['seer', 'claude-seer'])),
   left('pictures without a declared bound', (random) => pictureAndFile(random, ['plain', 'claude'])),
-  left('audio heard and spoken', soundOf, { dialects: OPENAI_DIALECTS }),
   left('client stops reading several megabytes', unreadContent, {
     dialects: OPENAI_DIALECTS,
     stages: AFTER_TEXT,

@@ -1,58 +1,22 @@
-import { soundOf } from './attached.ts';
 import { finished, OPENAI_DIALECTS, type BillClass } from './classes.ts';
+import { SPOKEN } from './dimensions.ts';
 
-/** Everything that has a price of its own, read to the end. */
+/** Prices that depend on more than how much was used. */
 export const PRICED: readonly BillClass[] = [
-  finished(
-    'input written to a cache for five minutes',
-    (random) => ({
-      model: 'claude',
-      ask: { cacheFor: '5m' },
-      answer: { cachedPercent: random.integer(0, 50), writtenPercent: random.integer(1, 50) },
-    }),
-    { dialects: ['messages'] },
-  ),
-  finished(
-    'input written to a cache for an hour',
-    (random) => ({
-      model: 'claude',
-      ask: { cacheFor: '1h' },
-      answer: { cachedPercent: random.integer(0, 50), writtenPercent: random.integer(1, 50) },
-    }),
-    { dialects: ['messages'] },
-  ),
-  finished('reasoning with a price of its own', (random) => ({
-    model: 'reasoner',
-    answer: { hiddenTokens: random.integer(1, 5_000) },
-  })),
   finished('dearer above a context length', (random) => ({
     model: 'tiered',
     ask: { prompt: random.prose(random.integer(200, 1_500)) },
   })),
-  finished('price of the request itself', () => ({ model: 'by-request' })),
+  // A token of sound has three times as many bytes as one of text can have with all the JSON around it.
   finished(
-    'service tiers',
-    (random) => {
-      const tier = random.pick(['priority', 'flex']);
-      return {
-        model: 'hasty',
-        ask: { more: { service_tier: tier } },
-        // A provider may answer in its ordinary tier instead, and says so.
-        answer: { serviceTier: random.pick([tier, 'default']) },
-      };
-    },
+    'speech nearly as long as its cap',
+    () => ({
+      model: 'sells-audio_output',
+      ask: { prompt: 'Speak.', maxTokens: 1_200, more: SPOKEN },
+      answer: { kind: 'transcript', spokenTokens: 800 },
+    }),
     { dialects: OPENAI_DIALECTS },
   ),
-  finished(
-    'web searches',
-    (random) => ({
-      model: 'claude-searcher',
-      ask: { more: { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 5 }] } },
-      answer: { searches: random.integer(0, 5) },
-    }),
-    { dialects: ['messages'] },
-  ),
-  finished('audio heard and spoken', soundOf, { dialects: OPENAI_DIALECTS }),
   finished(
     'images by size and quality',
     (random) => ({

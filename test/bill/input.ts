@@ -1,3 +1,4 @@
+import { ROWS, TOKEN_ROWS } from '../../src/std/price-dimensions.ts';
 import type { Fields } from '../providers/stand-in.ts';
 import type { OpenLine } from './invoice.ts';
 import type { Plan } from './plan.ts';
@@ -14,19 +15,22 @@ export const FIRST_PLAN_TOKEN = 1_000_000;
 
 /** What the backend bills for the input, split as its caches have it. */
 export function countInput(line: OpenLine, body: Fields, plan: Plan): void {
-  const { attachments = [], cacheFor } = plan.ask;
+  const { attachments = [] } = plan.ask;
+  const { inputPercents = {}, used = {} } = plan.answer;
   if (body['input'] === undefined && body['messages'] === undefined) return;
   let input = body['messages'] === undefined ? embeddedTokens(body['input']) : conversationTokens(body);
-  for (const { kind, tokens } of attachments) {
-    if (kind === 'audio') line.add('audio_input', tokens);
-    else input += tokens;
+  for (const { tokens, billedAs } of attachments) {
+    if (billedAs === undefined) input += tokens;
+    else line.add(billedAs, tokens);
   }
-  const { cachedPercent = 0, writtenPercent = 0 } = plan.answer;
-  const cached = Math.floor((input * cachedPercent) / 100);
-  const written = cacheFor ? Math.floor((input * writtenPercent) / 100) : 0;
-  line.add('input', input - cached - written);
-  line.add('cached_input', cached);
-  line.add(cacheFor === '1h' ? 'cache_write_1h' : 'cache_write', written);
+  let plain = input;
+  for (const { key } of TOKEN_ROWS) {
+    const tokens = Math.floor((input * (inputPercents[key] ?? 0)) / 100);
+    line.add(key, tokens);
+    plain -= tokens;
+  }
+  line.add('input', plain);
+  for (const { key, unit } of ROWS) if (unit === 'each' && used[key] !== undefined) line.use(key, used[key]);
 }
 
 function conversationTokens(body: Fields): number {

@@ -65,7 +65,12 @@ function requestFaults(request: BilledRequest): string[] {
     if (plan.verdict === 'possible' && (receipt.possibleCost < invoiced || charged !== 0n))
       say('the possible cost is not booked');
     if (plan.verdict === 'failover') faults.push(...failoverFaults(request, receipt));
-    if (plan.leave === 'never' && charged > invoiced)
+    if (plan.verdict === 'untold' && charged + receipt.possibleCost < invoiced)
+      say('charge and possible cost are below the invoice');
+    if (plan.verdict === 'untold' && receipt.source === 'upstream' && charged !== invoiced)
+      say('the charge is not the invoice, which was reported');
+    // Of what nobody has reported, the most that it can be is charged.
+    if (plan.leave === 'never' && plan.verdict !== 'untold' && charged > invoiced)
       say('a client that read to the end paid more than the invoice');
   }
   if (
@@ -136,7 +141,7 @@ export function classSums(
           charged,
           booked: BILLED_BY_MODEL.has(verdict)
             ? cost - charged
-            : sum(({ receipt }) => receipt?.overrun ?? 0n),
+            : sum(({ receipt }) => (verdict === 'untold' ? receipt?.possibleCost : receipt?.overrun) ?? 0n),
           possible: sum(({ receipt }) => receipt?.possibleCost ?? 0n),
           invoiced: sum(({ invoiced }) => invoiced),
         },
@@ -150,6 +155,7 @@ const TITLES = {
   left: 'Left',
   apart: 'Apart',
   cost: 'Broken off',
+  untold: 'Broken off, untold',
   possible: 'Never came',
   failover: 'Second served',
   refused: 'Refused',
@@ -181,7 +187,7 @@ export function tableOf(sums: readonly ClassSum[]): string {
 /** What the books said of attempts that failed until the provider's bill was booked: never less than what was billed. */
 export function possibleTableOf(sums: readonly ClassSum[]): string {
   const rows = sums
-    .filter(({ possible }) => possible > 0n)
+    .filter(({ possible, verdict }) => possible > 0n && BILLED_BY_MODEL.has(verdict))
     .map(
       ({ verdict, className, possible, booked }) =>
         `| ${TITLES[verdict]} | ${className} | ${dollars(possible)} | ${dollars(booked)} |`,

@@ -1,3 +1,4 @@
+import { PRICED_USES } from './dimensions.ts';
 import type { ModelPrices } from './prices.ts';
 
 /** The most that a picture takes: eight tiles of GPT-4o, and Claude's largest. */
@@ -46,6 +47,25 @@ function doubledModels(part: DoubledPart): ModelPrices[] {
       settings:
         'context: 200000, max_output: 16000, cost: { claude-first: { input: 3, output: 15 }, claude: { input: 3, output: 15 } }',
     },
+  ];
+}
+
+/** The model that breaks off, by the moment at which it does. */
+export const BROKEN_MODEL = {
+  'in mid text': (model: string) => `${model}-broken`,
+  'after usage': (model: string) => `${model}-reported`,
+} as const;
+
+function pricedModels({ model, prices }: (typeof PRICED_USES)[number]): ModelPrices[] {
+  const backend = prices.endpoint === 'svc_chat' ? 'open' : 'claude';
+  const cost = `cost: { ${backend}: { ${priceText({ ...prices, model })} } }`;
+  return [
+    { ...prices, model },
+    ...Object.values(BROKEN_MODEL).map((name) => ({
+      ...prices,
+      model: name(model),
+      settings: `${prices.settings ?? ''}, ${cost}`,
+    })),
   ];
 }
 
@@ -120,44 +140,11 @@ export const MODELS: readonly ModelPrices[] = [
     settings: `context: 200000, max_output: 16000, vision: true, ${CLAUDE_ATTACHMENTS}`,
   },
   {
-    model: 'reasoner',
-    endpoint: 'svc_chat',
-    keys: { input: '0.5', output: '2', reasoning: '3' },
-    settings: 'context: 200000, max_output: 16000',
-  },
-  {
     model: 'tiered',
     endpoint: 'svc_chat',
     keys: { input: '1.25', cached_input: '0.125', output: '10' },
     above: { tokens: 1_000, keys: { input: '2.5', cached_input: '0.25', output: '15' } },
     settings: 'context: 200000, max_output: 16000',
-  },
-  {
-    model: 'by-request',
-    endpoint: 'svc_chat',
-    keys: { input: '0.4', output: '1.6' },
-    request: '0.005',
-    settings: 'context: 200000, max_output: 16000',
-  },
-  {
-    model: 'hasty',
-    endpoint: 'svc_chat',
-    keys: { input: '0.4', output: '1.6' },
-    serviceTiers: { priority: '2', flex: '0.5' },
-    settings: 'context: 200000, max_output: 16000',
-  },
-  {
-    model: 'claude-searcher',
-    endpoint: 'svc_claude',
-    keys: { input: '3', output: '15' },
-    webSearch: '0.01',
-    settings: 'context: 200000, max_output: 16000, tools: true',
-  },
-  {
-    model: 'sound',
-    endpoint: 'svc_chat',
-    keys: { input: '0.6', output: '2.4', audio_input: '10', audio_output: '20' },
-    settings: 'context: 128000, max_output: 16000, inputs: { audio: { tokens_per_second: 10 } }',
   },
   {
     model: 'fine-painter',
@@ -171,6 +158,7 @@ export const MODELS: readonly ModelPrices[] = [
   },
   ...FRAGILE_PARTS.flatMap(fragileModels),
   ...DOUBLED_PARTS.flatMap(doubledModels),
+  ...PRICED_USES.flatMap(pricedModels),
 ];
 
 const BY_NAME = new Map(MODELS.map((model) => [model.model, model]));
@@ -215,14 +203,25 @@ function listOf(endpoint: string): string {
 function entryOf(model: ModelPrices): string {
   return [
     `model: ${model.model}`,
-    ...pairs(model.keys),
-    ...(model.image ? [`image: ${flow(model.image)}`] : []),
-    ...(model.request === undefined ? [] : [`request: ${model.request}`]),
-    ...(model.webSearch === undefined ? [] : [`tool_calls: { web_search: ${model.webSearch} }`]),
-    ...(model.serviceTiers ? [`service_tiers: ${flow(model.serviceTiers)}`] : []),
-    ...(model.above ? [`above: { ${model.above.tokens}: ${flow(model.above.keys)} }`] : []),
+    ...(priceText(model) === '' ? [] : [priceText(model)]),
     ...(model.settings === undefined ? [] : [model.settings]),
   ].join(', ');
+}
+
+function priceText({ keys, image, each = {}, serviceTiers, above }: ModelPrices): string {
+  return [
+    ...pairs(keys),
+    ...(image ? [`image: ${flow(image)}`] : []),
+    ...Object.entries(each).map(([key, price]) => nested(key, price)),
+    ...(serviceTiers ? [`service_tiers: ${flow(serviceTiers)}`] : []),
+    ...(above ? [`above: { ${above.tokens}: ${flow(above.keys)} }`] : []),
+  ].join(', ');
+}
+
+/** `tool_calls.web_search` is a member of `tool_calls`. */
+function nested(key: string, price: string): string {
+  const [group = '', member] = key.split('.');
+  return member === undefined ? `${group}: ${price}` : `${group}: { ${member}: ${price} }`;
 }
 
 function pairs(keys: Readonly<Record<string, string | Readonly<Record<string, string>>>>): string[] {

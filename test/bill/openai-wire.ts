@@ -2,7 +2,7 @@ import type { Fields, Refusal } from '../providers/stand-in.ts';
 import type { ChatWire } from './backend.ts';
 import type { OpenLine } from './invoice.ts';
 import type { Plan } from './plan.ts';
-import { TOOL_NAME, type Step } from './steps.ts';
+import { PICTURE_BASE64, soundOf, TOOL_NAME, type Step } from './steps.ts';
 
 /** Chat completions, as the public reference of OpenAI shows them. */
 export const OPENAI: ChatWire = {
@@ -17,7 +17,8 @@ export const OPENAI: ChatWire = {
       ),
     ).join(''),
   step(plan, step) {
-    if (step.role === 'hidden') return '';
+    // Searches are the provider's own: their report is in the usage.
+    if (step.role === 'hidden' || step.role === 'search') return '';
     return chunk(plan, { choice: step.choice, delta: deltaOf(plan, step), finish: null, text: step.text });
   },
   finish: (plan, _, reason) =>
@@ -73,6 +74,8 @@ function logprobsOf(token: string) {
 
 function deltaOf({ answer }: Plan, step: Step): Fields {
   if (step.role === 'reasoning') return reasoningOf(answer.reasoning?.name ?? '', step.text);
+  if (step.role === 'sound') return { audio: { id: 'audio_1', data: soundOf([step]) } };
+  if (step.role === 'picture') return { content: '', images: [PICTURE] };
   if (step.role === 'tool name') {
     const called = { name: TOOL_NAME, arguments: '' };
     return { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: called }] };
@@ -88,6 +91,9 @@ function deltaOf({ answer }: Plan, step: Step): Fields {
       return { audio: { id: 'audio_1', transcript: step.text } };
   }
 }
+
+/** As https://openrouter.ai/docs/features/multimodal/image-generation shows it. */
+const PICTURE = { type: 'image_url', image_url: { url: `data:image/png;base64,${PICTURE_BASE64}` } };
 
 /** Names that servers in use give to reasoning that can be read. */
 export const REASONING_NAMES = [
@@ -109,6 +115,8 @@ function message({ answer }: Plan, steps: readonly Step[]): Fields {
       .map(({ text }) => text)
       .join('');
   const text = join('answer');
+  const sound = soundOf(steps.filter(({ role }) => role === 'sound'));
+  const pictures = steps.flatMap(({ role }) => (role === 'picture' ? [PICTURE] : []));
   const reasoning = answer.reasoning ? reasoningOf(answer.reasoning.name, join('reasoning')) : {};
   const calls = [{ id: 'call_1', type: 'function', function: { name: TOOL_NAME, arguments: text } }];
   return {
@@ -117,8 +125,9 @@ function message({ answer }: Plan, steps: readonly Step[]): Fields {
     refusal: answer.kind === 'refusal' ? text : null,
     ...(answer.kind === 'tool call' && { tool_calls: calls }),
     ...(answer.kind === 'transcript' && {
-      audio: { id: 'audio_1', transcript: text, data: '', expires_at: 0 },
+      audio: { id: 'audio_1', transcript: text, data: sound, expires_at: 0 },
     }),
+    ...(pictures.length > 0 && { images: pictures }),
     ...reasoning,
   };
 }
@@ -134,7 +143,7 @@ function earlyUsage(plan: Plan, line: OpenLine): Fields | undefined {
 
 /** The usage as the backend reports it: the truth, unless it lies. */
 function usageOf({ answer }: Plan, line: OpenLine): Fields | undefined {
-  const { input, output } = line;
+  const { input } = line;
   switch (answer.usage) {
     case 'none':
       return undefined;
@@ -144,20 +153,21 @@ function usageOf({ answer }: Plan, line: OpenLine): Fields | undefined {
       return { prompt_tokens: input, completion_tokens: -3, total_tokens: 1e300 };
     case 'early':
     case 'true':
-      return {
-        prompt_tokens: input,
-        completion_tokens: output,
-        total_tokens: input + output,
-        prompt_tokens_details: {
-          cached_tokens: line.of('cached_input'),
-          audio_tokens: line.of('audio_input'),
-        },
-        completion_tokens_details: {
-          reasoning_tokens: line.of('reasoning'),
-          audio_tokens: line.of('audio_output'),
-        },
-      };
+      return trueUsage(line);
   }
+}
+
+function trueUsage(line: OpenLine): Fields {
+  const { input, output } = line;
+  const { prompt_tokens_details, completion_tokens_details, ...beside } = line.reportedParts();
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: line.of('cached_input'), ...prompt_tokens_details },
+    completion_tokens_details: { reasoning_tokens: line.of('reasoning'), ...completion_tokens_details },
+    ...beside,
+  };
 }
 
 const EMBEDDING_FIELDS = new Set(['model', 'input', 'dimensions', 'encoding_format', 'user']);

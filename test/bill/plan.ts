@@ -1,3 +1,5 @@
+import type { TokenKind } from './invoice.ts';
+
 /** One generated request: what the client sends, when it leaves, and what the backend does with it. */
 export interface Plan {
   readonly id: number;
@@ -18,9 +20,10 @@ export interface Plan {
  * was charged and what was booked as the operator's own cost are together the invoice. `cost`: what was
  * booked as our cost is the invoice. `possible`: the answer never came, so what was booked is the most that it can cost, and
  * nothing is charged. `failover`: the first backend failed and the second served: the charge is the second's invoice, and the first's is
- * booked as possible. `refused`: no backend is asked.
+ * booked as possible. `untold`: the backend broke off before it reported what only its report tells; what was charged and what
+ * was booked as possible are together not below the invoice. `refused`: no backend is asked.
  */
-export type Verdict = 'exact' | 'left' | 'apart' | 'cost' | 'possible' | 'failover' | 'refused';
+export type Verdict = 'exact' | 'left' | 'apart' | 'cost' | 'possible' | 'failover' | 'untold' | 'refused';
 
 export const CHAT_DIALECTS = ['public', 'v1', 'messages', 'responses'] as const;
 export type ChatDialect = (typeof CHAT_DIALECTS)[number];
@@ -45,7 +48,7 @@ export interface Ask {
   readonly choices?: number | undefined;
   readonly withTools?: boolean | undefined;
   readonly attachments?: readonly Attachment[] | undefined;
-  /** Anthropic: ask for caching, for this long. */
+  /** In the words of Anthropic, which others took over: ask for caching, for this long. */
   readonly cacheFor?: '5m' | '1h' | undefined;
   readonly idempotencyKey?: string | undefined;
   /** The client reads nothing between the first event and the moment at which it leaves, or the backend has written everything. */
@@ -63,6 +66,8 @@ export interface Attachment {
   readonly kind: 'image' | 'file' | 'audio';
   /** What the backend bills for it. */
   readonly tokens: number;
+  /** Under a price of its own; absent, as plain input. */
+  readonly billedAs?: TokenKind | undefined;
   /** Base64 of the content, or an address. */
   readonly data: string;
 }
@@ -76,11 +81,16 @@ export interface Answer {
   readonly text: string;
   readonly logprobs?: boolean | undefined;
   readonly usage: 'true' | 'zero' | 'early' | 'absurd' | 'none';
-  /** Of the input, what the backend had in its cache, or wrote there. */
-  readonly cachedPercent?: number | undefined;
-  readonly writtenPercent?: number | undefined;
-  readonly searches?: number | undefined;
-  readonly audioTokens?: number | undefined;
+  /** Shares of the input that are billed under keys of their own: what came from a cache, or was written there. */
+  readonly inputPercents?: Readonly<Partial<Record<TokenKind, number>>> | undefined;
+  /** By the catalog's keys: what the backend uses beside its input and the text, out of sight. Its report tells. */
+  readonly used?: Readonly<Record<string, number>> | undefined;
+  /** Web searches before the answer; each finds so many tokens, which are input. */
+  readonly searches?: { readonly count: number; readonly tokensEach: number } | undefined;
+  /** Sound beside the words that it says. */
+  readonly spokenTokens?: number | undefined;
+  /** Pictures before the answer. */
+  readonly pictures?: number | undefined;
   readonly serviceTier?: string | undefined;
   /** The backend ignores the output cap. */
   readonly ignoresCap?: boolean | undefined;

@@ -1,3 +1,4 @@
+import { TOKEN_ROWS } from '../../src/std/price-dimensions.ts';
 import type { InvoiceLine } from './invoice.ts';
 
 /**
@@ -17,8 +18,8 @@ export interface ModelPrices {
   readonly keys: Readonly<Record<string, string>>;
   /** By size, and by size and quality, in dollars an image. */
   readonly image?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
-  readonly request?: string;
-  readonly webSearch?: string;
+  /** Dollars each, of what is billed by its number, by the catalog's key; a request is one. */
+  readonly each?: Readonly<Record<string, string>>;
   readonly serviceTiers?: Readonly<Record<string, string>>;
   readonly above?: { readonly tokens: number; readonly keys: Readonly<Record<string, string>> };
   /** Further settings of the model's entry. */
@@ -39,13 +40,23 @@ export function amountOf(line: InvoiceLine, prices: ModelPrices): bigint {
   // In parts of a millionth of a nano-dollar.
   let sum = 0n;
   for (const [key, count] of Object.entries(tokens)) if (count > 0) sum += BigInt(count) * price(key);
-  sum += nano(prices.request ?? '0') * MILLION;
-  sum += BigInt(line.searches) * nano(prices.webSearch ?? '0') * MILLION;
+  // A tier is a factor of the token prices alone.
+  sum *= nano(prices.serviceTiers?.[line.serviceTier] ?? '1');
+  const one = MILLION * NANO_PER_USD;
+  for (const [key, each] of Object.entries(prices.each ?? {}))
+    sum += BigInt(key === 'request' ? 1 : (line.counts[key] ?? 0)) * nano(each) * one;
   for (const { size, quality, count } of line.images)
-    sum += BigInt(count) * imagePrice(prices, size, quality) * MILLION;
-  const factor = nano(prices.serviceTiers?.[line.serviceTier] ?? '1');
-  const scale = MILLION * NANO_PER_USD;
-  return (sum * factor + scale - 1n) / scale;
+    sum += BigInt(count) * imagePrice(prices, size, quality) * one;
+  return (sum + one - 1n) / one;
+}
+
+/** The same if nothing had come from a cache. Where no report tells that something did, it is sold as plain input. */
+export function uncachedAmountOf(line: InvoiceLine, prices: ModelPrices): bigint {
+  const { input = 0, cached_input = 0 } = line.tokens;
+  return amountOf(
+    { ...line, tokens: { ...line.tokens, input: input + cached_input, cached_input: 0 } },
+    prices,
+  );
 }
 
 /** The prices of what a model's entry does not name. */
@@ -53,7 +64,8 @@ function fallback(key: string, keys: Readonly<Record<string, string>>): string {
   const input = keys['input'] ?? '0';
   if (key === 'cache_write') return times(input, 125n, 100n);
   if (key === 'cache_write_1h') return times(input, 2n, 1n);
-  return key.includes('output') || key === 'reasoning' ? (keys['output'] ?? '0') : input;
+  const isOutput = TOKEN_ROWS.some((row) => row.key === key && row.side === 'output');
+  return isOutput ? (keys['output'] ?? '0') : input;
 }
 
 function imagePrice({ image }: ModelPrices, size: string, quality: string): bigint {

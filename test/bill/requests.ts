@@ -42,10 +42,12 @@ function promptOf(plan: Plan): string {
 }
 
 function chatBody(plan: Plan): Record<string, unknown> {
-  const { system, attachments = [], maxTokens, choices, withTools } = plan.ask;
+  const { system, attachments = [], maxTokens, choices, withTools, cacheFor } = plan.ask;
   const text = promptOf(plan);
   const content =
-    attachments.length === 0 ? text : [{ type: 'text', text }, ...attachments.map(chatAttachment)];
+    attachments.length === 0 && cacheFor === undefined
+      ? text
+      : [{ type: 'text', text, ...cacheMark(plan) }, ...attachments.map(chatAttachment)];
   return {
     messages: [
       ...(system === undefined ? [] : [{ role: 'system', content: system }]),
@@ -75,10 +77,14 @@ function chatAttachment({ kind, data }: Attachment): Record<string, unknown> {
   return { type: 'file', file: { filename: 'report.pdf', file_data: `data:application/pdf;base64,${data}` } };
 }
 
+function cacheMark({ ask: { cacheFor } }: Plan): Record<string, unknown> {
+  return cacheFor === undefined ? {} : { cache_control: { type: 'ephemeral', ttl: cacheFor } };
+}
+
 function messagesBody(plan: Plan): Record<string, unknown> {
-  const { system, attachments = [], maxTokens = 4_096, cacheFor, withTools } = plan.ask;
-  const mark = cacheFor === undefined ? {} : { cache_control: { type: 'ephemeral', ttl: cacheFor } };
-  const content = [...attachments.map(messagesAttachment), { type: 'text', text: promptOf(plan), ...mark }];
+  const { system, attachments = [], maxTokens = 4_096, withTools } = plan.ask;
+  const text = { type: 'text', text: promptOf(plan), ...cacheMark(plan) };
+  const content = [...attachments.map(messagesAttachment), text];
   return {
     model: fullName(plan),
     system,

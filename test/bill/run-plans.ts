@@ -28,6 +28,7 @@ export interface Receipt {
   readonly createdAt: number;
   readonly state: string;
   readonly outcome: string | null;
+  readonly source: string | null;
   readonly usage: string;
 }
 
@@ -158,6 +159,7 @@ async function receiptsOf(
         createdAt: row.created_at,
         state: row.state,
         outcome: row.outcome,
+        source: row.usage_source,
         usage: `${row.usage_source}: ${row.input_tokens}/${row.cached_tokens} in, ${row.output_tokens}/${row.reasoning_tokens} out`,
       });
     }
