@@ -75,6 +75,11 @@ async function settleStream(
   return await hold.settle({ ...served, ...end, attempts, finishReason: meter.finishReason });
 }
 
+/** Nothing but plain tokens, as in most chats. */
+function isOrdinary({ price, ceiling }: ChatQuote): boolean {
+  return price.extra === undefined && ceiling.extra === undefined;
+}
+
 /** Used when the client sets no cap. */
 const DEFAULT_OUTPUT = 16_384;
 
@@ -270,7 +275,9 @@ function respondStream(answered: AnsweredChat, stream: StreamAnswer): ChatReply 
     clock: parts.clock,
     limits: parts.upstreams.timeouts(served.upstream),
     outputCap: summary.outputCap,
-    hasLargeTokens: call.request['logprobs'] === true || mayHaveLargeTokens(quote.price, quote.ceiling.extra),
+    hasLargeTokens:
+      call.request['logprobs'] === true ||
+      (!isOrdinary(quote) && mayHaveLargeTokens(quote.price, quote.ceiling.extra)),
     onClientLeft: () => whenClientLeft(answered, meter),
     onEnd: (end) => settleStream(answered, meter, end),
   });
