@@ -95,8 +95,10 @@ export async function firstAnswer<Answer>(
   const startedAt = parts.clock.now();
   const log = new AttemptLog(quote, outputCap);
   let shortestWaitMs = Infinity;
-  for (const name of inTurn(candidates(route, account, parts.upstreams), log)) {
-    if (log.made === MAX_ATTEMPTS) break;
+  const backends = candidates(route, account, parts.upstreams);
+  for (let turn = 0; turn <= backends.length; turn++) {
+    const name = backends[turn] ?? log.calledAlone();
+    if (name === undefined || log.made === MAX_ATTEMPTS) break;
     const before = log.failedAt(name);
     if (before && !before.mayRepeat) continue;
     if (before) await Bun.sleep(before.pauseMs);
@@ -127,11 +129,12 @@ export async function firstAnswer<Answer>(
       requestRecord,
     });
     if (before) await log.repeated(before);
-    await log.add(result, entry);
     if (result.kind === 'served') {
+      log.attempts.push(result.record);
       const firstByteMs = parts.clock.now() - startedAt;
       return { answer: result.answer, upstream: name, attempts: log.attempts, quote, firstByteMs };
     }
+    await log.addFailed(result, entry);
     if (!result.failure.retryable || deadline.isAbandoned) break;
   }
   throw new AllAttemptsFailed(attemptFault(log.last, shortestWaitMs), log.attempts);
@@ -146,13 +149,6 @@ function entryOf(
     return { kind: 'skipped', reason: 'daily_cost_limit', waitMs: untilTomorrowMs(parts.clock.now()) };
   const permit = parts.upstreams.admit(target);
   return permit.kind === 'wait' ? { kind: 'skipped', reason: 'resting', waitMs: permit.waitMs } : permit;
-}
-
-/** Each backend, and then the one that was called alone, if it may get the request once more. */
-function* inTurn(backends: readonly string[], log: AttemptLog): Generator<string> {
-  yield* backends;
-  const called = log.attempts.filter(({ result }) => result !== 'skipped');
-  if (called.length === 1) yield* called.map(({ upstream }) => upstream);
 }
 
 /** A call that failed, and what that means for another one at the same backend. */
@@ -171,7 +167,8 @@ class AttemptLog {
   /** Those that called a backend. */
   made = 0;
   last: UpstreamFailure | undefined;
-  readonly #failed = new Map<string, FailedCall>();
+  /** Most requests have none. */
+  #failed: Map<string, FailedCall> | undefined;
   readonly #quote: Quote | undefined;
   readonly #outputCap: number | undefined;
 
@@ -181,25 +178,30 @@ class AttemptLog {
   }
 
   failedAt(upstream: string): FailedCall | undefined {
-    return this.#failed.get(upstream);
+    return this.#failed?.get(upstream);
+  }
+
+  /** After all others it may get the request once more. */
+  calledAlone(): string | undefined {
+    const [only, another] = this.attempts.filter(({ result }) => result !== 'skipped');
+    return another ? undefined : only?.upstream;
   }
 
   skip(upstream: string, reason: string): void {
     this.attempts.push({ upstream, result: 'skipped', reason, durationMs: 0 });
   }
 
-  async add(result: AttemptOutcome<unknown>, permit: UpstreamPermit): Promise<void> {
+  async addFailed({ record, failure }: FailedAttempt, permit: UpstreamPermit): Promise<void> {
     this.made++;
-    this.attempts.push(result.record);
-    if (result.kind === 'served') return;
-    const { failure } = result;
+    this.attempts.push(record);
     this.last = failure;
-    const { upstream } = result.record;
+    const { upstream } = record;
     const place = this.attempts.length - 1;
     const isImage = this.#quote?.ceiling.kind === 'images';
-    this.#failed.set(upstream, {
+    const failed = (this.#failed ??= new Map());
+    failed.set(upstream, {
       // Nobody gets a request three times.
-      mayRepeat: !this.#failed.has(upstream) && mayRepeat(failure, { permit, isImage }),
+      mayRepeat: !failed.has(upstream) && mayRepeat(failure, { permit, isImage }),
       pauseMs: pauseAfter(failure, permit),
       isServerError: isServerError(failure.status),
       place,
@@ -249,9 +251,13 @@ interface PlannedAttempt<Answer> {
   readonly requestRecord: RequestRecord | undefined;
 }
 
-type AttemptOutcome<Answer> =
-  | { kind: 'served'; answer: Answer; record: Attempt }
-  | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
+interface FailedAttempt {
+  readonly kind: 'failed';
+  readonly failure: UpstreamFailure;
+  readonly record: Attempt;
+}
+
+type AttemptOutcome<Answer> = { kind: 'served'; answer: Answer; record: Attempt } | FailedAttempt;
 
 export async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutcome<Answer>> {
   const { permit, model, form, attempt, earlier, deadline, parts, requestRecord } = one;
