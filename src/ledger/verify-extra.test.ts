@@ -15,16 +15,16 @@ const PRICE: TokenPrice = {
   extra: { request: nanoUsd(5) },
 };
 
-function books(receipts: number, wrong: readonly number[]) {
+function books(receipts: number, wrong: readonly number[], extra: string | null = null) {
   const database = new Database(':memory:');
   database.run('CREATE TABLE price (id INTEGER, value TEXT)');
   database.run(`CREATE TABLE receipt (id TEXT, state INTEGER, held INTEGER, charged INTEGER, overrun INTEGER,
     input_tokens INTEGER, cached_tokens INTEGER, output_tokens INTEGER, reasoning_tokens INTEGER, images INTEGER,
     extra TEXT, price INTEGER)`);
   database.run('INSERT INTO price VALUES (1, ?)', [priceToText(PRICE)]);
-  const insert = database.prepare('INSERT INTO receipt VALUES (?, ?, 1000000, ?, 0, 1, 0, 1, 0, 0, NULL, 1)');
+  const insert = database.prepare('INSERT INTO receipt VALUES (?, ?, 1000000, ?, 0, 1, 0, 1, 0, 0, ?, 1)');
   for (let place = 0; place < receipts; place++)
-    insert.run(id(place), STATE_CODES.posted, wrong.includes(place) ? 2_006 : 2_005);
+    insert.run(id(place), STATE_CODES.posted, wrong.includes(place) ? 2_006 : 2_005, extra);
   return (sql: string) => Promise.resolve(database.query(sql).all() as never[]);
 }
 
@@ -37,4 +37,12 @@ test('every receipt from the first one on is computed again, in batches, and eac
   const later = await extraChargeBreaches(query, id(500));
   expect(later.map(({ subject }) => subject)).toEqual([500, 1_000, 1_699].map(id));
   expect(found[0]).toMatchObject({ invariant: 'I4', detail: expect.stringContaining('charged 2006') });
+});
+
+test('a receipt with a usage that the table of dimensions cannot price is named', async () => {
+  expect(await extraChargeBreaches(books(1, [], '{"imageInput":1}'), id(0))).toEqual([]);
+  for (const extra of ['{"videoInput":1}', '{"imageInput":2}', '{"imageInput":-1}'])
+    expect(await extraChargeBreaches(books(1, [], extra), id(0))).toMatchObject([
+      { invariant: 'I4', subject: id(0), detail: expect.stringContaining('unknown') },
+    ]);
 });
