@@ -162,7 +162,7 @@ const ROUTES: Readonly<Record<string, RouteOfBackend | undefined>> = {
 
 async function chat(work: Work, wire: ChatWire): Promise<InvoiceLine['end']> {
   const { exchange, body, cues, failure } = work;
-  await cues.pass('before headers');
+  await cues.pass('before headers', exchange.closed);
   if (failure?.at === 'before headers') return breakOff(work);
   if (exchange.isClosed) return 'socket closed';
   return body['stream'] === true ? await streamChat(work, wire) : await wholeChat(work, wire);
@@ -172,22 +172,22 @@ async function streamChat(work: Work, wire: ChatWire): Promise<InvoiceLine['end'
   const { exchange, plan, cues, line, failure } = work;
   const { steps, finish } = stepsOf(plan, wire.cap(work.body));
   exchange.beginStream();
-  await cues.pass('at headers');
+  await cues.pass('at headers', exchange.closed);
   if (failure?.at === 'at headers') return breakOff(work);
   if (exchange.isClosed) return 'socket closed';
   exchange.send(wire.begin(plan, line));
-  if (wire.beginsWithEvent) await cues.pass('at first event');
+  if (wire.beginsWithEvent) await cues.pass('at first event', exchange.closed);
   if (!(await generate(work, steps, (step) => sendText(exchange, wire.step(plan, step)))))
     return 'socket closed';
   if (failure?.at === 'in mid text') return breakOff(work);
   exchange.send(wire.finish(plan, line, finish));
-  await cues.pass('after finish');
+  await cues.pass('after finish', exchange.closed);
   sendText(exchange, wire.usage(plan, line));
   if (plan.ask.stopsReading) {
     await exchange.stalled();
     cues.wroteEverything();
   }
-  await cues.pass('after usage');
+  await cues.pass('after usage', exchange.closed);
   if (failure) {
     await cues.enoughSeen;
     return breakOff(work);
@@ -212,7 +212,7 @@ async function wholeChat(work: Work, wire: ChatWire): Promise<InvoiceLine['end']
   exchange.beginJson(200, Buffer.byteLength(text));
   exchange.send(text.slice(0, half));
   if (failure) return breakOff(work);
-  await cues.pass('in mid body');
+  await cues.pass('in mid body', exchange.closed);
   exchange.send(text.slice(half));
   return exchange.isClosed ? 'socket closed' : 'finished';
 }
@@ -227,10 +227,10 @@ async function generate(work: Work, steps: readonly Step[], send: (step: Step) =
     if (exchange.isClosed) return false;
     bill(line, step);
     send(step);
-    if (step.role !== 'hidden' && step.text !== '') await cues.pass('at first event');
+    if (step.role !== 'hidden' && step.text !== '') await cues.pass('at first event', exchange.closed);
     if (step.stage) {
       if (plan.ask.stopsReading) await exchange.stalled();
-      await cues.pass(step.stage);
+      await cues.pass(step.stage, exchange.closed);
       if (plan.answer.pauseMs !== undefined) await Bun.sleep(plan.answer.pauseMs);
       if (failure?.at === 'in mid text') {
         if (plan.streamed) await cues.enoughSeen;
@@ -250,7 +250,7 @@ function breakOff({ exchange, failure }: Work): InvoiceLine['end'] {
 
 async function embed(work: Work): Promise<InvoiceLine['end']> {
   const { exchange, body, plan, cues, line, failure } = work;
-  await cues.pass('before headers');
+  await cues.pass('before headers', exchange.closed);
   if (failure) return breakOff(work);
   exchange.json(200, vectors(body, plan, line));
   return 'finished';
@@ -261,7 +261,7 @@ async function paint(work: Work): Promise<InvoiceLine['end']> {
   const count = Number(body['n'] ?? 1);
   const quality = typeof body['quality'] === 'string' ? body['quality'] : 'auto';
   line.images.push({ size: String(body['size']), quality, count });
-  await cues.pass('before headers');
+  await cues.pass('before headers', exchange.closed);
   if (failure) return breakOff(work);
   const data = Array.from({ length: count }, () => ({ b64_json: PIXEL_BASE64 }));
   exchange.json(200, { created: 1_700_000_000, data, ...(quality === 'auto' ? {} : { quality }) });

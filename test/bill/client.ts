@@ -28,7 +28,7 @@ export async function performPlan(plan: Plan, url: string, token: string, cues: 
   socket.on('error', () => ended.resolve());
   if (hasSeen(plan, text)) mayLeave.resolve();
   socket.write(rawRequest(plan, token));
-  if (plan.leave === 'never') {
+  if (plan.leave === 'never' || plan.clientStays) {
     await ended.promise;
   } else {
     await Promise.race([Promise.all([cues.reached, mayLeave.promise]), ended.promise]);

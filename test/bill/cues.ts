@@ -6,9 +6,11 @@ import type { Plan, Stage } from './plan.ts';
  */
 export class Cues {
   readonly #leaveAt: Stage;
+  readonly #clientStays: boolean;
   readonly #reached = Promise.withResolvers<void>();
   readonly #left = Promise.withResolvers<void>();
   readonly #seen = Promise.withResolvers<void>();
+  readonly #goOn = Promise.withResolvers<void>();
   readonly #written = Promise.withResolvers<void>();
   hasLeft = false;
   /** Calls of the backend for this request. */
@@ -16,13 +18,22 @@ export class Cues {
 
   constructor(plan: Plan) {
     this.#leaveAt = plan.leave;
+    this.#clientStays = plan.clientStays ?? false;
   }
 
-  /** The backend has come to a stage; if it is the one at which the client leaves, this waits until it has left. */
-  async pass(stage: Stage): Promise<void> {
+  /**
+   * The backend has come to a stage; if it is the one at which the client leaves, this waits until it has left. If the client
+   * stays, it waits until the gateway has closed the connection.
+   */
+  async pass(stage: Stage, closed: Promise<void>): Promise<void> {
     if (stage !== this.#leaveAt) return;
     this.#reached.resolve();
-    await this.#left.promise;
+    await (this.#clientStays ? Promise.race([closed, this.#goOn.promise]) : this.#left.promise);
+  }
+
+  /** The backend need not be silent any longer. */
+  goOn(): void {
+    this.#goOn.resolve();
   }
 
   /** Resolves when the backend has come to the stage at which the client leaves. */

@@ -8,6 +8,8 @@ export class HttpExchange {
   readonly path: string;
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
+  /** The other side is gone, or this one has ended it. */
+  readonly closed: Promise<void>;
   readonly #socket: Socket;
   #chunked = false;
 
@@ -22,6 +24,10 @@ export class HttpExchange {
     );
     this.body = body;
     this.#socket = socket;
+    this.closed = new Promise((resolve) => {
+      if (socket.destroyed) resolve();
+      else socket.once('close', () => resolve());
+    });
   }
 
   get isClosed(): boolean {

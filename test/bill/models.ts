@@ -56,16 +56,27 @@ export const BROKEN_MODEL = {
   'after usage': (model: string) => `${model}-reported`,
 } as const;
 
+/** The model of a backend that is not waited for long. */
+export function lateModel(model: string): string {
+  return `${model}-late`;
+}
+
+const HASTY = 'timeouts: { first_byte_ms: 3000, idle_ms: 3000, total_ms: 5000 }';
+
 function pricedModels({ model, prices }: (typeof PRICED_USES)[number]): ModelPrices[] {
-  const backend = prices.endpoint === 'svc_chat' ? 'open' : 'claude';
-  const cost = `cost: { ${backend}: { ${priceText({ ...prices, model })} } }`;
+  const isClaude = prices.endpoint === 'svc_claude';
+  const costed = (name: string, backend: string): ModelPrices => ({
+    ...prices,
+    model: name,
+    settings: `${prices.settings ?? ''}, cost: { ${backend}: { ${priceText({ ...prices, model })} } }`,
+  });
   return [
     { ...prices, model },
-    ...Object.values(BROKEN_MODEL).map((name) => ({
-      ...prices,
-      model: name(model),
-      settings: `${prices.settings ?? ''}, ${cost}`,
-    })),
+    ...Object.values(BROKEN_MODEL).map((name) => costed(name(model), isClaude ? 'claude' : 'open')),
+    {
+      ...costed(lateModel(model), isClaude ? 'claude-hasty' : 'hasty'),
+      endpoint: isClaude ? 'svc_claude_hasty' : 'svc_hasty',
+    },
   ];
 }
 
@@ -181,6 +192,8 @@ upstreams:
   first: { kind: openai, base_url: "${first}" }
   claude: { kind: anthropic, base_url: "${usual}", api_key: "\${BILL_BACKEND_KEY}" }
   claude-first: { kind: anthropic, base_url: "${first}", api_key: "\${BILL_BACKEND_KEY}" }
+  hasty: { kind: openai, base_url: "${usual}", ${HASTY} }
+  claude-hasty: { kind: anthropic, base_url: "${usual}", api_key: "\${BILL_BACKEND_KEY}", ${HASTY} }
 lists:
 ${[...new Set(MODELS.map(({ endpoint }) => endpoint))].map(listOf).join('\n')}
 endpoints:
@@ -188,6 +201,8 @@ endpoints:
   svc_claude: { name: claude, type: chat_completion, lists: [svc_claude], upstreams: [claude] }
   svc_double: { name: chat, type: chat_completion, lists: [svc_double], upstreams: [first, open] }
   svc_claude_double: { name: claude, type: chat_completion, lists: [svc_claude_double], upstreams: [claude-first, claude] }
+  svc_hasty: { name: chat, type: chat_completion, lists: [svc_hasty], upstreams: [hasty] }
+  svc_claude_hasty: { name: claude, type: chat_completion, lists: [svc_claude_hasty], upstreams: [claude-hasty] }
   svc_embed: { name: embeddings, type: embedding, lists: [svc_embed], upstreams: [open] }
   svc_paint: { name: images, type: image_generation, lists: [svc_paint], upstreams: [open] }
 `;

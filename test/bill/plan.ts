@@ -9,6 +9,8 @@ export interface Plan {
   readonly model: string;
   readonly streamed: boolean;
   readonly leave: Stage;
+  /** The client stays: at the stage `leave` the backend falls silent, until somebody else ends the request. */
+  readonly clientStays?: true | undefined;
   readonly ask: Ask;
   readonly answer: Answer;
   /** Dollars on an account of its own; absent, the request is paid from the common one. */

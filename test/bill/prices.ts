@@ -13,7 +13,9 @@ export interface ModelPrices {
     | 'svc_double'
     | 'svc_claude_double'
     | 'svc_embed'
-    | 'svc_paint';
+    | 'svc_paint'
+    | 'svc_hasty'
+    | 'svc_claude_hasty';
   /** Dollars per million tokens, as decimals, and other keys of the catalog, as they stand there. */
   readonly keys: Readonly<Record<string, string>>;
   /** By size, and by size and quality, in dollars an image. */

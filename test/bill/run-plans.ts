@@ -91,7 +91,7 @@ export async function runPlans(plans: readonly Plan[], databaseUrl?: string): Pr
   }
 }
 
-function billed(
+export function billed(
   plan: Plan,
   client: ClientEnd | undefined,
   invoice: readonly InvoiceLine[],
@@ -145,24 +145,28 @@ async function receiptsOf(
   gateway: Gateway,
   accounts: readonly TestAccount[],
 ): Promise<ReadonlyMap<number, Receipt>> {
+  const rows = await Promise.all(accounts.map((account) => gateway.requests(account)));
+  return receiptsIn(rows.flat());
+}
+
+/** By the plan that its client named. */
+export function receiptsIn(rows: Awaited<ReturnType<Gateway['requests']>>): ReadonlyMap<number, Receipt> {
   const found = new Map<number, Receipt>();
-  for (const account of accounts) {
-    for (const row of await gateway.requests(account)) {
-      const id = Number(row.client.replace('bill/', ''));
-      if (found.has(id)) throw new Error(`two receipts for plan ${id}`);
-      found.set(id, {
-        charged: BigInt(row.charged),
-        held: BigInt(row.held),
-        overrun: BigInt(row.overrun),
-        cost: BigInt(row.cost ?? 0),
-        possibleCost: BigInt(row.possible_cost),
-        createdAt: row.created_at,
-        state: row.state,
-        outcome: row.outcome,
-        source: row.usage_source,
-        usage: `${row.usage_source}: ${row.input_tokens}/${row.cached_tokens} in, ${row.output_tokens}/${row.reasoning_tokens} out`,
-      });
-    }
+  for (const row of rows) {
+    const id = Number(row.client.replace('bill/', ''));
+    if (found.has(id)) throw new Error(`two receipts for plan ${id}`);
+    found.set(id, {
+      charged: BigInt(row.charged),
+      held: BigInt(row.held),
+      overrun: BigInt(row.overrun),
+      cost: BigInt(row.cost ?? 0),
+      possibleCost: BigInt(row.possible_cost),
+      createdAt: row.created_at,
+      state: row.state,
+      outcome: row.outcome,
+      source: row.usage_source,
+      usage: `${row.usage_source}: ${row.input_tokens}/${row.cached_tokens} in, ${row.output_tokens}/${row.reasoning_tokens} out`,
+    });
   }
   return found;
 }
@@ -177,7 +181,7 @@ async function inParallel<T>(plans: readonly Plan[], run: (plan: Plan) => Promis
   return results;
 }
 
-async function withinTime<T>(plan: Plan, work: Promise<T>): Promise<T> {
+export async function withinTime<T>(plan: Plan, work: Promise<T>): Promise<T> {
   let timer: Timer | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
@@ -198,7 +202,7 @@ export function describePlan({ id, className, dialect, model, streamed, leave }:
 }
 
 /** The backend learns a moment after the gateway that nobody listens any more. */
-async function untilIdle(backend: BillingBackend): Promise<void> {
+export async function untilIdle(backend: BillingBackend): Promise<void> {
   for (let tries = 0; backend.running > 0; tries++) {
     if (tries > 2_000) throw new Error(`the backend still works on ${backend.running} requests`);
     await Bun.sleep(5);
