@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { writeAudit } from '../activity/audit.ts';
 import { isSecretOf, secretAtHand } from '../identity/accounts/secret.ts';
@@ -57,7 +57,7 @@ async function backup(input: CommandInput, context: CliContext): Promise<number>
   const url = databaseUrl(context);
   const facts = await refusing(async () =>
     url === undefined
-      ? backUpSqlite(databaseFile(context), file)
+      ? backUpSqlite(databaseFile(context), writable(file))
       : await backUpPostgres(url, file, context.env['PATH'] ?? ''),
   );
   const { size } = statSync(file);
@@ -68,10 +68,32 @@ async function backup(input: CommandInput, context: CliContext): Promise<number>
   return 0;
 }
 
-function databaseFile({ dataDir }: CliContext): string {
-  const path = join(dataDir, DATABASE_FILE);
+function databaseFile(context: CliContext): string {
+  const path = join(context.dataDirAsOwner(), DATABASE_FILE);
   if (!existsSync(path)) throw new NotFoundError(`There is no database at ${path}.`);
   return path;
+}
+
+/** A command of root's acts as the owner of the data folder, who may be unable to write where root could. */
+function writable(file: string): string {
+  const folder = dirname(file);
+  requireAccess(folder, constants.W_OK, `write to ${folder}`);
+  return file;
+}
+
+function readable(file: string): string {
+  requireAccess(file, constants.R_OK, `read ${file}`);
+  return file;
+}
+
+function requireAccess(path: string, right: number, wanted: string): void {
+  try {
+    accessSync(path, right);
+  } catch {
+    throw new CommandRefused(
+      `The user with the number ${process.getuid?.()} cannot ${wanted}. Commands on a data folder act as its owner, also for root.`,
+    );
+  }
 }
 
 async function restore(input: CommandInput, context: CliContext): Promise<number> {
@@ -86,7 +108,7 @@ async function restore(input: CommandInput, context: CliContext): Promise<number
   const suffix = `replaced-${new Date(context.clock.now()).toISOString().replaceAll(/[:.]/g, '-')}`;
   const facts = await refusing(async () =>
     url === undefined
-      ? restoreSqlite({ file, dataDir: context.dataDir, replace: replace ? { suffix } : undefined, accept })
+      ? restoreFile(file, context, { replace: replace ? { suffix } : undefined, accept })
       : await restoreDump(url, { file, replace, accept, path: context.env['PATH'] ?? '' }),
   );
   // Requests that were running when the copy was made will never end by themselves.
@@ -106,6 +128,15 @@ async function restore(input: CommandInput, context: CliContext): Promise<number
   return 0;
 }
 
+function restoreFile(
+  file: string,
+  context: CliContext,
+  options: Pick<Parameters<typeof restoreSqlite>[0], 'replace' | 'accept'>,
+): BackupFacts {
+  const dataDir = context.dataDirAsOwner();
+  return restoreSqlite({ file: readable(file), dataDir, ...options });
+}
+
 async function restoreDump(
   url: string,
   {
@@ -122,9 +153,9 @@ async function restoreDump(
   return facts;
 }
 
-function requireSecret({ secretFingerprint }: BackupFacts, { env, dataDir }: CliContext): void {
+function requireSecret({ secretFingerprint }: BackupFacts, context: CliContext): void {
   if (secretFingerprint === undefined) return;
-  const secret = secretAtHand(env['TOLLGATE_SECRET'], dataDir);
+  const secret = secretAtHand(context.env['TOLLGATE_SECRET'], context.dataDirAsOwner());
   if (secret === undefined)
     throw new BackupRefusal(
       'The secret that this backup needs is not here. Set TOLLGATE_SECRET, or put the file `secret` into the data folder. If it is lost, add --without-secret.',

@@ -20,7 +20,10 @@ export interface CliContext {
   /** To standard error: what the operator should know beside the result. */
   readonly warn: (line: string) => void;
   readonly passwordInput: PasswordInput;
-  readonly dataDir: string;
+  /** The data folder. A command of root's acts as its owner from then on, as it does once the store is open. */
+  dataDirAsOwner(): string;
+  /** Whether the files of the data folder belong to its owner; `undefined` where there is no folder. */
+  checkDataFolder(): CheckResult | undefined;
   /** Where a server would listen, and where customers reach it. */
   readonly address: {
     readonly host: string;
@@ -34,7 +37,7 @@ export interface CliContext {
   /** Keys of the catalog's file that are the server's. */
   readonly fileSettings: FileSettings;
   /** `folder`: where relative paths begin; absent, where the server would look. */
-  checkTls(catalog: Catalog, folder?: string): { readonly ok: boolean; readonly line: string };
+  checkTls(catalog: Catalog, folder?: string): CheckResult;
   /** Every setting as a server would use it now; throws when one has a value that it cannot have. */
   configuration(): Promise<EffectiveConfiguration>;
   /** The store alone, without its secret. */
@@ -48,6 +51,11 @@ export interface CliContext {
   withServices<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
 }
 
+export interface CheckResult {
+  readonly ok: boolean;
+  readonly line: string;
+}
+
 export interface EffectiveConfiguration {
   readonly settings: readonly EffectiveSetting[];
   /** Variables with our prefix that nothing reads. */
@@ -59,7 +67,7 @@ export interface EffectiveSetting {
   readonly name: string;
   /** `null`: none. Secrets are hidden. */
   readonly value: unknown;
-  /** `environment`, `default`, or where the catalog is. */
+  /** `environment`, `default`, or the file with settings or the catalog. */
   readonly source: string;
 }
 

@@ -58,6 +58,9 @@ const CHECK_TIMEOUT_MS = 10_000;
 const ENOUGH_FILES = 4_096;
 
 async function doctor(context: CliContext): Promise<number> {
+  // First, so that everything below is seen as the server will see it.
+  const folder = context.checkDataFolder();
+  if (folder) printCheck(context, folder.ok, folder.line);
   const catalog = checkCatalog(context);
   const store = await checkStore(context);
   const tls = catalog ? context.checkTls(catalog) : undefined;
@@ -67,7 +70,7 @@ async function doctor(context: CliContext): Promise<number> {
   const backends = catalog ? await checkBackends(catalog, context) : false;
   printOpenFiles(context);
   await printLocalServers(context);
-  return catalog && store && tls?.ok && address && mail && backends ? 0 : 1;
+  return (folder?.ok ?? true) && catalog && store && tls?.ok && address && mail && backends ? 0 : 1;
 }
 
 function printCheck(context: CliContext, ok: boolean, line: string): boolean {

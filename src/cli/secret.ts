@@ -70,7 +70,7 @@ async function reset(input: CommandInput, context: CliContext): Promise<number> 
     );
   return await context.withStore(async (store) => {
     requireStopped(store);
-    const { current } = secretFiles(context.dataDir);
+    const { current } = secretFiles(context.dataDirAsOwner());
     const given = context.env['TOLLGATE_SECRET'];
     const now = context.clock.now();
     const next = nextSecret(context, given, 'TOLLGATE_SECRET');
@@ -102,11 +102,12 @@ function requireStopped({ backend }: Store): void {
     throw new CommandRefused('A server is running on this data folder. Stop it first.');
 }
 
-function nextSecret({ env, dataDir }: CliContext, given: string | undefined, variable: string): string {
+function nextSecret(context: CliContext, given: string | undefined, variable: string): string {
   if (isSet(given)) return given;
+  const { env } = context;
   if (isSet(env['DATABASE_URL']) || isSet(env['TOLLGATE_SECRET']))
     throw new UsageError(`Set ${variable} to the new secret, 16 characters at least.`);
-  return makeNextSecret(dataDir);
+  return makeNextSecret(context.dataDirAsOwner());
 }
 
 function instructions({ env }: CliContext, variable: string): string[] {

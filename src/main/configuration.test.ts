@@ -6,9 +6,13 @@ import { readConfig } from './config.ts';
 import { effectiveConfiguration } from './configuration.ts';
 import { ENVIRONMENT, unknownVariables } from './environment.ts';
 
+const NO_FILE = { file: '/etc/tollgate.env', fromFile: new Set<string>() };
+
 function settingOf(name: string, env: Record<string, string>, file: Record<string, unknown> = {}) {
   const values = { from: 'tollgate.yaml', values: new Map(Object.entries(file)) };
-  return effectiveConfiguration(env, values).settings.find((setting) => setting.name === name);
+  return effectiveConfiguration({ env, ...NO_FILE }, values).settings.find(
+    (setting) => setting.name === name,
+  );
 }
 
 describe('the effective configuration', () => {
@@ -38,7 +42,7 @@ describe('the effective configuration', () => {
         .filter(([, setting]) => 'secret' in setting)
         .map(([name]) => [name, `hunter2-of-${name}`]),
     );
-    const all = JSON.stringify(effectiveConfiguration(env, undefined));
+    const all = JSON.stringify(effectiveConfiguration({ env, ...NO_FILE }, undefined));
     expect(Object.keys(env).length).toBeGreaterThan(4);
     expect(all).not.toContain('hunter2');
     const database = settingOf('DATABASE_URL', {

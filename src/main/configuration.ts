@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { EffectiveConfiguration, EffectiveSetting } from '../cli/command.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
-import { ENVIRONMENT, readText, unknownVariables, type Env, type EnvironmentSetting } from './environment.ts';
+import { ENVIRONMENT, readText, unknownVariables, type EnvironmentSetting } from './environment.ts';
+import type { ServerEnvironment } from './environment-file.ts';
 import { SERVER_SETTINGS } from './server-settings.ts';
 
 /** A key of the catalog's file that is no part of what is sold: `log.level`. */
@@ -19,25 +20,30 @@ export interface FileValues {
 }
 
 /** Every setting with its value and its origin; secrets are hidden. */
-export function effectiveConfiguration(env: Env, file: FileValues | undefined): EffectiveConfiguration {
+export function effectiveConfiguration(
+  environment: ServerEnvironment,
+  file: FileValues | undefined,
+): EffectiveConfiguration {
   return {
     settings: [
-      ...Object.entries(ENVIRONMENT).map(([name, setting]) => fromEnvironment(env, name as never, setting)),
+      ...Object.entries(ENVIRONMENT).map(([name, setting]) =>
+        fromEnvironment(environment, name as never, setting),
+      ),
       ...fileSettings(SERVER_SETTINGS).map((setting) => fromFile(setting, file)),
     ],
-    unknown: unknownVariables(env),
+    unknown: unknownVariables(environment.env),
   };
 }
 
 function fromEnvironment(
-  env: Env,
+  { env, file, fromFile }: ServerEnvironment,
   name: keyof typeof ENVIRONMENT,
   { fallback, secret, range }: EnvironmentSetting,
 ): EffectiveSetting {
   const text = readText(env, name);
   if (text === undefined) return { name, value: fallback ?? null, source: 'default' };
   const value = secret === undefined ? (range ? Number(text) : text) : hidden(text, secret);
-  return { name, value, source: 'environment' };
+  return { name, value, source: fromFile.has(name) ? file : 'environment' };
 }
 
 const HIDDEN = '(hidden)';

@@ -39,7 +39,17 @@ export const ENVIRONMENT = {
       'The catalog file; `tollgate.yaml` where the program is started, if it is there. Without one the catalog is in the store and is edited in the console.',
     fallback: undefined,
   },
-  TOLLGATE_DATA: { group: 'place', about: 'Folder of the database and the secret.', fallback: './data' },
+  TOLLGATE_ENV_FILE: {
+    group: 'place',
+    about:
+      'A file with these settings, a line `NAME=value` each, which the server and every command read, so that the service and a shell share them; what is set in the environment wins. Another file must be there; `/dev/null` reads none.',
+    fallback: '/etc/tollgate.env',
+  },
+  TOLLGATE_DATA: {
+    group: 'place',
+    about: 'Folder of the database and the secret. Root acts as its owner.',
+    fallback: './data',
+  },
   TOLLGATE_HOST: { group: 'place', about: 'The address to listen on.', fallback: '127.0.0.1' },
   TOLLGATE_PORT: {
     group: 'place',

@@ -14,6 +14,8 @@ import { houseBackend } from '../house/backend.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { stderrLog, type Log } from '../std/log.ts';
 import { readConfig, type Config } from './config.ts';
+import { actAsOwnerOf, checkDataFolder } from './data-folder.ts';
+import { readEnvironment, type ServerEnvironment } from './environment-file.ts';
 import { effectiveConfiguration, type FileValues } from './configuration.ts';
 import {
   openAnyCatalog,
@@ -30,6 +32,7 @@ const argv = process.argv.slice(2);
 /** A person waits for a command; a server may wait longer for its database. */
 const COMMAND_WAIT_MS = 4_000;
 const printError = (line: string): void => console.error(line);
+let environment: ServerEnvironment | undefined;
 
 // `serve` with further arguments is a request for help, or a mistake.
 process.exitCode = argv.length === 1 && argv[0] === 'serve' ? await runServer() : await runCommand();
@@ -40,35 +43,48 @@ async function runServer(): Promise<number> {
   return await serve(process.env, printError);
 }
 
+/** Read when first asked for, so that help needs no configuration. */
+function readEnv(): ServerEnvironment['env'] {
+  if (!environment) {
+    environment = readEnvironment(process.env);
+    if (environment.unreadable !== undefined) printError(`warning: ${environment.unreadable}`);
+  }
+  return environment.env;
+}
+
 async function runCommand(): Promise<number> {
   return await runCli(
     argv,
     {
-      env: process.env,
+      get env() {
+        return readEnv();
+      },
       clock: systemClock,
       print: (line) => console.log(line),
       warn: printError,
       passwordInput: new StandardInput(),
       // Read when asked for: a mistake in the environment is reported like any other.
-      get dataDir() {
-        return readConfig(process.env).dataDir;
-      },
       get address() {
-        return readConfig(process.env);
+        return readConfig(readEnv());
       },
       get mail() {
-        return readConfig(process.env).mail;
+        return readConfig(readEnv()).mail;
       },
+      dataDirAsOwner: () => storeConfig().dataDir,
+      checkDataFolder: () => checkDataFolder(storeConfig().dataDir),
       builtIn: { house: houseBackend },
       fileSettings: SERVER_SETTINGS,
       checkTls: (catalog, folder) => {
-        const { catalogPath, host } = readConfig(process.env);
+        const { catalogPath, host } = readConfig(readEnv());
         return checkTls(serverSettings(catalog, folder ?? settingsFolder(catalogPath)).tls, host);
       },
       configuration: async () =>
-        effectiveConfiguration(process.env, await readFileValues(commandConfig(), stderrLog, systemClock)),
+        effectiveConfiguration(
+          readEnvironment(process.env),
+          await readFileValues(commandConfig(), stderrLog, systemClock),
+        ),
       withStore: async (work) => {
-        const store = await openConfiguredStore(commandConfig(), stderrLog, systemClock);
+        const store = await openConfiguredStore(storeConfig(), stderrLog, systemClock);
         try {
           return await work(store);
         } finally {
@@ -82,7 +98,7 @@ async function runCommand(): Promise<number> {
       },
       confirm: process.stdin.isTTY && process.stdout.isTTY ? confirmed : undefined,
       withServices: async (work) => {
-        const services = await openServices(commandConfig(), stderrLog, systemClock);
+        const services = await openServices(storeConfig(), stderrLog, systemClock);
         try {
           const { store, accounts, secret, images, imagePlaces } = services;
           return await work({
@@ -109,7 +125,7 @@ async function withCatalog<T>(work: (catalog: CommandCatalog) => Promise<T>): Pr
   const config = commandConfig();
   if (config.catalogPath !== undefined)
     return await work(fileCatalog(config.catalogPath, { env: config.env, settings: SERVER_SETTINGS }));
-  const services = await openServices(config, stderrLog, systemClock);
+  const services = await openServices(storeConfig(), stderrLog, systemClock);
   try {
     const catalog = await openStored(services);
     try {
@@ -132,7 +148,14 @@ async function confirmed(question: string): Promise<boolean> {
 }
 
 function commandConfig(): Config {
-  return { ...readConfig(process.env), databaseWaitMs: COMMAND_WAIT_MS };
+  return { ...readConfig(readEnv()), databaseWaitMs: COMMAND_WAIT_MS };
+}
+
+/** For whatever opens the store or its folder. */
+function storeConfig(): Config {
+  const config = commandConfig();
+  actAsOwnerOf(config.dataDir);
+  return config;
 }
 
 /** The catalog that a server would use now. */
@@ -167,7 +190,7 @@ async function readFileValues(config: Config, log: Log, clock: Clock): Promise<F
     return valuesOf(source.current(), catalogPath);
   }
   if (databaseUrl === undefined && !existsSync(join(dataDir, 'tollgate.db'))) return undefined;
-  const services = await openServices(config, log, clock);
+  const services = await openServices(storeConfig(), log, clock);
   try {
     const catalog = await openAnyCatalog(services);
     catalog.close();

@@ -4,20 +4,24 @@ import { StartupError } from '../std/startup-error.ts';
 import { BUN_SETTINGS } from './bun-settings.ts';
 import { startTollgate, type Tollgate } from './compose.ts';
 import { readConfig, type Config } from './config.ts';
+import { actAsOwnerOf } from './data-folder.ts';
 import { unknownVariables } from './environment.ts';
+import { readEnvironment } from './environment-file.ts';
 import { STARTUP_ERROR_EXIT, WORKER_VARIABLE, Workers } from './workers.ts';
 
 type Env = Record<string, string | undefined>;
 
 /** Runs the server until a signal stops it; resolves with the exit code. */
-export async function serve(env: Env, printError: (line: string) => void): Promise<number> {
-  if (Object.keys(BUN_SETTINGS).some((name) => env[name] === undefined) && process.execve)
-    process.execve(process.execPath, ownCommand(), { ...BUN_SETTINGS, ...definedOnly(env) });
+export async function serve(given: Env, printError: (line: string) => void): Promise<number> {
+  if (Object.keys(BUN_SETTINGS).some((name) => given[name] === undefined) && process.execve)
+    process.execve(process.execPath, ownCommand(), { ...BUN_SETTINGS, ...definedOnly(given) });
   // During startup there is nothing to reload, but SIGHUP must not terminate the process either.
   let reload = (): void => undefined;
   onHangup(() => reload());
   try {
+    const { env } = readEnvironment(given);
     const config = readConfig(env);
+    actAsOwnerOf(config.dataDir);
     if (config.worker === undefined)
       for (const { name, meant } of unknownVariables(env))
         stderrLog.warn('unknown_setting', { name, did_you_mean: meant });
@@ -25,7 +29,8 @@ export async function serve(env: Env, printError: (line: string) => void): Promi
       const workers = new Workers({
         count: config.workers,
         command: ownCommand(),
-        env: definedOnly(env),
+        // They have what the file says, which a worker that is not root may be unable to read.
+        env: { ...definedOnly(env), TOLLGATE_ENV_FILE: '/dev/null' },
         log: stderrLog,
       });
       reload = () => workers.reload();
@@ -39,7 +44,7 @@ export async function serve(env: Env, printError: (line: string) => void): Promi
   } catch (thrown) {
     if (!(thrown instanceof StartupError)) throw thrown;
     printError(`Tollgate cannot start: ${thrown.message}`);
-    return env[WORKER_VARIABLE] === undefined ? 1 : STARTUP_ERROR_EXIT;
+    return given[WORKER_VARIABLE] === undefined ? 1 : STARTUP_ERROR_EXIT;
   }
 }
 

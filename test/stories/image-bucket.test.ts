@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { checkImagePlace } from '../../src/cli/doctor.ts';
 import { effectiveConfiguration } from '../../src/main/configuration.ts';
+import { readEnvironment } from '../../src/main/environment-file.ts';
 import { readConfig } from '../../src/main/config.ts';
 import { ImageStore } from '../../src/activity/image-store.ts';
 import { ImageBucket } from '../../src/store/image-s3.ts';
@@ -175,7 +176,10 @@ test('doctor writes, reads and deletes an object, and says what is wrong with ke
 });
 
 test('the keys are never shown, and half of the settings is refused', () => {
-  const shown = effectiveConfiguration({ ...s3.env, TOLLGATE_S3_SECRET_ACCESS_KEY: 'hush-hush' }, undefined);
+  const shown = effectiveConfiguration(
+    readEnvironment({ ...s3.env, TOLLGATE_S3_SECRET_ACCESS_KEY: 'hush-hush' }),
+    undefined,
+  );
   expect(JSON.stringify(shown)).not.toContain('hush-hush');
   const valueOf = (name: string) => shown.settings.find((one) => one.name === name)?.value;
   expect(valueOf('TOLLGATE_S3_ACCESS_KEY_ID')).toBe('(hidden)');

@@ -1,0 +1,61 @@
+import { readdirSync, statSync, type Stats } from 'node:fs';
+import { StartupError } from '../std/startup-error.ts';
+
+const ROOT = 0;
+
+/**
+ * Makes root act as the owner of the data folder from now on, before anything in it is opened: a file that root leaves
+ * there could not be read by the server. A folder that is not there yet, or is root's own, changes nothing.
+ */
+export function actAsOwnerOf(dataDir: string): void {
+  if (process.getuid?.() !== ROOT) return;
+  const owner = statOf(dataDir);
+  if (!owner || owner.uid === ROOT) return;
+  try {
+    joinGroups(owner);
+    process.setgid?.(owner.gid);
+    process.setuid?.(owner.uid);
+  } catch (error) {
+    throw new StartupError(
+      `The data folder ${dataDir} belongs to the user with the number ${owner.uid}, and root may not act as that user here. Run this as that user: files that root leaves there could not be read by the server.`,
+      error,
+    );
+  }
+}
+
+/** Bun has it, its types do not. */
+const withInitgroups: NodeJS.Process & { initgroups?(user: number, group: number): void } = process;
+
+/** An owner without an entry among the users is in its own group alone. */
+function joinGroups({ uid, gid }: Stats): void {
+  try {
+    withInitgroups.initgroups?.(uid, gid);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_UNKNOWN_CREDENTIAL')) throw error;
+    process.setgroups?.([gid]);
+  }
+}
+
+/** For `tollgate doctor`: whether every file of the folder belongs to its owner. Absent where there is no folder. */
+export function checkDataFolder(
+  dataDir: string,
+): { readonly ok: boolean; readonly line: string } | undefined {
+  const folder = statOf(dataDir);
+  if (!folder) return undefined;
+  const foreign = readdirSync(dataDir).filter((name) => {
+    const file = statOf(`${dataDir}/${name}`);
+    return file !== undefined && file.uid !== folder.uid;
+  });
+  const user = `the user with the number ${folder.uid}`;
+  if (foreign.length === 0) return { ok: true, line: `data folder: ${dataDir}, of ${user}` };
+  return {
+    ok: false,
+    line: `data folder: ${dataDir} belongs to ${user}, but not ${foreign.slice(0, MAX_NAMED).join(', ')}${foreign.length > MAX_NAMED ? ' and others' : ''}, which the server may be unable to read. Run: chown -R ${folder.uid}:${folder.gid} ${dataDir}`,
+  };
+}
+
+const MAX_NAMED = 5;
+
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}
