@@ -20,10 +20,15 @@ interface AuditEntry {
 }
 
 const MAX_DETAIL = 4_000;
+const EMAIL_ADDRESS = /[^\s@"'<>,;:()[\]\\]+@[^\s@"'<>,;:()[\]\\]+/g;
 
-/** Records who did what; the table is append-only. */
+/**
+ * Records who did what; the table is append-only. So no e-mail address is written, in whatever field it comes: it could
+ * not be erased when its account is removed. Accounts are named by their id, and shown with their address while they
+ * have one.
+ */
 export async function writeAudit({ db }: Pick<Store, 'db'>, entry: AuditEntry, now: number): Promise<void> {
-  const detail = JSON.stringify(entry.detail);
+  const detail = JSON.stringify(entry.detail).replaceAll(EMAIL_ADDRESS, '(e-mail address)');
   await db
     .insertInto('audit')
     .values({

@@ -37,7 +37,6 @@ export const accountCommands: readonly CliCommand[] = [
       action: 'account.create',
       isAboutAccount: false,
       detail: {
-        email: input.arguments[0],
         balanceUsd: textFlag(input, 'balance') ?? '0',
         role: input.flags['admin'] === true ? 'admin' : 'user',
       },
@@ -152,6 +151,8 @@ async function create(input: CommandInput, context: CliContext): Promise<number>
   return await context.withServices(async (services) => {
     const role = input.flags['admin'] === true ? 'admin' : 'user';
     const { account, token } = await services.accounts.create(email, { balance, role, actor: 'cli' });
+    const created = { actor: 'cli', action: 'account.created', target: account.id, detail: {} };
+    await writeAudit(services.store, created, context.clock.now());
     if (newPassword !== undefined) await usersOf(services, context).setPassword(account.id, newPassword);
     const result = { account: account.id, email: account.email, token, balance_usd: toUsdNumber(balance) };
     printResult(input, context, result, [

@@ -129,8 +129,12 @@ test.each(CHANGES)(
   async (name, words, action, isAboutAccount) => {
     const { code, entries } = await entriesAfter(() => run(...name.split(' '), ...words));
     expect(code).toBe(0);
-    expect(entries).toMatchObject([{ actor: 'cli', action, target: isAboutAccount ? accountId : '' }]);
+    expect(entries[0]).toMatchObject({ actor: 'cli', action, target: isAboutAccount ? accountId : '' });
+    expect(entries.slice(1).map((entry) => entry.action)).toEqual(
+      action === 'account.create' ? ['account.created'] : [],
+    );
     expect(JSON.stringify(entries)).not.toContain('correct horse');
+    expect(JSON.stringify(entries)).not.toContain('@example.com');
   },
 );
 

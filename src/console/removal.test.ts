@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { sql } from 'kysely';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { Accounts } from '../identity/accounts/accounts.ts';
+import { writeAudit } from '../activity/audit.ts';
 import { runCli } from '../cli/cli.ts';
 import type { CliContext, CliServices } from '../cli/command.ts';
 import { newRequestId, type AccountId } from '../std/ids.ts';
@@ -199,6 +200,39 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
     expect({ status, body }).toMatchObject({ status: 409, body: { error: { code: 'last_admin' } } });
     expect((await admin.call('POST', '/api/console/admin/accounts/acc_nobody/remove', {})).status).toBe(404);
     await admin.must('GET', '/api/console/admin/accounts');
+  });
+
+  test('leaves no address in the audit log of an account that was made and named on the command line', async () => {
+    const accounts = new Accounts({
+      store: site.store,
+      ledger: site.ledger,
+      pepper: new Uint8Array(32),
+      clock: site.clock,
+    });
+    const services = {
+      store: site.store,
+      ledger: site.ledger,
+      accounts,
+      images: testImages(site.store, site.clock),
+    } as CliServices;
+    const context = {
+      clock: site.clock,
+      print: () => undefined,
+      warn: () => undefined,
+      withServices: <T>(work: (all: CliServices) => Promise<T>) => work(services),
+    } as unknown as CliContext;
+    const run = (...argv: string[]) => runCli(['account', ...argv], context, () => undefined);
+    const email = 'quilla.vex@example.com';
+    expect(await run('create', email)).toBe(0);
+    expect(await run('create', email)).toBe(4);
+    const id = (await accounts.require(email)).id;
+    const detail = { note: `asked for by <${email}>` };
+    const entry = { actor: 'cli', action: 'settings.change', target: '', detail };
+    await writeAudit(site.store, entry, site.clock.now());
+    expect(await run('remove', email, '--yes')).toBe(0);
+    expect(await tracesOf('quilla.vex@')).toEqual([]);
+    const acts = await site.store.db.selectFrom('audit').select('action').where('target', '=', id).execute();
+    expect(acts.map(({ action }) => action)).toEqual(['account.created', 'account.remove']);
   });
 
   test('on the command line asks for --yes first, and is in the audit log', async () => {
