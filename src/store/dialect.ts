@@ -6,6 +6,8 @@ export interface Dialect {
   readonly autoId: string;
   /** Whether the database can run the ledger's decisions itself, as functions. */
   readonly storedFunctions: boolean;
+  /** Whether an index can be built while others write to its table. */
+  readonly concurrentIndexes: boolean;
   /** The column types of the sign-in library's timestamps and booleans. */
   readonly timestamp: string;
   readonly flag: string;
@@ -46,6 +48,7 @@ export const sqliteDialect: Dialect = {
   bytes: 'BLOB',
   autoId: 'INTEGER PRIMARY KEY',
   storedFunctions: false,
+  concurrentIndexes: false,
   timestamp: 'TEXT',
   flag: 'INTEGER',
   byteOrderedText: 'TEXT',
@@ -70,6 +73,7 @@ export const postgresDialect: Dialect = {
   bytes: 'BYTEA',
   autoId: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   storedFunctions: true,
+  concurrentIndexes: true,
   timestamp: 'TIMESTAMPTZ',
   flag: 'BOOLEAN',
   byteOrderedText: 'TEXT COLLATE "C"',

@@ -49,7 +49,12 @@ async function newPostgres(): Promise<TestDatabase> {
   cleanUps.push(() => pool.end());
   return {
     open: () => opened({ dataDir: '', databaseUrl }),
-    migrate: (steps) => migratePostgres(pool, systemClock, LEDGER_SQL, steps),
+    migrate: (steps) =>
+      migratePostgres(
+        { url: databaseUrl },
+        { log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL },
+        steps,
+      ),
     async run(sql) {
       await pool.query(sql);
     },

@@ -1,20 +1,35 @@
 import { createHash } from 'node:crypto';
 import type { Database } from 'bun:sqlite';
-import type { Pool, PoolClient } from 'pg';
+import type { Client } from 'pg';
 import type { Clock } from '../std/clock.ts';
+import type { Log } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
 import { sqliteCode, retryWhileBusy } from './bun-sqlite.ts';
+import { completeIndexes, type ConcurrentIndex } from './concurrent-indexes.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { MIGRATIONS, type Migration } from './migrations/index.ts';
-import { underSchemaLock } from './postgres-pool.ts';
+import type { PostgresAddress } from './postgres-address.ts';
+import {
+  connectForSchema,
+  holders,
+  isInTheWay,
+  SchemaWaits,
+  TABLE_HOLDERS,
+  underSchemaLock,
+} from './schema-lock.ts';
 import { announceFunctions, type LedgerSql } from './stored-functions.ts';
 
-/** Brings a SQLite file to the schema of this code. Processes that start together run one after the other. */
+/**
+ * Brings a SQLite file to the schema of this code, or leaves it as it is. Processes that start together run one after the
+ * other.
+ */
 export async function migrateSqlite(database: Database, clock: Clock, steps = MIGRATIONS): Promise<void> {
+  const target = sqliteTarget(database);
   try {
     await retryWhileBusy(() => database.run('BEGIN IMMEDIATE'));
     try {
-      await migrate(sqliteTarget(database), clock, steps);
+      while (await applyNext(target, clock, steps)) continue;
+      checkTables(await target.tables(), target, steps);
       database.run('COMMIT');
     } catch (error) {
       if (database.inTransaction) database.run('ROLLBACK');
@@ -25,24 +40,76 @@ export async function migrateSqlite(database: Database, clock: Clock, steps = MI
   }
 }
 
-/** Brings a Postgres database to the schema of this code, functions included. Nodes that start together run one after the other. */
-export async function migratePostgres(
-  pool: Pool,
-  clock: Clock,
-  ledgerSql: LedgerSql,
-  steps = MIGRATIONS,
-): Promise<void> {
-  await underSchemaLock(pool, async (client) => {
-    await migrate(postgresTarget(client), clock, steps);
-    await announceFunctions(client, ledgerSql);
-  });
+interface PostgresMigration {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly ledgerSql: LedgerSql;
 }
 
-/** What a migration needs from either database; all of it runs in one transaction under a lock. */
+/**
+ * Brings a Postgres database to the schema of this code, functions included, while other nodes serve from it. Nodes that
+ * start together run one after the other.
+ */
+export async function migratePostgres(
+  address: PostgresAddress,
+  { log, clock, ledgerSql }: PostgresMigration,
+  steps = MIGRATIONS,
+): Promise<void> {
+  const client = await connectForSchema(address);
+  const waits = new SchemaWaits(log);
+  const target = postgresTarget(client);
+  try {
+    do {
+      const done = await appliedTo(target);
+      checkHistory(done, steps, target.dialect);
+      const indexes = concurrentIndexes(steps.slice(0, done.length), target.dialect);
+      await completeIndexes({ address, client, waits, log }, indexes);
+    } while (await applyNextBesideOthers({ client, waits, target, clock }, steps));
+    await underSchemaLock(client, waits, () => announceFunctions(client, ledgerSql));
+    checkTables(await target.tables(), target, steps);
+  } finally {
+    await client.end();
+  }
+}
+
+interface PostgresStep {
+  readonly client: Client;
+  readonly waits: SchemaWaits;
+  readonly target: Target;
+  readonly clock: Clock;
+}
+
+/** A table that somebody else has locked is asked for again after a pause in which all others can use it. */
+async function applyNextBesideOthers(
+  { client, waits, target, clock }: PostgresStep,
+  steps: readonly Migration[],
+): Promise<boolean> {
+  for (;;) {
+    try {
+      return await underSchemaLock(client, waits, () => applyNext(target, clock, steps));
+    } catch (error) {
+      if (!isInTheWay(error)) throw error;
+      const next = steps[(await appliedTo(target)).length];
+      const tables = next ? namedIn(next, target.dialect, await target.tables()) : [];
+      await waits.pause(`step ${next?.number} of the schema needs the tables ${tables.join(', ')}`, () =>
+        holders(client, TABLE_HOLDERS, [tables]),
+      );
+    }
+  }
+}
+
+function namedIn(step: Migration, dialect: Dialect, tables: ReadonlySet<string>): string[] {
+  const words = new Set(step.statements(dialect).join(' ').split(/\W+/));
+  return [...tables].filter((table) => words.has(table));
+}
+
+/** What a migration needs from either database. */
 interface Target {
   readonly dialect: Dialect;
-  run(sql: string): Promise<void>;
+  /** Runs all of them in as little time as possible: they may have locked tables that others wait for. */
+  run(statements: readonly string[]): Promise<void>;
   tables(): Promise<ReadonlySet<string>>;
+  /** Of a database that has a history. */
   applied(): Promise<readonly AppliedStep[]>;
 }
 
@@ -54,23 +121,50 @@ export interface AppliedStep {
   readonly compatible_from: number;
 }
 
-async function migrate(target: Target, clock: Clock, steps: readonly Migration[]): Promise<void> {
+/** Applies the first step that is not applied yet; false when there is none. Runs in a transaction under a lock. */
+async function applyNext(target: Target, clock: Clock, steps: readonly Migration[]): Promise<boolean> {
   const before = await target.tables();
-  if (!before.has('schema_step')) {
+  const isNew = !before.has('schema_step');
+  if (isNew) {
     refuseUnreleasedSchema(before);
     refuseForeignTables(before, target, steps);
-    await target.run(stepTable(target.dialect));
   }
-  const applied = await target.applied();
+  const applied = isNew ? [] : await target.applied();
   checkHistory(applied, steps, target.dialect);
-  for (const step of steps.slice(applied.length)) {
-    for (const statement of step.statements(target.dialect)) await target.run(statement);
-    await target.run(
-      `INSERT INTO schema_step (number, name, checksum, compatible_from, applied_at)
-       VALUES (${step.number}, '${step.name}', '${checksumOf(step, target.dialect)}', ${step.compatibleFrom}, ${clock.now()})`,
-    );
+  const step = steps[applied.length];
+  if (step === undefined) return false;
+  const later = new Set(concurrentIndexes([step], target.dialect).map(({ statement }) => statement));
+  await target.run([
+    ...(isNew ? [stepTable(target.dialect)] : []),
+    ...step.statements(target.dialect).filter((statement) => !later.has(statement)),
+    `INSERT INTO schema_step (number, name, checksum, compatible_from, applied_at)
+     VALUES (${step.number}, '${step.name}', '${checksumOf(step, target.dialect)}', ${step.compatibleFrom}, ${clock.now()})`,
+  ]);
+  return true;
+}
+
+async function appliedTo(target: Target): Promise<readonly AppliedStep[]> {
+  return (await target.tables()).has('schema_step') ? await target.applied() : [];
+}
+
+/**
+ * The indexes of these steps that are built beside running nodes, where the database can: those of a table that an earlier step
+ * has made, which may have any number of rows. One that a later step drops is none of them.
+ */
+function concurrentIndexes(steps: readonly Migration[], dialect: Dialect): readonly ConcurrentIndex[] {
+  if (!dialect.concurrentIndexes) return [];
+  const indexes = new Map<string, ConcurrentIndex>();
+  for (const step of steps) {
+    const statements = step.statements(dialect);
+    const made = new Set(statements.map((statement) => /^\s*CREATE TABLE (\w+)/i.exec(statement)?.[1]));
+    for (const statement of statements) {
+      const dropped = /^\s*DROP INDEX (?:IF EXISTS )?(\w+)/i.exec(statement)?.[1];
+      if (dropped !== undefined) indexes.delete(dropped);
+      const [, name, table] = /^\s*CREATE (?:UNIQUE )?INDEX (\w+) ON (\w+)/i.exec(statement) ?? [];
+      if (name !== undefined && !made.has(table)) indexes.set(name, { name, statement });
+    }
   }
-  checkTables(await target.tables(), target, steps);
+  return [...indexes.values()];
 }
 
 function stepTable(dialect: Dialect): string {
@@ -164,8 +258,8 @@ function tablesOf(target: Target, steps: readonly Migration[]): string[] {
 function sqliteTarget(database: Database): Target {
   return {
     dialect: sqliteDialect,
-    run(sql) {
-      database.run(sql);
+    run(statements) {
+      for (const statement of statements) database.run(statement);
       return Promise.resolve();
     },
     tables() {
@@ -178,11 +272,11 @@ function sqliteTarget(database: Database): Target {
   };
 }
 
-function postgresTarget(client: PoolClient): Target {
+function postgresTarget(client: Client): Target {
   return {
     dialect: postgresDialect,
-    async run(sql) {
-      await client.query(sql);
+    async run(statements) {
+      await client.query(statements.join(';\n'));
     },
     async tables() {
       const { rows } = await client.query<{ name: string }>(

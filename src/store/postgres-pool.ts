@@ -92,26 +92,3 @@ function isUnavailable(error: unknown): boolean {
     return error.severity !== 'ERROR' || UNAVAILABLE_CODES.test(error.code ?? '');
   return error instanceof Error && UNAVAILABLE_MESSAGES.test(error.message);
 }
-
-/** Runs a transaction that changes tables or functions, one at a time among all nodes. */
-export async function underSchemaLock(
-  pool: Pool,
-  work: (client: PoolClient) => Promise<void>,
-): Promise<void> {
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN');
-    await client.query(`SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min'`);
-    await client.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCK]);
-    await work(client);
-    await client.query('COMMIT');
-    client.release();
-  } catch (error) {
-    // Closing the connection rolls back, whatever its state.
-    client.release(true);
-    throw error;
-  }
-}
-
-/** An arbitrary number that only this lock uses. */
-const ADVISORY_LOCK = 7_420_017;

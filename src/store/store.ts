@@ -130,13 +130,8 @@ async function openPostgresStore(options: StoreOptions, url: string): Promise<St
   const { log, clock, ledgerSql, databaseDeadlineMs, databaseConnections: connections } = options;
   const waitMs = options.databaseWaitMs ?? DATABASE_WAIT_MS;
   const address = await findPostgres(url, { log, waitMs, connections }).catch(cannotUse);
+  await migratePostgres(address, { log, clock, ledgerSql }).catch(cannotUse);
   const pool = openPool(address, log, databaseDeadlineMs);
-  try {
-    await migratePostgres(pool, clock, ledgerSql);
-  } catch (error) {
-    await pool.end();
-    return cannotUse(error);
-  }
   const stopAnnouncing = keepAnnouncing(pool, ledgerSql, log);
   return {
     dialect: postgresDialect,

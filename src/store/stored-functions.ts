@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Pool, PoolClient } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import type { Log } from '../std/log.ts';
-import { underSchemaLock } from './postgres-pool.ts';
+import { SchemaWaits, underSchemaLock } from './schema-lock.ts';
 
 /**
  * A function of the database whose name ends in the hash of its text. A version of Tollgate that changes a function
@@ -33,7 +33,7 @@ export function storedFunction(text: string): StoredFunction {
  * {@link UNUSED_DAYS} days. Every node announces its functions when it starts and daily while it runs, by the database's
  * clock, so only a node that was away all that time can miss one, and it makes it again. Runs under the schema's lock.
  */
-export async function announceFunctions(client: PoolClient, functions: LedgerSql): Promise<void> {
+export async function announceFunctions(client: ClientBase, functions: LedgerSql): Promise<void> {
   const names = functions.map(({ name }) => name);
   const { rows } = await client.query<{ name: string }>(PRESENT, [names]);
   const present = new Set(rows.map(({ name }) => name));
@@ -51,13 +51,24 @@ export function keepAnnouncing(
   everyMs = ANNOUNCE_EVERY_MS,
 ): () => void {
   const timer = setInterval(() => {
-    underSchemaLock(pool, (client) => announceFunctions(client, functions)).catch((error: unknown) =>
+    announceAgain(pool, functions, log).catch((error: unknown) =>
       // Tomorrow is early enough: see UNUSED_DAYS.
       log.warn('functions_not_announced', { error }),
     );
   }, everyMs);
   timer.unref();
   return () => clearInterval(timer);
+}
+
+async function announceAgain(pool: Pool, functions: LedgerSql, log: Log): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await underSchemaLock(client, new SchemaWaits(log), () => announceFunctions(client, functions));
+    client.release();
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
 }
 
 const HASH_LENGTH = 8;

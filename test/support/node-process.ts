@@ -70,9 +70,18 @@ export class NodeProcess {
   }
 
   static async start(options: NodeOptions): Promise<NodeProcess> {
-    const node = new NodeProcess(options);
-    await node.restart();
+    const { node, starting } = NodeProcess.launch(options);
+    await starting;
     return node;
+  }
+
+  /** One that may have to wait before it is ready, or never be. */
+  static launch(options: NodeOptions): { readonly node: NodeProcess; readonly starting: Promise<void> } {
+    const node = new NodeProcess(options);
+    const starting = node.restart();
+    // Whoever waits for it gets the failure.
+    starting.catch(() => undefined);
+    return { node, starting };
   }
 
   /** On the same data as before, on a new port. */

@@ -27,6 +27,10 @@ import { chargedAnswers } from './0019-charged-answers.ts';
  * `compatibleFrom` of the one before it, so that the previous version of Tollgate keeps running beside the new one; a step
  * that removes something raises it to the lowest number whose code works with the result.
  *
+ * Each step is one transaction, and its tables are locked only while its statements run: a step that has to change many
+ * rows does not belong here. An index of a table that an earlier step has made is built after the step, while others
+ * write to the table, and nothing in its own step may need it.
+ *
  * Functions of the database are no part of any step: see src/store/stored-functions.ts.
  */
 export interface Migration {
