@@ -51,7 +51,7 @@ export interface CliContext {
   withServices<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
 }
 
-export interface CheckResult {
+interface CheckResult {
   readonly ok: boolean;
   readonly line: string;
 }

@@ -40,7 +40,7 @@ export function readEnvironment(env: Env): ServerEnvironment {
  * Lines of `NAME=value`, as systemd reads them from an `EnvironmentFile`; a value may stand in quotes. What systemd would
  * read differently is refused, so that the service and a command never have two values of one setting.
  */
-export function parseEnvironmentFile(text: string, file: string): ReadonlyMap<string, string> {
+function parseEnvironmentFile(text: string, file: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (const [index, whole] of text.split('\n').entries()) {
     const line = whole.trim();
