@@ -13,7 +13,7 @@ export class HttpExchange {
   readonly #socket: Socket;
   #chunked = false;
 
-  constructor(socket: Socket, head: string, body: Buffer) {
+  constructor(socket: Socket, closed: Promise<void>, head: string, body: Buffer) {
     const [first = '', ...lines] = head.split('\r\n');
     this.path = first.split(' ')[1] ?? '';
     this.headers = new Map(
@@ -24,10 +24,7 @@ export class HttpExchange {
     );
     this.body = body;
     this.#socket = socket;
-    this.closed = new Promise((resolve) => {
-      if (socket.destroyed) resolve();
-      else socket.once('close', () => resolve());
-    });
+    this.closed = closed;
   }
 
   get isClosed(): boolean {
@@ -94,14 +91,18 @@ export class RawHttpServer {
   constructor(handle: ExchangeHandler) {
     this.#server = createServer((socket) => {
       this.#sockets.add(socket);
-      socket.on('close', () => this.#sockets.delete(socket));
+      const closed = Promise.withResolvers<void>();
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        closed.resolve();
+      });
       socket.on('error', () => undefined);
       let read = Buffer.alloc(0);
       socket.on('data', (bytes) => {
         read = Buffer.concat([read, Buffer.from(bytes)]);
         for (let request = takeRequest(read); request; request = takeRequest(read)) {
           read = request.rest;
-          void handle(new HttpExchange(socket, request.head, request.body));
+          void handle(new HttpExchange(socket, closed.promise, request.head, request.body));
         }
       });
     });

@@ -8,10 +8,10 @@ import { catalogText } from './models.ts';
 import type { Plan } from './plan.ts';
 import { billed, receiptsIn, untilIdle, withinTime, type BilledRequest } from './run-plans.ts';
 
-/** Short, so that a node that is gone or frozen is found soon. */
-const LEASE_SECONDS = 2;
-/** Longer than a lease, and than the pause between two looks for holds whose lease is over. */
-const OUT_OF_TOUCH_MS = 8_000;
+/** Short, so that a node that is gone or frozen is found soon, and long enough for one that is only busy. */
+const LEASE_SECONDS = 6;
+/** Longer than a lease and the pause between two looks for holds whose lease is over. */
+const OUT_OF_TOUCH_MS = 12_000;
 
 /** How a node comes to its end, or nearly. */
 export const NODE_ENDS = ['kill -9', 'SIGTERM', 'frozen'] as const;

@@ -52,15 +52,6 @@ export function amountOf(line: InvoiceLine, prices: ModelPrices): bigint {
   return (sum + one - 1n) / one;
 }
 
-/** The same if nothing had come from a cache. Where no report tells that something did, it is sold as plain input. */
-export function uncachedAmountOf(line: InvoiceLine, prices: ModelPrices): bigint {
-  const { input = 0, cached_input = 0 } = line.tokens;
-  return amountOf(
-    { ...line, tokens: { ...line.tokens, input: input + cached_input, cached_input: 0 } },
-    prices,
-  );
-}
-
 /** The prices of what a model's entry does not name. */
 function fallback(key: string, keys: Readonly<Record<string, string>>): string {
   const input = keys['input'] ?? '0';
