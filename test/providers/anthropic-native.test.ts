@@ -101,7 +101,8 @@ describe('a Messages request to an Anthropic backend', () => {
   test('the text delivered so far can be read at any time, once', async () => {
     const answer = await messages({ body: { ...BODY, ...THINKING, stream: true } });
     await bytesOf(answer);
-    expect(answer.reading().text).toBe(THOUGHT + WHOLE_ANSWER);
+    expect(answer.reading()).toMatchObject({ thought: THOUGHT, text: WHOLE_ANSWER });
+    expect(answer.reading()).toMatchObject({ thought: '', text: '' });
   });
 
   test('a stream without its end gets an error event, and its usage is not final', async () => {

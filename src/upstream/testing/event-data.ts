@@ -5,11 +5,12 @@ import type { ChatAnswer } from '../port.ts';
 export async function eventData(answer: ChatAnswer): Promise<string[]> {
   if (answer.kind !== 'events') throw new Error(`expected a stream of events, got '${answer.kind}'`);
   const data: string[] = [];
-  for await (const event of answer.events) data.push(textOf(event));
+  // Of an early usage the client reads nothing.
+  for await (const event of answer.events) if (event.kind !== 'early_usage') data.push(textOf(event));
   return data;
 }
 
-function textOf(event: StreamEvent): string {
+function textOf(event: Exclude<StreamEvent, { kind: 'early_usage' }>): string {
   switch (event.kind) {
     case 'chunk':
       return JSON.stringify(event.chunk);
@@ -17,7 +18,6 @@ function textOf(event: StreamEvent): string {
       return '[DONE]';
     case 'error':
       return JSON.stringify({ error: { message: event.message } });
-    case 'early_usage':
     case 'garbage':
       return '';
   }
