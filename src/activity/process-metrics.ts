@@ -22,6 +22,8 @@ export interface ProcessParts {
   readonly queues?: (() => Readonly<Record<string, number>>) | undefined;
   /** When the certificate that is served ends; `undefined` without one. */
   readonly certificateEndsAt?: (() => number | undefined) | undefined;
+  /** By check of the set-up: 1 if it found a problem. */
+  readonly setupProblems?: (() => Readonly<Record<string, number>>) | undefined;
 }
 
 interface BackendSample {
@@ -41,6 +43,7 @@ export async function processFamilies(parts: ProcessParts): Promise<MetricFamily
     ...loadFamilies(parts),
     eventLoopFamily(parts.eventLoop?.()),
     certificateFamily(parts.certificateEndsAt?.()),
+    setupFamily(parts.setupProblems?.() ?? {}),
     ...runtimeFamilies(parts),
   ];
 }
@@ -100,6 +103,18 @@ function certificateFamily(endsAtMs: number | undefined): MetricFamily {
   const help = 'How long the certificate that is served is still valid.';
   const seconds = endsAtMs === undefined ? undefined : (endsAtMs - Date.now()) / 1000;
   return oneGauge('tollgate_certificate_remaining_seconds', help, seconds, 'min');
+}
+
+function setupFamily(problems: Readonly<Record<string, number>>): MetricFamily {
+  const samples = Object.entries(problems).map(
+    ([check, found]) => [`{${labelText({ check })}}`, found] as const,
+  );
+  return gaugeFamily(
+    'tollgate_setup_problem',
+    'Whether a check of the set-up found a problem.',
+    samples,
+    'max',
+  );
 }
 
 function runtimeFamilies({ version, startedAtMs, maxFiles }: ProcessParts): MetricFamily[] {

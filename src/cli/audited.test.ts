@@ -38,7 +38,7 @@ async function run(...words: string[]): Promise<number> {
     warn: () => undefined,
     passwordInput: NO_PASSWORD,
     dataDirAsOwner: () => folder,
-    checkDataFolder: () => undefined,
+    setupChecks: () => Promise.resolve([]),
     address: { host: '127.0.0.1', port: 0 },
     configuration: () => Promise.resolve({ settings: [], unknown: [] }),
     withCatalog: () => Promise.reject(new Error('not needed')),

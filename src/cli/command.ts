@@ -4,7 +4,6 @@ import type { FileSettings } from '../catalog/file-schema.ts';
 import type { Accounts } from '../identity/accounts/accounts.ts';
 import type { Secret } from '../identity/accounts/secret.ts';
 import type { Ledger } from '../ledger/port.ts';
-import type { MailConfig } from '../outbox/mail-channel.ts';
 import type { Clock } from '../std/clock.ts';
 import type { NanoUsd } from '../std/money.ts';
 import type { ImagePlaces } from '../store/image-objects.ts';
@@ -22,22 +21,20 @@ export interface CliContext {
   readonly passwordInput: PasswordInput;
   /** The data folder. A command of root's acts as its owner from then on, as it does once the store is open. */
   dataDirAsOwner(): string;
-  /** Whether the files of the data folder belong to its owner; `undefined` where there is no folder. */
-  checkDataFolder(): CheckResult | undefined;
   /** Where a server would listen, and where customers reach it. */
   readonly address: {
     readonly host: string;
     readonly port: number;
     readonly publicUrl?: string | undefined;
   };
-  /** How mail is sent; absent: none is. */
-  readonly mail?: MailConfig | undefined;
   /** The built-in backends, for checking the catalog's backends. */
   readonly builtIn: BuiltInKinds;
   /** Keys of the catalog's file that are the server's. */
   readonly fileSettings: FileSettings;
   /** `folder`: where relative paths begin; absent, where the server would look. */
   checkTls(catalog: Catalog, folder?: string): CheckResult;
+  /** What a server says about its set-up at the start; without a catalog, as far as it can be told. */
+  setupChecks(catalog: Catalog | undefined): Promise<readonly CheckResult[]>;
   /** Every setting as a server would use it now; throws when one has a value that it cannot have. */
   configuration(): Promise<EffectiveConfiguration>;
   /** The store alone, without its secret. */

@@ -3,7 +3,6 @@ import { builtinCatalog } from '../catalog/builtin.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/mistakes.ts';
 import { openCatalog } from '../catalog/source.ts';
-import { checkMailServer } from '../outbox/mail-server-check.ts';
 import { listenFailure } from '../std/startup-error.ts';
 import { randomPart } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
@@ -22,7 +21,7 @@ export const doctorCommand: CliCommand = {
   name: 'doctor',
   usage: '[--live [BACKEND] [--max-usd 0.05] [--model ID]] [--json]',
   about:
-    'check configuration, store, TLS, the mail server and each backend; look for model servers on this machine. --live sends real requests',
+    'check configuration, store, data folder, certificate, public address, mail server, payments and each backend; look for model servers on this machine. --live sends real requests',
   flags: {
     ...JSON_FLAG,
     live: { type: 'boolean' },
@@ -59,18 +58,16 @@ const ENOUGH_FILES = 4_096;
 
 async function doctor(context: CliContext): Promise<number> {
   // First, so that everything below is seen as the server will see it.
-  const folder = context.checkDataFolder();
-  if (folder) printCheck(context, folder.ok, folder.line);
+  context.dataDirAsOwner();
   const catalog = checkCatalog(context);
   const store = await checkStore(context);
-  const tls = catalog ? context.checkTls(catalog) : undefined;
-  if (tls) printCheck(context, tls.ok, tls.line);
+  const setup = await context.setupChecks(catalog);
+  for (const { ok, line } of setup) printCheck(context, ok, line);
   const address = await checkAddress(context);
-  const mail = await checkMail(context);
   const backends = catalog ? await checkBackends(catalog, context) : false;
   printOpenFiles(context);
   await printLocalServers(context);
-  return (folder?.ok ?? true) && catalog && store && tls?.ok && address && mail && backends ? 0 : 1;
+  return catalog && store && setup.every(({ ok }) => ok) && address && backends ? 0 : 1;
 }
 
 function printCheck(context: CliContext, ok: boolean, line: string): boolean {
@@ -145,13 +142,6 @@ async function checkAddress(context: CliContext): Promise<boolean> {
       `address: ${failure instanceof Error ? failure.message : String(failure)}`,
     );
   }
-}
-
-/** Without mail there is nothing to check. */
-async function checkMail(context: CliContext): Promise<boolean> {
-  if (!context.mail) return true;
-  const { ok, line } = await checkMailServer(context.mail, CHECK_TIMEOUT_MS);
-  return printCheck(context, ok, line);
 }
 
 /** A process that finds no free connection at the start waits, and one that finds none later refuses requests. */

@@ -79,7 +79,7 @@ async function run(env: Env, ...words: string[]): Promise<{ code: number; printe
     builtIn: {},
     fileSettings: {},
     dataDirAsOwner: () => folder,
-    checkDataFolder: () => undefined,
+    setupChecks: () => Promise.resolve([]),
     address: { host: '127.0.0.1', port: 0 },
     checkTls: () => ({ ok: true, line: '' }),
     clock: systemClock,

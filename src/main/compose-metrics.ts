@@ -12,7 +12,7 @@ import { supervisorChannel, WorkerMetrics } from './worker-metrics.ts';
 
 type MetricSources = Pick<
   ProcessParts,
-  'backends' | 'inFlight' | 'eventLoop' | 'queues' | 'certificateEndsAt'
+  'backends' | 'inFlight' | 'eventLoop' | 'queues' | 'certificateEndsAt' | 'setupProblems'
 >;
 
 /** The metrics of this process. */

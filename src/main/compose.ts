@@ -38,6 +38,7 @@ import { LongestLife } from './longest-life.ts';
 import { StoredCatalog } from '../catalog/stored.ts';
 import { openAnyCatalog, closeServices, openServices, type Services } from './services.ts';
 import { LiveServerSettings } from './server-settings.ts';
+import { SetupWatch } from './setup-checks.ts';
 import { openRefusedCalls, startPeriodicTasks } from './start-tasks.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { EventLoop } from '../std/event-loop.ts';
@@ -87,11 +88,11 @@ export async function startTollgate(
     const settings = new LiveServerSettings(catalog, config, log);
     const certificate = await openCertificate(services, settings, opened);
     const accessLog = openAccessLog(services, { catalog, settings }, opened);
-    const eventLoop = new EventLoop({ log, maxDelayMs: config.maxDelayMs }).start();
-    opened.defer(() => eventLoop.stop());
+    const eventLoop = startEventLoop(services, opened);
     const messages = composeOutbox(services, opened);
     const payments = await openPayments(services);
-    const relay = makeRelay(services, catalog, { eventLoop, certificate, messages, payments });
+    const setupWatch = watchSetup(services, settings);
+    const relay = makeRelay(services, catalog, { eventLoop, certificate, setupWatch, messages, payments });
     const links = makeImageLinks(services);
     const refusedCalls = openRefusedCalls(services, opened);
     const imageJobs = makeImageJobs(services, relay, links);
@@ -108,18 +109,18 @@ export async function startTollgate(
     opened.defer(() => relay.activeRequests.stop());
     const { auth, setup } = consoleServices;
     if (!(await setup.needed())) await auth.load();
-    const running = { relay, settings, refusedCalls, imageJobs, payments };
+    const running = { relay, settings, refusedCalls, imageJobs, payments, setupWatch };
+    const state = { draining: false };
     const noticed = { messages, pool: relay.upstreams, certificate };
     const tasks = startPeriodicTasks(services, { ...running, auth, noticed });
     opened.defer(() => tasks.stop());
-    const state = { draining: false };
     const served = { ...running, services, catalog, links, consoleServices, accessLog };
     const metrics = serveMetrics(config, relay.metrics, opened);
     const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
     opened.defer(() => server.stop());
     certificate?.follow((pair) => server.useCertificate(pair));
     // After everything that can fail: a server that cannot start prints one line and nothing else.
-    logFileLimit(config, log);
+    logSetup(services, setupWatch);
     await takeOverJobs(imageJobs, log);
     // One worker issues the link: each new link invalidates the earlier ones.
     const issued = (config.worker ?? 0) === 0 ? await setup.issue() : undefined;
@@ -137,6 +138,23 @@ export async function startTollgate(
     await opened.disposeAsync();
     throw error;
   }
+}
+
+function startEventLoop({ config, log }: Services, opened: AsyncDisposableStack): EventLoop {
+  const eventLoop = new EventLoop({ log, maxDelayMs: config.maxDelayMs }).start();
+  opened.defer(() => eventLoop.stop());
+  return eventLoop;
+}
+
+function watchSetup({ config, clock, log }: Services, settings: LiveServerSettings): SetupWatch {
+  return new SetupWatch(
+    () => ({
+      config,
+      settings: { tls: settings.tls(), trustedProxies: settings.trustedProxies() },
+      clock,
+    }),
+    log,
+  );
 }
 
 function operationHealth(
@@ -220,9 +238,9 @@ interface Relay extends RelayParts {
 function makeRelay(
   services: Services,
   catalog: CatalogSource,
-  parts: Pick<ServerParts, 'eventLoop' | 'certificate' | 'messages' | 'payments'>,
+  parts: Pick<ServerParts, 'eventLoop' | 'certificate' | 'setupWatch' | 'messages' | 'payments'>,
 ): Relay {
-  const { eventLoop, certificate, messages, payments } = parts;
+  const { eventLoop, certificate, setupWatch, messages, payments } = parts;
   const { config, store, clock, log } = services;
   const { ledger } = services.ledger;
   const upstreams = new Pool(catalog.current(), clock, { house: houseBackend }, log);
@@ -240,6 +258,7 @@ function makeRelay(
     inFlight: () => requestSlots.size,
     eventLoop: () => eventLoop.delays(),
     certificateEndsAt: () => certificate?.endsAt(),
+    setupProblems: () => setupWatch.problems(),
     queues: () => ({ settlement_retries: settlements.waiting, token_counts: tokens.size }),
   });
   return {
@@ -285,6 +304,7 @@ interface ServerParts {
   readonly accessLog: AccessLog;
   readonly metrics: () => Promise<string>;
   readonly certificate: Certificate | undefined;
+  readonly setupWatch: SetupWatch;
 }
 
 async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<RunningServer> {
@@ -411,13 +431,15 @@ function openAccessLog(
   return accessLog;
 }
 
-/** Logs how many files this process may open. */
-function logFileLimit({ maxInFlight }: Config, log: Log): void {
+/** Logs how many files this process may open, and what is wrong with its set-up. */
+function logSetup({ config: { maxInFlight, worker }, log }: Services, setupWatch: SetupWatch): void {
   const limit = openFileLimit();
   log.info('open_files_limit', {
     limit: limit ?? 'none',
     requests_at_once: slotsWithin(maxInFlight, limit),
   });
+  // One worker tells. Not awaited: what is asked may answer late, and requests need none of it.
+  if ((worker ?? 0) === 0) void setupWatch.check();
 }
 
 const START_MS = 2_000;

@@ -14,7 +14,7 @@ import { houseBackend } from '../house/backend.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { stderrLog, type Log } from '../std/log.ts';
 import { readConfig, type Config } from './config.ts';
-import { actAsOwnerOf, checkDataFolder } from './data-folder.ts';
+import { actAsOwnerOf } from './data-folder.ts';
 import { readEnvironment, type ServerEnvironment } from './environment-file.ts';
 import { effectiveConfiguration, type FileValues } from './configuration.ts';
 import {
@@ -25,6 +25,7 @@ import {
   openServices,
   type Services,
 } from './services.ts';
+import { runSetupChecks } from './setup-checks.ts';
 import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
 
 /** `tollgate serve` runs the server; every other command runs and exits. */
@@ -67,16 +68,18 @@ async function runCommand(): Promise<number> {
       get address() {
         return readConfig(readEnv());
       },
-      get mail() {
-        return readConfig(readEnv()).mail;
-      },
       dataDirAsOwner: () => storeConfig().dataDir,
-      checkDataFolder: () => checkDataFolder(storeConfig().dataDir),
       builtIn: { house: houseBackend },
       fileSettings: SERVER_SETTINGS,
       checkTls: (catalog, folder) => {
         const { catalogPath, host } = readConfig(readEnv());
-        return checkTls(serverSettings(catalog, folder ?? settingsFolder(catalogPath)).tls, host);
+        const { tls } = serverSettings(catalog, folder ?? settingsFolder(catalogPath));
+        return checkTls(tls, { host, now: systemClock.now() });
+      },
+      setupChecks: async (catalog) => {
+        const config = storeConfig();
+        const settings = catalog && serverSettings(catalog, settingsFolder(config.catalogPath));
+        return await runSetupChecks({ config, settings, clock: systemClock });
       },
       configuration: async () =>
         effectiveConfiguration(

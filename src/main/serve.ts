@@ -5,7 +5,6 @@ import { BUN_SETTINGS } from './bun-settings.ts';
 import { startTollgate, type Tollgate } from './compose.ts';
 import { readConfig, type Config } from './config.ts';
 import { actAsOwnerOf } from './data-folder.ts';
-import { unknownVariables } from './environment.ts';
 import { readEnvironment } from './environment-file.ts';
 import { STARTUP_ERROR_EXIT, WORKER_VARIABLE, Workers } from './workers.ts';
 
@@ -22,9 +21,6 @@ export async function serve(given: Env, printError: (line: string) => void): Pro
     const { env } = readEnvironment(given);
     const config = readConfig(env);
     actAsOwnerOf(config.dataDir);
-    if (config.worker === undefined)
-      for (const { name, meant } of unknownVariables(env))
-        stderrLog.warn('unknown_setting', { name, did_you_mean: meant });
     if (config.workers > 1 && config.worker === undefined) {
       const workers = new Workers({
         count: config.workers,

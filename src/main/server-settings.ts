@@ -1,18 +1,22 @@
+import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import { strict } from '../catalog/strict.ts';
+import type { CheckResult } from '../cli/command.ts';
 import { readTlsFiles, type TlsConfig } from '../http/tls.ts';
+import { isLoopback } from '../std/addresses.ts';
 import { LOG_LEVELS, setLogLevel, type Log, type LogLevel } from '../std/log.ts';
+import { plural } from '../std/plural.ts';
 import { StartupError } from '../std/startup-error.ts';
 import type { Config } from './config.ts';
 
 /**
  * How the server listens and which proxies it trusts: in the same file as the catalog, but not part of what is sold.
  */
-interface ServerSettings {
+export interface ServerSettings {
   /** Absent: plain HTTP, and a proxy in front may serve HTTPS. */
   readonly tls: TlsConfig | undefined;
   /** Addresses and CIDR ranges whose `x-forwarded-*` headers are trusted. */
@@ -147,19 +151,39 @@ export class LiveServerSettings {
   }
 }
 
-/** For `tollgate doctor`. */
-export function checkTls(tls: TlsConfig | undefined, host: string): { ok: boolean; line: string } {
+const DAY_MS = 86_400_000;
+/** As long before its end is a certificate named as a problem. */
+const RENEWAL_DAYS = 14;
+
+/** Whether no other machine reaches a server that listens there. */
+export function listensLocally(host: string): boolean {
+  return host === 'localhost' || isLoopback(host);
+}
+
+/** Whether the server could serve HTTPS as the settings say, and for how long. */
+export function checkTls(
+  tls: TlsConfig | undefined,
+  { host, now }: { host: string; now: number },
+): CheckResult {
   if (tls === undefined) {
-    const local = host === '127.0.0.1' || host === '::1' || host === 'localhost';
-    const line = local
+    const line = listensLocally(host)
       ? 'tls: off, which is right on loopback'
       : `tls: off; on ${host} only a trusted proxy that says https is served`;
     return { ok: true, line };
   }
   if (tls.kind === 'self-signed') return { ok: true, line: 'tls: self-signed, made at first start' };
   try {
-    readTlsFiles(tls);
-    return { ok: true, line: `tls: ${tls.cert}` };
+    const { cert } = readTlsFiles(tls);
+    const endsAt = new X509Certificate(cert).validToDate.getTime();
+    const until = new Date(endsAt).toISOString().slice(0, 10);
+    if (endsAt <= now) return { ok: false, line: `tls: the certificate ${tls.cert} has expired on ${until}` };
+    const days = Math.floor((endsAt - now) / DAY_MS);
+    if (days < RENEWAL_DAYS)
+      return {
+        ok: false,
+        line: `tls: the certificate ${tls.cert} ends on ${until}, in ${plural(days, 'day')}`,
+      };
+    return { ok: true, line: `tls: ${tls.cert}, until ${until}` };
   } catch (thrown) {
     if (!(thrown instanceof StartupError)) throw thrown;
     return { ok: false, line: `tls: ${thrown.message}` };

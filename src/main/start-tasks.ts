@@ -19,6 +19,7 @@ import type { LongestLife } from './longest-life.ts';
 import { PeriodicTasks } from './periodic-tasks.ts';
 import type { LiveServerSettings } from './server-settings.ts';
 import type { Services } from './services.ts';
+import type { SetupWatch } from './setup-checks.ts';
 
 interface TaskParts {
   readonly auth: Pick<ConsoleServices['auth'], 'sweep' | 'sweepAttempts'>;
@@ -32,6 +33,7 @@ interface TaskParts {
   readonly imageJobs: ImageJobs;
   readonly noticed: NoticedParts;
   readonly payments: Payments | undefined;
+  readonly setupWatch: SetupWatch;
 }
 
 /** Everything that runs periodically beside requests. */
@@ -52,6 +54,13 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
       ...imageTasks(services, imageJobs),
       ...messageTasks(services, noticed),
       ...paymentTasks(parts.payments),
+      {
+        name: 'checks of the set-up',
+        everyMs: 600_000,
+        run: async () => {
+          if ((config.worker ?? 0) === 0) await parts.setupWatch.check();
+        },
+      },
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
       { name: 'old sign-in attempts', everyMs: 60_000, run: () => auth.sweepAttempts() },

@@ -187,7 +187,7 @@ describe('exit codes and errors that a script can tell apart', () => {
       TOLLGATE_PORT: '0',
       TOLLGATE_SMTP_URL: `smtp://gate:a-wrong-one@${host}`,
       TOLLGATE_MAIL_FROM: 'gate@example.com',
-      TOLLGATE_PUBLIC_URL: 'https://gate.example.com',
+      TOLLGATE_PUBLIC_URL: 'https://localhost',
     };
     const doctor = await tollgate(['doctor', '--json'], { env: mail });
     await mailServer.stop();
