@@ -48,7 +48,7 @@ export interface CliContext {
   withServices<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
 }
 
-interface CheckResult {
+export interface CheckResult {
   readonly ok: boolean;
   readonly line: string;
 }
