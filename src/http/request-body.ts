@@ -181,13 +181,13 @@ export class BodyReader {
       for await (const piece of this.#sender.request.body ?? []) {
         total += piece.byteLength;
         if (total > maxBytes) throw tooLarge(maxBytes);
-        // What would keep the parser busy too long is not received to its end.
-        const excess = scan?.add(piece);
-        if (excess !== undefined) throw new Fault('invalid_json', EXCESS[excess]);
         if (total > SMALL_BODY_BYTES) {
           await this.#sender.holdMemory(total - held);
           held = total;
         }
+        // What would keep the parser busy too long is not received to its end.
+        const excess = scan?.add(piece);
+        if (excess !== undefined) throw new Fault('invalid_json', EXCESS[excess]);
         // Late: nobody waits for it any more.
         if (body.reject === undefined) throw tooSlow();
         body.endsAt = Math.min(latest, performance.now() + this.#times.pause);
