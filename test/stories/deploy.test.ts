@@ -169,9 +169,13 @@ describe('the unit of systemd', () => {
     lines.find((line) => line.startsWith(`${key}=`))?.slice(key.length + 1) ?? '';
 
   test('settings that exist, a folder that it may write, one signal to the first process, and time to stop', () => {
-    const variables = lines
-      .filter((line) => line.startsWith('Environment='))
-      .map((line) => line.slice(12).split('='));
+    // Commands in a shell read the same file.
+    expect(value('EnvironmentFile')).toBe('/etc/tollgate.env');
+    expect(lines.filter((line) => line.startsWith('Environment='))).toEqual([]);
+    const variables = read('tollgate.env')
+      .split('\n')
+      .filter((line) => /^\w+=/.test(line))
+      .map((line) => line.split('='));
     expect(variables.filter(([name = '']) => !known(name))).toEqual([]);
     expect(new Map(variables as [string, string][]).get('TOLLGATE_DATA')).toBe(
       `/var/lib/${value('StateDirectory')}`,
