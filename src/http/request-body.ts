@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
-import { JsonBeyondLimit, parseJson, parseScanned, type JsonText } from '../std/json-parse.ts';
+import { JsonBeyondLimit, parseJson, type JsonText } from '../std/json-parse.ts';
 import { JSON_LIMITS, JsonScan } from '../std/json-scan.ts';
 import { nextTurn } from '../std/long-text.ts';
 import { networkOf } from '../std/addresses.ts';
@@ -19,6 +19,9 @@ const MEGABYTE = 1_048_576;
 export const MAX_BODY_BYTES = 20 * MEGABYTE;
 /** Larger bodies count in the memory that is held for their account. */
 export const SMALL_BODY_BYTES = 65_536;
+
+/** So much of a large body is scanned while it arrives, and all of it once it is there: bodies that never end cost little. */
+const SCANNED_EARLY = MEGABYTE;
 
 /** What the body of a route may be. */
 export type BodyRule =
@@ -70,8 +73,6 @@ export class BodyReader {
   readonly #rule: BodyRule;
   readonly #times: typeof ARRIVAL_MS;
   #readsJson = false;
-  /** Its structure was checked while it arrived. */
-  #isScanned = false;
   /** Some of the body was not received: the connection cannot be used for another request. */
   isCutOff = false;
 
@@ -91,7 +92,7 @@ export class BodyReader {
     const bytes = await this.#bytes();
     const size = bytes.byteLength;
     if (rule.kind === 'json' && rule.mayBeEmpty && isBlank(bytes)) return emptyObject(size);
-    const parsed = parse(bytes, rule, this.#isScanned);
+    const parsed = parse(bytes, rule);
     const { value, text } = parsed instanceof Promise ? await parsed : parsed;
     // Checking and converting what was parsed takes as long again, so others get a turn first.
     if (size > SMALL_BODY_BYTES) await nextTurn();
@@ -173,7 +174,6 @@ export class BodyReader {
   async #pieces(maxBytes: number, body: ArrivingBody): Promise<Uint8Array<ArrayBuffer>> {
     const arrived = new ArrivedBytes();
     const scan = this.#readsJson ? new JsonScan() : undefined;
-    this.#isScanned = scan !== undefined;
     const latest = body.startedAt + this.#times.whole;
     let total = 0;
     let held = 0;
@@ -185,8 +185,8 @@ export class BodyReader {
           await this.#sender.holdMemory(total - held);
           held = total;
         }
-        // What would keep the parser busy too long is not received to its end.
-        const excess = scan?.add(piece);
+        // What is made to keep the parser busy shows it at once, and is not received to its end.
+        const excess = total <= SCANNED_EARLY ? scan?.add(piece) : undefined;
         if (excess !== undefined) throw new Fault('invalid_json', EXCESS[excess]);
         // Late: nobody waits for it any more.
         if (body.reject === undefined) throw tooSlow();
@@ -324,9 +324,9 @@ function isBlank(bytes: Uint8Array): boolean {
 }
 
 /** Short JSON is there at once. The bytes of a large body are gone afterwards. */
-function parse(bytes: Uint8Array, rule: BodyRule, isScanned: boolean): JsonText | Promise<JsonText> {
+function parse(bytes: Uint8Array, rule: BodyRule): JsonText | Promise<JsonText> {
   try {
-    const parsed = isScanned ? parseScanned(bytes, 'strict') : parseJson(bytes, JSON_LIMITS, 'strict');
+    const parsed = parseJson(bytes, JSON_LIMITS, 'strict');
     return parsed instanceof Promise ? parsedLong(parsed, bytes, rule) : parsed;
   } catch (cause) {
     throw notJson(cause, rule);

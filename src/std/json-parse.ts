@@ -69,11 +69,6 @@ async function parseLong(
   decoding: 'lenient' | 'strict',
 ): Promise<JsonText> {
   await refuseExcess(bytes, limits);
-  return await parseScanned(bytes, decoding);
-}
-
-/** The same for bytes that were found to be within the limits while they arrived. */
-export async function parseScanned(bytes: Uint8Array, decoding: 'lenient' | 'strict'): Promise<JsonText> {
   const text =
     bytes.byteLength > LONG_TEXT
       ? await decodeInSteps(newDecoder(decoding), bytes)
