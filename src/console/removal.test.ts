@@ -202,19 +202,14 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
     await admin.must('GET', '/api/console/admin/accounts');
   });
 
+  function commandServices(): CliServices {
+    const { store, ledger, clock } = site;
+    const accounts = new Accounts({ store, ledger, pepper: new Uint8Array(32), clock });
+    return { store, ledger, accounts, images: testImages(store, clock) } as CliServices;
+  }
+
   test('leaves no address in the audit log of an account that was made and named on the command line', async () => {
-    const accounts = new Accounts({
-      store: site.store,
-      ledger: site.ledger,
-      pepper: new Uint8Array(32),
-      clock: site.clock,
-    });
-    const services = {
-      store: site.store,
-      ledger: site.ledger,
-      accounts,
-      images: testImages(site.store, site.clock),
-    } as CliServices;
+    const services = commandServices();
     const context = {
       clock: site.clock,
       print: () => undefined,
@@ -225,7 +220,7 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
     const email = 'quilla.vex@example.com';
     expect(await run('create', email)).toBe(0);
     expect(await run('create', email)).toBe(4);
-    const id = (await accounts.require(email)).id;
+    const id = (await services.accounts.require(email)).id;
     const detail = { note: `asked for by <${email}>` };
     const entry = { actor: 'cli', action: 'settings.change', target: '', detail };
     await writeAudit(site.store, entry, site.clock.now());
@@ -237,18 +232,7 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
 
   test('on the command line asks for --yes first, and is in the audit log', async () => {
     const { id } = await person('cleo@example.com', 'Cleo');
-    const accounts = new Accounts({
-      store: site.store,
-      ledger: site.ledger,
-      pepper: new Uint8Array(32),
-      clock: site.clock,
-    });
-    const services = {
-      store: site.store,
-      ledger: site.ledger,
-      accounts,
-      images: testImages(site.store, site.clock),
-    } as CliServices;
+    const services = commandServices();
     const lines: string[] = [];
     const context = {
       clock: site.clock,
