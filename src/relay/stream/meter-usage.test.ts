@@ -166,6 +166,15 @@ describe('what is charged', () => {
     });
   });
 
+  test('is the thinking that came after the usage, also where it is no more than the output that was reported', async () => {
+    const thought = { choices: [{ delta: { reasoning_content: WORDS } }] } as unknown as ChatChunk;
+    for (const output of [1, COUNT, 900])
+      expect(await measured(told(usage(50, output)), thought)).toMatchObject({
+        usage: { input: 50, output: Math.max(output, COUNT), reasoning: COUNT },
+        source: 'mixed',
+      });
+  });
+
   test('is also our count if the text after the usage was never parsed', async () => {
     const meter = new Meter(() => chatInput());
     meter.observe(told(usage(50, 1)));

@@ -141,22 +141,23 @@ export class Meter implements TextMeter {
     };
   }
 
-  /** What was seen on the way counts where no report tells more. */
+  /** Each thing that was seen counts where the report, made before it, tells less of it. */
   #withShown(known: Usage, answer: number, thought: number): Usage {
     const media = this.#media && mediaTokens(this.#media);
     const tier = known.extra?.serviceTier ?? this.#serviceTier;
     const shown = answer + thought + (media ? media.audioOutput + media.imageOutput : 0);
-    const isMore = shown > known.output;
     const extra = {
       ...known.extra,
-      ...(isMore && media && media.audioOutput > 0 && { audioOutput: media.audioOutput }),
-      ...(isMore && media && media.imageOutput > 0 && { imageOutput: media.imageOutput }),
+      ...(media &&
+        media.audioOutput > 0 && { audioOutput: atLeast(media.audioOutput, known.extra?.audioOutput) }),
+      ...(media &&
+        media.imageOutput > 0 && { imageOutput: atLeast(media.imageOutput, known.extra?.imageOutput) }),
       ...(tier !== undefined && { serviceTier: tier }),
     };
     return {
       ...known,
       output: Math.max(known.output, shown),
-      reasoning: isMore ? Math.max(known.reasoning, thought) : known.reasoning,
+      reasoning: Math.max(known.reasoning, thought),
       ...(Object.keys(extra).length > 0 && { extra }),
     };
   }
@@ -197,6 +198,10 @@ export class Meter implements TextMeter {
     this.#hasOutput ||= this.#hasNews;
     this.#hasNews = false;
   }
+}
+
+function atLeast(shown: number, reported = 0): number {
+  return Math.max(shown, reported);
 }
 
 /** Text that may have to be counted. The parts in which it is counted depend on it alone. */
