@@ -1,5 +1,6 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite';
-import { Client, type Pool } from 'pg';
+import { Client } from 'pg';
+import type { ConnectionPool } from '../../src/store/connection-pool.ts';
 import type { Schema } from '../../src/store/schema.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Row } from './traffic.ts';
@@ -54,7 +55,7 @@ function sqliteWriter(database: Database): BulkWriter {
 /** As many rows as make a statement of a few megabytes. */
 const POSTGRES_ROWS = 5_000;
 
-function postgresWriter(pool: Pool): BulkWriter {
+function postgresWriter(pool: ConnectionPool): BulkWriter {
   return {
     async insert(table, rows) {
       const [first] = rows as readonly AnyRow[];
@@ -71,8 +72,8 @@ function postgresWriter(pool: Pool): BulkWriter {
 }
 
 /** The time that a statement of the server may take is too short for sums over everything. */
-async function withoutTimeout(pool: Pool, statement: string): Promise<void> {
-  const client = new Client({ ...pool.options, statement_timeout: 0, query_timeout: 0 });
+async function withoutTimeout(pool: ConnectionPool, statement: string): Promise<void> {
+  const client = new Client({ ...pool.clientConfig, statement_timeout: 0, query_timeout: 0 });
   await client.connect();
   try {
     await client.query(statement);

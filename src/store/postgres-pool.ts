@@ -1,42 +1,42 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
-import { DatabaseError, Pool, types, type CustomTypesConfig, type PoolClient } from 'pg';
+import { DatabaseError, types, type CustomTypesConfig, type PoolClient } from 'pg';
 import { storeUnavailable } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
+import { ConnectionPool } from './connection-pool.ts';
 import { connectionShares, DEFAULT_CONNECTIONS, type PostgresAddress } from './postgres-address.ts';
 
 /** For tools. A server sets how long its requests may wait. */
-const CONNECT_TIMEOUT_MS = 30_000;
+const WAIT_MS = 30_000;
 /** The server cancels a statement first, the client a little later in case the server is gone. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 const QUERY_TIMEOUT_MS = 12_000;
-const IDLE_MS = 30_000;
 
 /** Connections to Postgres, bounded in number and in time. */
 export function openPool(
   { url, pooled, connections = DEFAULT_CONNECTIONS }: PostgresAddress,
   log: Log,
-  connectTimeoutMs = CONNECT_TIMEOUT_MS,
-): Pool {
-  const pool = new Pool({
-    connectionString: url,
-    max: connectionShares(connections).store,
-    connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: QUERY_TIMEOUT_MS,
-    // A pooler refuses them, or keeps them for the next client of the same connection.
-    ...(pooled
-      ? {}
-      : {
-          statement_timeout: STATEMENT_TIMEOUT_MS,
-          idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
-        }),
-    idleTimeoutMillis: IDLE_MS,
-    keepAlive: true,
-    application_name: 'tollgate',
-    types: INTEGERS_AS_NUMBERS,
+  waitMs = WAIT_MS,
+): ConnectionPool {
+  return new ConnectionPool({
+    client: {
+      connectionString: url,
+      query_timeout: QUERY_TIMEOUT_MS,
+      // A pooler refuses them, or keeps them for the next client of the same connection.
+      ...(pooled
+        ? {}
+        : {
+            statement_timeout: STATEMENT_TIMEOUT_MS,
+            idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+          }),
+      keepAlive: true,
+      application_name: 'tollgate',
+      types: INTEGERS_AS_NUMBERS,
+    },
+    most: connectionShares(connections).store,
+    least: 1,
+    waitMs,
+    log,
   });
-  // A server that stops closes idle connections; without a listener that event would end the process.
-  pool.on('error', (error) => log.warn('postgres_connection_lost', { error }));
-  return pool;
 }
 
 const INT8 = 20;
@@ -52,9 +52,9 @@ export const INTEGERS_AS_NUMBERS: CustomTypesConfig = {
 };
 
 /** A pool for Kysely that reports an unavailable database as a `Fault`. */
-export function poolWithFaults(pool: Pool): PostgresPool {
+export function poolWithFaults(pool: ConnectionPool): PostgresPool {
   return {
-    options: pool.options,
+    options: {},
     end: () => pool.end(),
     connect: async () => {
       try {
@@ -67,17 +67,20 @@ export function poolWithFaults(pool: Pool): PostgresPool {
 }
 
 function faultingClient(client: PoolClient): PostgresPoolClient {
+  let isBroken = false;
   const query = async (sql: string, parameters: readonly unknown[]): Promise<unknown> => {
     try {
       return await client.query(sql, [...parameters]);
     } catch (error) {
-      throw isUnavailable(error) ? storeUnavailable(error) : error;
+      if (!isUnavailable(error)) throw error;
+      isBroken = true;
+      throw storeUnavailable(error);
     }
   };
   return {
     // Kysely declares a second form, with a cursor, which nothing here uses.
     query: query as PostgresPoolClient['query'],
-    release: (destroy) => client.release(destroy),
+    release: (destroy) => client.release(isBroken || destroy),
   };
 }
 

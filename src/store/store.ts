@@ -2,11 +2,11 @@ import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 
 import { join } from 'node:path';
 import type { Database } from 'bun:sqlite';
 import { Kysely, PostgresDialect } from 'kysely';
-import type { Pool } from 'pg';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
 import { BunSqliteDialect, DataDirLock, openSqlite } from './bun-sqlite.ts';
+import type { ConnectionPool } from './connection-pool.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { migratePostgres, migrateSqlite } from './migrate.ts';
 import { openPool, poolWithFaults } from './postgres-pool.ts';
@@ -40,7 +40,7 @@ export interface SqliteBackend {
 
 export interface PostgresBackend extends PostgresAddress {
   readonly kind: 'postgres';
-  readonly pool: Pool;
+  readonly pool: ConnectionPool;
 }
 
 interface StoreOptions {

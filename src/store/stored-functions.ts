@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ClientBase, Pool } from 'pg';
+import type { ClientBase, PoolClient } from 'pg';
 import type { Log } from '../std/log.ts';
 import { SchemaWaits, underSchemaLock } from './schema-lock.ts';
 
@@ -43,9 +43,13 @@ export async function announceFunctions(client: ClientBase, functions: LedgerSql
   for (const { drop } of unused) await client.query(drop);
 }
 
+interface Connections {
+  connect(): Promise<PoolClient>;
+}
+
 /** Announces the functions again and again until the returned function is called. */
 export function keepAnnouncing(
-  pool: Pool,
+  pool: Connections,
   functions: LedgerSql,
   log: Log,
   everyMs = ANNOUNCE_EVERY_MS,
@@ -60,7 +64,7 @@ export function keepAnnouncing(
   return () => clearInterval(timer);
 }
 
-async function announceAgain(pool: Pool, functions: LedgerSql, log: Log): Promise<void> {
+async function announceAgain(pool: Connections, functions: LedgerSql, log: Log): Promise<void> {
   const client = await pool.connect();
   try {
     await underSchemaLock(client, new SchemaWaits(log), () => announceFunctions(client, functions));

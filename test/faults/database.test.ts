@@ -105,9 +105,7 @@ test('ready means that requests are served: a busy console changes nothing, a br
   const gateway = await Gateway.start({ databaseUrl });
   const { backend } = gateway.tollgate.services.store;
   if (backend.kind !== 'postgres') throw new Error('expected Postgres');
-  const taken = await Promise.all(
-    Array.from({ length: backend.pool.options.max }, () => backend.pool.connect()),
-  );
+  const taken = await Promise.all(Array.from({ length: backend.pool.most }, () => backend.pool.connect()));
   expect((await gateway.fetch('/readyz')).status).toBe(200);
   for (const client of taken) client.release();
   await ask(databaseUrl, `ALTER FUNCTION ${LEDGER_ADMIT.name} RENAME TO gone`);

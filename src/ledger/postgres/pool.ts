@@ -1,5 +1,6 @@
-import { DatabaseError, Pool, type PoolClient } from 'pg';
+import { DatabaseError, type PoolClient } from 'pg';
 import type { Log } from '../../std/log.ts';
+import { ConnectionPool } from '../../store/connection-pool.ts';
 import type { PostgresAddress } from '../../store/postgres-address.ts';
 import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
 import type { ConnectionLoad } from '../port.ts';
@@ -12,15 +13,14 @@ export interface Statement {
 
 /**
  * The ledger's own connections: few, with short timeouts, so that a slow or missing database is noticed within a
- * second. Every call is one statement and therefore one transaction. It either returns its rows or throws {@link
+ * second; only a new connection may take longer, because no call waits for it while others are free. Every call is one statement and therefore one transaction. It either returns its rows or throws {@link
  * CallFailed}, which says whether the statement can have taken effect.
  */
 export class LedgerPool {
-  readonly #pool: Pool;
+  readonly #pool: ConnectionPool;
   readonly #log: Log;
   readonly #callTimeoutMs: number;
   readonly #pooled: boolean;
-  #restUntil = 0;
   #failing = false;
 
   /** `deadlineFactor` multiplies every timeout: 1 for a service, more where no client waits. */
@@ -34,30 +34,21 @@ export class LedgerPool {
     this.#pooled = pooled;
     this.#callTimeoutMs = CALL_TIMEOUT_MS * deadlineFactor;
     const settings = connectionSettings(STATEMENT_TIMEOUT_MS * deadlineFactor);
-    this.#pool = new Pool({
-      connectionString: url,
-      max: maxConnections,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS * deadlineFactor,
-      idleTimeoutMillis: IDLE_MS,
-      keepAlive: true,
-      application_name: 'tollgate ledger',
-      types: INTEGERS_AS_NUMBERS,
+    this.#pool = new ConnectionPool({
+      client: {
+        connectionString: url,
+        keepAlive: true,
+        application_name: 'tollgate ledger',
+        types: INTEGERS_AS_NUMBERS,
+      },
+      most: maxConnections,
+      least: Math.min(LEAST_OPEN, maxConnections),
+      waitMs: WAIT_MS * deadlineFactor,
       // A connection whose settings were refused would decide by other rules, so the pool drops it. A pooler would give
       // the settings to other clients; there the database's own rules were checked at the start.
-      ...(pooled
-        ? {}
-        : {
-            verify: (client: PoolClient, finish: (error?: Error) => void) => {
-              inTime(client.query(settings), CONNECT_TIMEOUT_MS * deadlineFactor).then(
-                () => finish(),
-                finish,
-              );
-            },
-          }),
+      prepare: pooled ? undefined : (client) => inTime(client.query(settings), SETTINGS_TIMEOUT_MS),
+      log,
     });
-    // A lost connection fails the call that uses it; the events themselves would end the process if nobody listened.
-    this.#pool.on('error', ignore);
-    this.#pool.on('connect', (client) => client.on('error', ignore));
   }
 
   /** A deadlock or a serialisation failure undid everything: the call is made again, a bounded number of times. */
@@ -76,8 +67,7 @@ export class LedgerPool {
   }
 
   load(name: string): ConnectionLoad {
-    const { totalCount: total, idleCount: idle, waitingCount: waiting } = this.#pool;
-    return { name, total, idle, waiting };
+    return { name, ...this.#pool.load };
   }
 
   async close(): Promise<void> {
@@ -104,14 +94,10 @@ export class LedgerPool {
     }
   }
 
-  /** After a failed attempt to connect the next ones fail at once for a moment: an outage must not become a storm. */
   async #connect(): Promise<PoolClient> {
-    if (performance.now() < this.#restUntil)
-      throw new CallFailed('not_sent', 'the database was away a moment ago');
     try {
       return await this.#pool.connect();
     } catch (error) {
-      this.#restUntil = performance.now() + REST_MS;
       throw new CallFailed('not_sent', messageOf(error), { cause: error });
     }
   }
@@ -159,15 +145,17 @@ export class CallFailed extends Error {
   }
 }
 
-const CONNECT_TIMEOUT_MS = 400;
-const IDLE_MS = 30_000;
+/** For any connection, while others may be opened. */
+const WAIT_MS = 400;
+const SETTINGS_TIMEOUT_MS = 5_000;
+/** Enough for a first batch of each kind to find one without a wait. */
+const LEAST_OPEN = 3;
 /**
  * The server gives up first, and says so: nothing happened. The client's own timeout is for a silent server, and
  * leaves time to look up what became of the call.
  */
 const STATEMENT_TIMEOUT_MS = 500;
 const CALL_TIMEOUT_MS = 600;
-const REST_MS = 100;
 const MOST_ATTEMPTS = 4;
 const COLLISION_PAUSE_MS = 10;
 
