@@ -1,7 +1,8 @@
 /**
  * `bun scripts/proxies.ts`: takes the files of Caddy, nginx and HAProxy out of docs/operate.md, puts two nodes on one
  * Postgres behind each of them, and asks over HTTPS for an answer, a stream, a large body and the address that links
- * would have. A proxy that is not installed is named.
+ * would have; then it takes the database away, and the nodes, and asks again. The file of HAProxy in deploy/ is tried as
+ * well. A proxy that is not installed is named.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +15,8 @@ import { freePorts, runProxy } from './rolling-restart/proxies.ts';
 
 interface Snippet {
   readonly name: 'caddy' | 'nginx' | 'haproxy';
+  /** Absent, the file is in the page. */
+  readonly file?: string;
   /** The file as it stands in the page, with the addresses of this run. */
   config(text: string, place: Place): string;
   command(file: string, folder: string): string[];
@@ -45,18 +48,36 @@ const SNIPPETS: readonly Snippet[] = [
       text.replace('bind :443', `bind 127.0.0.1:${port}`).replaceAll('/etc/tls', folder),
     command: (file) => ['haproxy', '-db', '-f', file],
   },
+  {
+    name: 'haproxy',
+    file: '../deploy/haproxy.cfg',
+    config: (text, { port, folder }) =>
+      text
+        .replace(/^ {2}bind :8080\n/m, '')
+        .replace('bind :8443', `bind 127.0.0.1:${port}`)
+        .replace('/etc/haproxy', folder)
+        // A machine for tests may not have as many files.
+        .replace('maxconn 20000', 'maxconn 1000'),
+    command: (file) => ['haproxy', '-db', '-f', file],
+  },
 ];
 
+type Checks = Readonly<Record<string, () => Promise<true | string>>>;
+
 const LARGE_BYTES = 20_000_000;
+const MESSAGES = [{ role: 'user', content: 'hello' }];
+/** Longer than any of them needs to notice that a node is ready, or is not. */
+const NOTICE_MS = 4_000;
 const page = readFileSync(join(import.meta.dir, '../docs/operate.md'), 'utf8');
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-proxies-'));
 const postgres = await testPostgres();
 const backend = await BackendProcess.start();
 const databaseUrl = await postgres.emptyDatabase();
 const yaml = catalogFor([backend.baseUrl], { extra: 'trusted_proxies: [127.0.0.1]' });
+const env = { TOLLGATE_DATABASE_DEADLINE_MS: '900' };
 const nodes = [
-  await NodeProcess.start({ yaml, databaseUrl }),
-  await NodeProcess.start({ yaml, databaseUrl }),
+  await NodeProcess.start({ yaml, databaseUrl, env }),
+  await NodeProcess.start({ yaml, databaseUrl, env }),
 ];
 let failed = 0;
 try {
@@ -81,39 +102,84 @@ async function tryProxy(snippet: Snippet, token: string): Promise<number> {
     console.log(`${name}: not installed`);
     return 0;
   }
-  const [port = 0] = await freePorts(1);
-  const text = new RegExp(`\`\`\`${name}\n([^]*?)\`\`\``).exec(page)?.[1] ?? '';
-  const addressed = nodes.reduce(
-    (config, node, index) => config.replaceAll(`10.0.0.1${index + 1}:8700`, new URL(node.url).host),
-    snippet.config(text, { port, folder }),
-  );
-  const proxy = await runProxy(name, addressed, (file, home) => snippet.command(file, home));
-  // Health checks of the proxy come first.
-  await Bun.sleep(3_000);
-  const results = await Promise.all(
-    Object.entries(checks(`https://localhost:${port}`, token)).map(async ([what, check]) => {
-      const result = await check().catch((error: unknown) => String(error));
-      return result === true ? undefined : `${what}: ${result}`;
-    }),
-  );
-  await proxy.stop();
-  const mistakes = results.filter((result) => result !== undefined);
-  console.log(
-    `${name}: ${mistakes.length === 0 ? `${results.length} of ${results.length}` : mistakes.join('; ')}`,
-  );
+  const mistakes: string[] = [];
+  let asked = 0;
+  const ask = async (
+    hosts: readonly string[],
+    work: (url: string, run: (of: Checks) => Promise<void>) => Promise<void>,
+  ) => {
+    const proxy = await startProxy(snippet, hosts);
+    await work(proxy.url, async (of) => {
+      const results = await Promise.all(
+        Object.entries(of).map(async ([what, check]) => {
+          const result = await check().catch((error: unknown) => String(error));
+          return result === true ? [] : [`${what}: ${result}`];
+        }),
+      );
+      asked += results.length;
+      mistakes.push(...results.flat());
+    });
+    await proxy.stop();
+  };
+  const hosts = nodes.map((node) => new URL(node.url).host);
+  await ask(hosts, async (url, run) => {
+    await run(checks(url, token));
+    await postgres.stopServer();
+    await Bun.sleep(NOTICE_MS);
+    await run({ 'database away': () => toldToComeBack(url, token) });
+    await postgres.startServer();
+    await Promise.all(nodes.map((node) => node.ready()));
+  });
+  const nobody = (await freePorts(2)).map((port) => `127.0.0.1:${port}`);
+  await ask(nobody, (url, run) => run({ 'no node': () => toldToComeBack(url, token) }));
+  const label = snippet.file === undefined ? name : `${name} (${snippet.file})`;
+  console.log(`${label}: ${mistakes.length === 0 ? `${asked} of ${asked}` : mistakes.join('; ')}`);
   return mistakes.length;
 }
 
+async function startProxy(
+  snippet: Snippet,
+  hosts: readonly string[],
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const { name, file } = snippet;
+  const [port = 0] = await freePorts(1);
+  const text =
+    file === undefined
+      ? (new RegExp(`\`\`\`${name}\n([^]*?)\`\`\``).exec(page)?.[1] ?? '')
+      : readFileSync(join(import.meta.dir, file), 'utf8');
+  const addressed = hosts.reduce(
+    (config, host, index) =>
+      config.replaceAll(`10.0.0.1${index + 1}:8700`, host).replaceAll(`node${index + 1}:8700`, host),
+    snippet.config(text, { port, folder }),
+  );
+  const proxy = await runProxy(name, addressed, (path, home) => snippet.command(path, home));
+  // Health checks of the proxy come first.
+  await Bun.sleep(NOTICE_MS);
+  return { url: `https://localhost:${port}`, stop: () => proxy.stop() };
+}
+
+/** In an outage: the error body of the public API, and when to come back. */
+async function toldToComeBack(url: string, token: string): Promise<true | string> {
+  const response = await chat(url, token, { messages: MESSAGES, max_tokens: 50 });
+  const text = await response.text();
+  const isOurs = text.startsWith('{"error":{"code":"service_unavailable",');
+  if (response.status >= 500 && isOurs && response.headers.get('retry-after') === '1') return true;
+  return `status ${response.status}, retry-after ${response.headers.get('retry-after')}: ${text.slice(0, 200)}`;
+}
+
+async function chat(url: string, token: string, body: object): Promise<Response> {
+  return await fetch(`${url}/api/public/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ endpoint: 'svc_chat', model: 'm', ...body }),
+    tls: { rejectUnauthorized: false },
+  });
+}
+
 /** Each resolves with `true`, or with what was wrong. */
-function checks(url: string, token: string): Record<string, () => Promise<true | string>> {
-  const ask = async (body: object): Promise<Response> =>
-    await fetch(`${url}/api/public/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ endpoint: 'svc_chat', model: 'm', ...body }),
-      tls: { rejectUnauthorized: false },
-    });
-  const messages = [{ role: 'user', content: 'hello' }];
+function checks(url: string, token: string): Checks {
+  const ask = (body: object): Promise<Response> => chat(url, token, body);
+  const messages = MESSAGES;
   return {
     answer: async () => {
       const response = await ask({ messages, max_tokens: 50 });
@@ -140,7 +206,10 @@ function checks(url: string, token: string): Record<string, () => Promise<true |
       return response.status === 200 || `${response.status} ${(await response.text()).slice(0, 200)}`;
     },
     'address of links': async () => {
-      const response = await fetch(`${url}/chat/completions`, { tls: { rejectUnauthorized: false } });
+      const response = await fetch(`${url}/chat/completions`, {
+        method: 'POST',
+        tls: { rejectUnauthorized: false },
+      });
       const text = await response.text();
       return text.includes('The base URL is https://localhost') || text.slice(0, 200);
     },

@@ -7,7 +7,9 @@ import { SERVER_SETTINGS } from '../../src/main/server-settings.ts';
 import { ENVIRONMENT } from '../../src/main/environment.ts';
 import { readTls } from '../../src/http/tls.ts';
 import { checkCatalogFile } from '../../src/cli/catalog.ts';
-import { NodeProcess } from '../support/node-process.ts';
+import { storeUnavailable } from '../../src/std/fault.ts';
+import { faultBody } from '../../src/wire/fault-body.ts';
+import { eventually, NodeProcess } from '../support/node-process.ts';
 
 /** No container engine is at hand: what the files say is compared with the program, and what they run is run. */
 
@@ -127,7 +129,8 @@ describe('the compose file', () => {
     const bound = [...config.matchAll(/^ {2}bind :(\d+)/gm)].map(([, port]) => port);
     expect((proxy?.ports ?? []).map((port) => port.split(':')[1])).toEqual(bound as string[]);
     const servers = [...config.matchAll(/^ {2}server \w+ ([\w:]+)/gm)].map(([, server]) => server);
-    expect(servers).toEqual(['node1:8700', 'node2:8700']);
+    // Once where they are asked whether they are ready, and once for when none is.
+    expect(servers).toEqual(['node1:8700', 'node2:8700', 'node1:8700', 'node2:8700']);
     expect(config).toContain('option httpchk GET /readyz');
     const [, inter = 0, fall = 0] = /inter (\d+)s fall (\d+)/.exec(config) ?? [];
     expect(Number(inter) * Number(fall)).toBeLessThan(ENVIRONMENT.TOLLGATE_DRAIN_SECONDS.fallback * 0.8);
@@ -158,6 +161,78 @@ describe('the compose file', () => {
       writeFileSync(file, read('haproxy.cfg').replace('/etc/haproxy/tls.pem', pem));
       const checked = Bun.spawnSync([haproxy ?? '', '-c', '-f', file], { stdio: ['ignore', 'pipe', 'pipe'] });
       expect({ code: checked.exitCode, said: checked.stderr.toString() }).toMatchObject({ code: 0 });
+    },
+    60_000,
+  );
+});
+
+describe('a proxy in front, in an outage', () => {
+  const body = JSON.stringify(faultBody(storeUnavailable('the database')));
+  const page = read('../docs/operate.md');
+  const snippet = (name: string): string => new RegExp(`\`\`\`${name}\\n([^]*?)\`\`\``).exec(page)?.[1] ?? '';
+
+  test.each([
+    ['the HAProxy of compose.yaml', read('haproxy.cfg'), 3],
+    ['HAProxy', snippet('haproxy'), 3],
+    ['nginx', snippet('nginx'), 1],
+    ['Caddy', snippet('caddy'), 1],
+  ])('%s says what a node would say, and when to come back', (_, config, times) => {
+    expect(config.split(body).length - 1).toBe(times);
+    expect(config.match(/retry-after 1\b/gi)).toHaveLength(times);
+  });
+
+  const haproxy = Bun.which('haproxy', { PATH: `${process.env['PATH']}:/usr/sbin` });
+  test.skipIf(haproxy === null)(
+    'HAProxy passes on what nodes say that are not ready, and speaks for them when none is there',
+    async () => {
+      const { cert, key } = (await readTls({ kind: 'self-signed' }, folder)) ?? { cert: '', key: '' };
+      const pem = join(folder, 'outage.pem');
+      writeFileSync(pem, `${cert}\n${key}`);
+      let checks = 0;
+      // Answers as a node does whose database is away.
+      const node = Bun.serve({
+        port: 0,
+        hostname: '127.0.0.1',
+        fetch({ url }) {
+          if (!url.endsWith('/readyz'))
+            return new Response('of the node', { status: 500, headers: { 'retry-after': '7' } });
+          checks++;
+          return new Response('', { status: 503 });
+        },
+      });
+      const socket = join(folder, 'public.sock');
+      const file = join(folder, 'outage.cfg');
+      writeFileSync(
+        file,
+        read('haproxy.cfg')
+          .replace(/^ {2}bind :8080\n/m, '')
+          .replace('bind :8443', `bind unix@${socket}`)
+          .replace('/etc/haproxy/tls.pem', pem)
+          .replace('maxconn 20000', 'maxconn 100')
+          .replaceAll(/node\d:8700/g, `127.0.0.1:${node.port}`),
+      );
+      const proxy = Bun.spawn([haproxy ?? '', '-db', '-f', file], { stdio: ['ignore', 'ignore', 'ignore'] });
+      const ask = async (): Promise<[number, string | null, string]> => {
+        const init = { unix: socket, tls: { rejectUnauthorized: false }, keepalive: false };
+        const answer = await fetch('https://localhost/v1/models', init).catch(() => undefined);
+        return [
+          answer?.status ?? 0,
+          answer?.headers.get('retry-after') ?? null,
+          (await answer?.text()) ?? '',
+        ];
+      };
+      try {
+        await eventually('it listens', async () => (await ask())[0] !== 0);
+        // Two checks of each server find it unready; more of them say that the proxy has acted on those.
+        await eventually('it knows that no node is ready', () => checks > 8);
+        expect(await ask()).toEqual([500, '7', 'of the node']);
+        await node.stop(true);
+        expect(await ask()).toEqual([503, '1', body]);
+      } finally {
+        proxy.kill('SIGTERM');
+        await proxy.exited;
+        await node.stop(true);
+      }
     },
     60_000,
   );
