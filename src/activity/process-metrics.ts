@@ -22,6 +22,8 @@ export interface ProcessParts {
   readonly queues?: (() => Readonly<Record<string, number>>) | undefined;
   /** When the certificate that is served ends; `undefined` without one. */
   readonly certificateEndsAt?: (() => number | undefined) | undefined;
+  /** How far this machine's clock is ahead of the database's. */
+  readonly clockAheadMs?: (() => number) | undefined;
   /** By check of the set-up: 1 if it found a problem. */
   readonly setupProblems?: (() => Readonly<Record<string, number>>) | undefined;
 }
@@ -44,6 +46,7 @@ export async function processFamilies(parts: ProcessParts): Promise<MetricFamily
     eventLoopFamily(parts.eventLoop?.()),
     certificateFamily(parts.certificateEndsAt?.()),
     setupFamily(parts.setupProblems?.() ?? {}),
+    clockFamily(parts.clockAheadMs?.()),
     ...runtimeFamilies(parts),
   ];
 }
@@ -115,6 +118,12 @@ function setupFamily(problems: Readonly<Record<string, number>>): MetricFamily {
     samples,
     'max',
   );
+}
+
+function clockFamily(aheadMs: number | undefined): MetricFamily {
+  const help = "How far this machine's clock is ahead of the database's; negative if it is behind.";
+  const seconds = aheadMs === undefined ? undefined : Math.round(aheadMs) / 1000;
+  return oneGauge('tollgate_clock_ahead_seconds', help, seconds, 'max');
 }
 
 function runtimeFamilies({ version, startedAtMs, maxFiles }: ProcessParts): MetricFamily[] {

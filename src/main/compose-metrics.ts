@@ -12,7 +12,7 @@ import { supervisorChannel, WorkerMetrics } from './worker-metrics.ts';
 
 type MetricSources = Pick<
   ProcessParts,
-  'backends' | 'inFlight' | 'eventLoop' | 'queues' | 'certificateEndsAt' | 'setupProblems'
+  'backends' | 'inFlight' | 'eventLoop' | 'queues' | 'certificateEndsAt' | 'setupProblems' | 'clockAheadMs'
 >;
 
 /** The metrics of this process. */

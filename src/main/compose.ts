@@ -38,7 +38,7 @@ import { LongestLife } from './longest-life.ts';
 import { StoredCatalog } from '../catalog/stored.ts';
 import { openAnyCatalog, closeServices, openServices, type Services } from './services.ts';
 import { LiveServerSettings } from './server-settings.ts';
-import { SetupWatch } from './setup-checks.ts';
+import { requireClock, SetupWatch } from './setup-checks.ts';
 import { openRefusedCalls, startPeriodicTasks } from './start-tasks.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { EventLoop } from '../std/event-loop.ts';
@@ -80,7 +80,7 @@ export async function startTollgate(
   const opened = new AsyncDisposableStack();
   opened.defer(() => closeServices(services));
   try {
-    await claimDataFolder(services);
+    await requireUsable(services);
     await services.ledger.recover();
     const catalog = await openAnyCatalog(services);
     opened.defer(() => catalog.close());
@@ -152,6 +152,7 @@ function watchSetup({ config, clock, log }: Services, settings: LiveServerSettin
       config,
       settings: { tls: settings.tls(), trustedProxies: settings.trustedProxies() },
       clock,
+      aheadMs: clock.aheadMs,
     }),
     log,
   );
@@ -195,6 +196,11 @@ function stopping({
       await opened.disposeAsync();
     },
   };
+}
+
+async function requireUsable(services: Services): Promise<void> {
+  requireClock(services.clock.aheadMs);
+  await claimDataFolder(services);
 }
 
 /** A server that is being replaced may take its whole grace period; one that stays longer is a mistake. */
@@ -259,6 +265,7 @@ function makeRelay(
     eventLoop: () => eventLoop.delays(),
     certificateEndsAt: () => certificate?.endsAt(),
     setupProblems: () => setupWatch.problems(),
+    clockAheadMs: () => services.clock.aheadMs,
     queues: () => ({ settlement_retries: settlements.waiting, token_counts: tokens.size }),
   });
   return {

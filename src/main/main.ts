@@ -8,12 +8,14 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { longestRequestMs } from '../catalog/longest-request.ts';
 import { openCatalog } from '../catalog/source.ts';
 import { runCli } from '../cli/cli.ts';
+import type { CheckResult } from '../cli/command.ts';
 import { fileCatalog, storeCatalog, type CommandCatalog } from '../cli/command-catalog.ts';
 import { StandardInput } from '../cli/terminal.ts';
 import { houseBackend } from '../house/backend.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
-import { stderrLog, type Log } from '../std/log.ts';
+import { silentLog, stderrLog, type Log } from '../std/log.ts';
 import { readConfig, type Config } from './config.ts';
+import { DatabaseClock } from './database-clock.ts';
 import { actAsOwnerOf } from './data-folder.ts';
 import { readEnvironment, type ServerEnvironment } from './environment-file.ts';
 import { effectiveConfiguration, type FileValues } from './configuration.ts';
@@ -76,11 +78,7 @@ async function runCommand(): Promise<number> {
         const { tls } = serverSettings(catalog, folder ?? settingsFolder(catalogPath));
         return checkTls(tls, { host, now: systemClock.now() });
       },
-      setupChecks: async (catalog) => {
-        const config = storeConfig();
-        const settings = catalog && serverSettings(catalog, settingsFolder(config.catalogPath));
-        return await runSetupChecks({ config, settings, clock: systemClock });
-      },
+      setupChecks,
       configuration: async () =>
         effectiveConfiguration(
           readEnvironment(process.env),
@@ -152,6 +150,30 @@ async function confirmed(question: string): Promise<boolean> {
 
 function commandConfig(): Config {
   return { ...readConfig(readEnv()), databaseWaitMs: COMMAND_WAIT_MS };
+}
+
+async function setupChecks(catalog: Catalog | undefined): Promise<readonly CheckResult[]> {
+  const config = storeConfig();
+  const settings = catalog && serverSettings(catalog, settingsFolder(config.catalogPath));
+  const aheadMs = await measureAheadMs(config);
+  return await runSetupChecks({ config, settings, clock: systemClock, aheadMs });
+}
+
+/** `undefined` where the database cannot be used, which another check says. */
+async function measureAheadMs(config: Config): Promise<number | undefined> {
+  if (config.databaseUrl === undefined) return undefined;
+  const clock = new DatabaseClock(systemClock);
+  try {
+    const store = await openConfiguredStore(config, silentLog, systemClock);
+    try {
+      await clock.measure(store);
+      return clock.aheadMs;
+    } finally {
+      await store.close();
+    }
+  } catch {
+    return undefined;
+  }
 }
 
 /** For whatever opens the store or its folder. */

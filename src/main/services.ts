@@ -18,12 +18,13 @@ import type { ImagePlaces } from '../store/image-objects.ts';
 import { ImageBucket } from '../store/image-s3.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Config } from './config.ts';
+import { DatabaseClock } from './database-clock.ts';
 import { SERVER_SETTINGS } from './server-settings.ts';
 
 /** What the command line and the server both need: the store, its secret and its ledger. */
 export interface Services {
   readonly config: Config;
-  readonly clock: Clock;
+  readonly clock: DatabaseClock;
   readonly random: Random;
   readonly log: Log;
   readonly store: Store;
@@ -39,12 +40,14 @@ export interface Services {
 export async function openServices(
   config: Config,
   log: Log,
-  clock: Clock,
+  machineClock: Clock,
   random: Random = systemRandom,
 ): Promise<Services> {
   const { dataDir, databaseUrl, databaseDeadlineMs } = config;
-  const store = await openConfiguredStore(config, log, clock);
+  const store = await openConfiguredStore(config, log, machineClock);
   try {
+    const clock = new DatabaseClock(machineClock);
+    await clock.measure(store);
     const shared = databaseUrl !== undefined;
     const secret = await openSecret({
       given: config.secret,
@@ -55,7 +58,8 @@ export async function openServices(
     });
     const ledger = openLedger(store, {
       node: `${hostname()}-${randomPart(8)}`,
-      clock,
+      // The ledger books by the database's clock itself.
+      clock: machineClock,
       log,
       leaseMs: config.leaseMs,
       deadlineMs: databaseDeadlineMs,

@@ -4,6 +4,8 @@ import { checkMailServer } from '../outbox/mail-server-check.ts';
 import type { CheckResult } from '../cli/command.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
+import { plural } from '../std/plural.ts';
+import { StartupError } from '../std/startup-error.ts';
 import type { Config } from './config.ts';
 import { checkDataFolder } from './data-folder.ts';
 import { unknownVariables } from './environment.ts';
@@ -15,6 +17,8 @@ export interface SetupSubject {
   /** Absent where the catalog cannot be read. */
   readonly settings: Pick<ServerSettings, 'tls' | 'trustedProxies'> | undefined;
   readonly clock: Clock;
+  /** How far the machine's clock is ahead of the database's; absent where the database cannot be used. */
+  readonly aheadMs: number | undefined;
 }
 
 type SetupCheck = (subject: SetupSubject) => CheckResult | undefined | Promise<CheckResult | undefined>;
@@ -30,6 +34,7 @@ const SETUP_CHECKS: Readonly<Record<string, SetupCheck>> = {
   settings: ({ config }) => checkNames(config),
   certificate: ({ config, settings, clock }) =>
     settings && checkTls(settings.tls, { host: config.host, now: clock.now() }),
+  clock: checkClock,
   listening: checkListening,
   public_address: ({ config }) => checkPublicAddress(config),
   mail: ({ config }) => config.mail && checkMailServer(config.mail, TIMEOUT_MS),
@@ -56,6 +61,28 @@ function checkNames({ env }: Config): CheckResult | undefined {
   if (unknown.length === 0) return undefined;
   const named = unknown.map(({ name, meant }) => (meant === undefined ? name : `${name} (${meant}?)`));
   return { ok: false, line: `settings: set, and not known: ${named.join(', ')}` };
+}
+
+const NOTED_AHEAD_MS = 2_000;
+/** A server does not start beyond this. */
+const MAX_AHEAD_MS = 60_000;
+
+function checkClock({ config: { databaseUrl }, aheadMs }: SetupSubject): CheckResult | undefined {
+  if (databaseUrl === undefined || aheadMs === undefined) return undefined;
+  if (Math.abs(aheadMs) <= NOTED_AHEAD_MS)
+    return { ok: true, line: `clock: within ${NOTED_AHEAD_MS / 1000} seconds of the database's` };
+  return { ok: false, line: `clock: ${clockDifference(aheadMs)}` };
+}
+
+function clockDifference(aheadMs: number): string {
+  const seconds = plural(Math.round(Math.abs(aheadMs) / 1000), 'second');
+  return `this machine is ${seconds} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database; set the clocks of both by a time server`;
+}
+
+/** Times are corrected by the difference, but not one that is a mistake: one of the clocks must be set first. */
+export function requireClock(aheadMs: number): void {
+  if (Math.abs(aheadMs) > MAX_AHEAD_MS)
+    throw new StartupError(`The clock is wrong: ${clockDifference(aheadMs)}.`);
 }
 
 /** Whoever comes without TLS and through no trusted proxy is refused on any address but loopback. */

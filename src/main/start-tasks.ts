@@ -54,6 +54,7 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
       ...imageTasks(services, imageJobs),
       ...messageTasks(services, noticed),
       ...paymentTasks(parts.payments),
+      { name: 'clock', everyMs: 60_000, run: () => clock.measure(store) },
       {
         name: 'checks of the set-up',
         everyMs: 600_000,
