@@ -1,11 +1,14 @@
-import { writeAudit } from '../activity/audit.ts';
 import { moneyOf, type Account, type AccountLimits } from '../identity/accounts/accounts.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';
 import { checkNewPassword, makePasswords } from '../identity/sign-in/password.ts';
 import { makeUsers } from '../identity/sign-in/users.ts';
+import type { NewEntry } from '../ledger/port.ts';
 import type { AccountId } from '../std/ids.ts';
 import { formatUsd, nanoUsd, parseUsd, toUsdNumber, type NanoUsd } from '../std/money.ts';
+import type { Store } from '../store/store.ts';
+import { recordCommand } from './audited.ts';
 import {
+  CommandRefused,
   JSON_FLAG,
   printResult,
   textFlag,
@@ -61,16 +64,32 @@ export const accountCommands: readonly CliCommand[] = [
   },
   {
     name: 'account credit',
-    usage: 'EMAIL USD [--reason TEXT] [--refund] [--json]',
-    about: 'add to a balance',
-    flags: { ...JSON_FLAG, reason: { type: 'string' }, refund: { type: 'boolean' } },
+    usage: 'EMAIL USD [--key KEY] [--reason TEXT] [--refund] [--json]',
+    about:
+      'add to a balance; with a key of your choice, such as the number of an invoice, only once however often it is run',
+    flags: { ...JSON_FLAG, key: { type: 'string' }, reason: { type: 'string' }, refund: { type: 'boolean' } },
     minArguments: 2,
     audit: (input) =>
       onAccount(input.flags['refund'] === true ? 'account.refund' : 'account.credit', {
         amountUsd: input.arguments[1],
         cause: textFlag(input, 'reason') ?? '',
+        key: textFlag(input, 'key'),
       }),
     run: credit,
+  },
+  {
+    name: 'account debit',
+    usage: 'EMAIL USD --reason TEXT [--key KEY] [--json]',
+    about: 'take from a balance, at most what is free of it; with a key only once however often it is run',
+    flags: { ...JSON_FLAG, key: { type: 'string' }, reason: { type: 'string' } },
+    minArguments: 2,
+    audit: (input) =>
+      onAccount('account.adjust', {
+        amountUsd: `-${input.arguments[1]}`,
+        cause: textFlag(input, 'reason') ?? '',
+        key: textFlag(input, 'key'),
+      }),
+    run: debit,
   },
   {
     name: 'account token',
@@ -94,7 +113,7 @@ export const accountCommands: readonly CliCommand[] = [
       monthly: { type: 'string' },
     },
     minArguments: 1,
-    audit: ({ flags }) => onAccount('account.limits', { ...flags, json: undefined }),
+    audit: ({ flags }) => onAccount('account.limits', { ...flags, json: undefined, as: undefined }),
     run: limit,
   },
   {
@@ -151,8 +170,8 @@ async function create(input: CommandInput, context: CliContext): Promise<number>
   return await context.withServices(async (services) => {
     const role = input.flags['admin'] === true ? 'admin' : 'user';
     const { account, token } = await services.accounts.create(email, { balance, role, actor: 'cli' });
-    const created = { actor: 'cli', action: 'account.created', target: account.id, detail: {} };
-    await writeAudit(services.store, created, context.clock.now());
+    const created = { action: 'account.created', target: account.id, detail: {} };
+    await recordCommand(services.store, created, { input, context });
     if (newPassword !== undefined) await usersOf(services, context).setPassword(account.id, newPassword);
     const result = { account: account.id, email: account.email, token, balance_usd: toUsdNumber(balance) };
     printResult(input, context, result, [
@@ -197,28 +216,46 @@ async function list(input: CommandInput, context: CliContext): Promise<number> {
 }
 
 async function credit(input: CommandInput, context: CliContext): Promise<number> {
-  const [email = '', usd = ''] = input.arguments;
-  const credited = readAmount(usd);
-  return await context.withServices(async ({ accounts, ledger }) => {
-    const account = await accounts.require(email);
-    const kind = input.flags['refund'] === true ? 'refund' : 'credit';
-    const cause =
-      textFlag(input, 'reason') ?? (kind === 'refund' ? 'refund by the operator' : 'credit by the operator');
-    const { balance } = await ledger.post({
-      accountId: account.id as AccountId,
-      kind,
-      amount: credited,
-      cause,
-      actor: 'cli',
-    });
-    printResult(
-      input,
-      context,
-      { account: account.id, email: account.email, balance_usd: toUsdNumber(balance) },
-      [`${account.email} now has $${formatUsd(balance)}.`],
-    );
+  const kind = input.flags['refund'] === true ? 'refund' : 'credit';
+  const cause = textFlag(input, 'reason') ?? `${kind} by the operator`;
+  return await post(input, context, { kind, cause, amount: readAmount(input.arguments[1] ?? '') });
+}
+
+async function debit(input: CommandInput, context: CliContext): Promise<number> {
+  const cause = textFlag(input, 'reason');
+  if (cause === undefined) throw new UsageError('Say with --reason why it is taken: the customer sees it.');
+  const amount = -readAmount(input.arguments[1] ?? '');
+  return await post(input, context, { kind: 'adjustment', cause, amount });
+}
+
+/** With the same key and account only the first one counts; one of another amount is a mistake. */
+async function post(
+  input: CommandInput,
+  context: CliContext,
+  entry: Pick<NewEntry, 'kind' | 'amount' | 'cause'>,
+): Promise<number> {
+  const key = textFlag(input, 'key');
+  return await context.withServices(async ({ accounts, ledger, store }) => {
+    const { id, email } = await accounts.require(input.arguments[0] ?? '');
+    const once = key === undefined ? undefined : `cli:${id}:${key}`;
+    const before = once === undefined ? undefined : await postedWith(store, once);
+    if (before !== undefined && (before.amount !== entry.amount || before.kind !== entry.kind))
+      throw new CommandRefused(
+        `The key '${key}' was used for ${email} before, for a ${before.kind} of $${formatUsd(nanoUsd(Math.abs(before.amount)))}. Nothing was changed.`,
+      );
+    const { balance } = await ledger.post({ ...entry, accountId: id as AccountId, actor: 'cli', once });
+    const repeated = before !== undefined;
+    printResult(input, context, { account: id, email, balance_usd: toUsdNumber(balance), repeated }, [
+      repeated
+        ? `This key was used before, so nothing was changed. ${email} has $${formatUsd(balance)}.`
+        : `${email} now has $${formatUsd(balance)}.`,
+    ]);
     return 0;
   });
+}
+
+async function postedWith({ db }: Store, once: string) {
+  return await db.selectFrom('entry').select(['kind', 'amount']).where('once', '=', once).executeTakeFirst();
 }
 
 async function replaceToken(input: CommandInput, context: CliContext): Promise<number> {
@@ -285,7 +322,7 @@ async function remove(input: CommandInput, context: CliContext): Promise<number>
     const removal = { accountId: id, reason: textFlag(input, 'reason'), actor: 'cli' };
     const { writtenOff } = await removeAccount({ store, ledger, clock, images }, removal);
     const detail = { reason: removal.reason, written_off: writtenOff };
-    await writeAudit(store, { actor: 'cli', action: 'account.remove', target: id, detail }, clock.now());
+    await recordCommand(store, { action: 'account.remove', target: id, detail }, { input, context });
     const amount = nanoUsd(writtenOff);
     printResult(input, context, { account: id, written_off_usd: toUsdNumber(amount) }, [
       `${email} was removed. Its books stay under ${id}.`,

@@ -38,6 +38,7 @@ async function run(...words: string[]): Promise<number> {
     warn: () => undefined,
     passwordInput: NO_PASSWORD,
     dataDirAsOwner: () => folder,
+    machineUser: 'deploy',
     setupChecks: () => Promise.resolve([]),
     address: { host: '127.0.0.1', port: 0 },
     configuration: () => Promise.resolve({ settings: [], unknown: [] }),
@@ -82,6 +83,7 @@ const CHANGES: [string, string[], string, boolean][] = [
   ],
   ['account credit', ['a@example.com', '5', '--reason', 'invoice 7'], 'account.credit', true],
   ['account credit', ['a@example.com', '5', '--refund'], 'account.refund', true],
+  ['account debit', ['a@example.com', '2', '--reason', 'paid out'], 'account.adjust', true],
   ['account token', ['a@example.com'], 'account.replace-token', true],
   ['account limit', ['a@example.com', '--chat', '7'], 'account.limits', true],
   ['account password', ['a@example.com', 'correct horse 9 battery'], 'account.reset-password', true],
@@ -142,10 +144,19 @@ test('what was asked for is in the record, and so is a refusal', async () => {
   const { entries } = await entriesAfter(() =>
     run('account', 'limit', 'a@example.com', '--images', '9', '--json'),
   );
-  expect(JSON.parse(entries[0]!.detail)).toEqual({ images: '9' });
+  expect(JSON.parse(entries[0]!.detail)).toEqual({ images: '9', machine_user: 'deploy' });
   const refused = await entriesAfter(() => run('account', 'create', 'a@example.com'));
   expect(refused.code).toBe(4);
   expect(refused.entries.map((entry) => entry.action)).toEqual(['account.create', 'account.create.refused']);
+});
+
+test('the user that the system knows and the name that somebody gives with --as are kept apart', async () => {
+  const { entries } = await entriesAfter(() =>
+    run('account', 'disable', 'a@example.com', '--as', 'Ann Smith'),
+  );
+  expect(entries).toMatchObject([{ actor: 'cli', action: 'account.disable' }]);
+  expect(JSON.parse(entries[0]!.detail)).toEqual({ machine_user: 'deploy', claimed_name: 'Ann Smith' });
+  expect(await run('account', 'enable', 'a@example.com')).toBe(0);
 });
 
 test('a command that only reads, and one about nobody, leave no record', async () => {

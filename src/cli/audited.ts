@@ -1,5 +1,36 @@
 import { writeAudit } from '../activity/audit.ts';
-import type { AuditedCommand, CliCommand, CliContext, CliServices, CommandInput } from './command.ts';
+import type { Store } from '../store/store.ts';
+import {
+  textFlag,
+  type AuditedCommand,
+  type CliCommand,
+  type CliContext,
+  type CliServices,
+  type CommandInput,
+} from './command.ts';
+
+interface CommandRecord {
+  readonly action: string;
+  readonly target: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * What every record of the command line is written by. Who the system says has run it and who they say they are with
+ * `--as` are two things: only the first is known.
+ */
+export async function recordCommand(
+  store: Pick<Store, 'db'>,
+  { action, target, detail }: CommandRecord,
+  { input, context }: { input: CommandInput; context: CliContext },
+): Promise<void> {
+  const by = { machine_user: context.machineUser, claimed_name: textFlag(input, 'as') };
+  await writeAudit(
+    store,
+    { actor: 'cli', action, target, detail: { ...detail, ...by } },
+    context.clock.now(),
+  );
+}
 
 /**
  * Makes a command that changes something leave the same record as the console does: an entry before it is done, so that
@@ -21,14 +52,13 @@ async function runAudited<T>(
   work: (services: CliServices) => Promise<T>,
 ): Promise<T> {
   const target = isAboutAccount ? (await services.accounts.require(input.arguments[0] ?? '')).id : '';
-  const entry = { actor: 'cli', target };
-  await writeAudit(services.store, { ...entry, action, detail }, context.clock.now());
+  const by = { input, context };
+  await recordCommand(services.store, { action, target, detail }, by);
   try {
     return await work(services);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'internal_error';
-    const refused = { ...entry, action: `${action}.refused`, detail: { code } };
-    await writeAudit(services.store, refused, context.clock.now());
+    await recordCommand(services.store, { action: `${action}.refused`, target, detail: { code } }, by);
     throw error;
   }
 }

@@ -1,6 +1,5 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { writeAudit } from '../activity/audit.ts';
 import { isSecretOf, secretAtHand } from '../identity/accounts/secret.ts';
 import { plural } from '../std/plural.ts';
 import { StartupError } from '../std/startup-error.ts';
@@ -18,6 +17,7 @@ import {
   restoreSqlite,
   type BackupFacts,
 } from '../store/sqlite-backup.ts';
+import { recordCommand } from './audited.ts';
 import {
   CommandRefused,
   JSON_FLAG,
@@ -115,8 +115,8 @@ async function restore(input: CommandInput, context: CliContext): Promise<number
   const closed = withoutSecret
     ? 0
     : await context.withServices(async ({ ledger, store }) => {
-        const entry = { actor: 'cli', action: 'store.restore', target: '', detail: { file } };
-        await writeAudit(store, entry, context.clock.now());
+        const record = { action: 'store.restore', target: '', detail: { file } };
+        await recordCommand(store, record, { input, context });
         return await ledger.expire();
       });
   printResult(input, context, { file, requests_closed: closed, ...viewOf(facts) }, [

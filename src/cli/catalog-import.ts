@@ -8,6 +8,7 @@ import { previewImport, type ImportPreview, type ImportRequest } from '../upstre
 import { factorText, shownImport } from '../upstream/offered/import-view.ts';
 import { canListModels } from '../upstream/offered/offered-models.ts';
 import type { CommandCatalog } from './command-catalog.ts';
+import { recordCommand } from './audited.ts';
 import {
   JSON_FLAG,
   textFlag,
@@ -139,7 +140,9 @@ async function save(
     tell(`Nothing was written. --yes writes it to ${catalog.place}.`);
     return false;
   }
-  await catalog.save(changed, `Models of ${previews.map(({ upstream }) => upstream).join(', ')}`);
+  const note = `Models of ${previews.map(({ upstream }) => upstream).join(', ')}`;
+  const entry = { action: 'catalog.import', target: '', detail: { note } };
+  await catalog.save(changed, note, (store) => recordCommand(store, entry, { input, context }));
   tell(`Written to ${catalog.place}.`);
   return true;
 }

@@ -9,6 +9,7 @@ import { auditedContext } from './audited.ts';
 import { backupCommands } from './backup.ts';
 import { catalogCommands } from './catalog.ts';
 import {
+  AS_FLAG,
   UsageError,
   CommandRefused,
   NotFoundError,
@@ -54,7 +55,7 @@ export async function runCli(
   } catch (thrown) {
     const failure = commandFailure(
       thrown,
-      Object.keys(command?.flags ?? {}).map((name) => `--${name}`),
+      Object.keys({ ...command?.flags, ...AS_FLAG }).map((name) => `--${name}`),
     );
     if (!failure && !isJson) throw thrown;
     const { code, message, exit } = failure ?? {
@@ -95,7 +96,7 @@ async function runCommand(
 ): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: command.flags,
+    options: { ...command.flags, ...AS_FLAG },
     allowPositionals: true,
   });
   if (positionals.length < command.minArguments) throw new UsageError('An argument is missing.');

@@ -1,5 +1,4 @@
 import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { writeAudit } from '../activity/audit.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { storedText, type CatalogMap } from '../catalog/catalog-data.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
@@ -8,7 +7,6 @@ import type { Environment } from '../catalog/key-rules.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import type { StoredCatalog } from '../catalog/stored.ts';
 import { editedYaml } from '../catalog/yaml-text.ts';
-import type { Clock } from '../std/clock.ts';
 import { StartupError } from '../std/startup-error.ts';
 import type { Store } from '../store/store.ts';
 
@@ -21,8 +19,8 @@ export interface CommandCatalog {
   readonly parse: (text: string) => Catalog;
   /** A text with changes, as it is saved here. */
   readonly write: (text: string, changed: CatalogMap) => string;
-  /** Throws an {@link ImportError} if it was changed meanwhile. */
-  save(changed: string, note: string): Promise<void>;
+  /** Throws an {@link ImportError} if it was changed meanwhile. `record`: for the audit log of the store that has it. */
+  save(changed: string, note: string, record: (store: Store) => Promise<void>): Promise<void>;
 }
 
 export function fileCatalog(
@@ -51,10 +49,7 @@ export function fileCatalog(
   };
 }
 
-export function storeCatalog(
-  catalog: StoredCatalog,
-  { store, clock }: { readonly store: Store; readonly clock: Clock },
-): CommandCatalog {
+export function storeCatalog(catalog: StoredCatalog, { store }: { readonly store: Store }): CommandCatalog {
   const { version, json: text } = catalog.newest();
   return {
     kind: 'store',
@@ -62,9 +57,8 @@ export function storeCatalog(
     text,
     parse: (changed) => catalog.parse(changed),
     write: (_, changed) => storedText(changed),
-    async save(changed, note) {
-      const entry = { actor: 'cli', action: 'catalog.import', target: '', detail: { note } };
-      await writeAudit(store, entry, clock.now());
+    async save(changed, note, record) {
+      await record(store);
       const result = await catalog.save(changed, 'cli', note, version);
       if (result.kind === 'saved') return;
       throw new ImportError(

@@ -19,6 +19,8 @@ export interface CliContext {
   /** To standard error: what the operator should know beside the result. */
   readonly warn: (line: string) => void;
   readonly passwordInput: PasswordInput;
+  /** Who runs the command, as the system says. */
+  readonly machineUser: string;
   /** The data folder. A command of root's acts as its owner from then on, as it does once the store is open. */
   dataDirAsOwner(): string;
   /** Where a server would listen, and where customers reach it. */
@@ -137,6 +139,9 @@ export function textFlag(input: CommandInput, name: string): string | undefined 
   const value = input.flags[name];
   return typeof value === 'string' ? value : undefined;
 }
+
+/** Of every command: who says to run it, beside the user that the system knows. */
+export const AS_FLAG = { as: { type: 'string' } } as const;
 
 export const JSON_FLAG = { json: { type: 'boolean' } } as const;
 

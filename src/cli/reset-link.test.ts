@@ -16,6 +16,7 @@ async function runResetLink(...words: string[]): Promise<[code: number, error: s
     warn: () => undefined,
     passwordInput: NO_PASSWORD,
     dataDirAsOwner: () => '',
+    machineUser: 'deploy',
     setupChecks: () => Promise.resolve([]),
     address: { host: '127.0.0.1', port: 0 },
     configuration: () => Promise.reject(new Error('not needed')),

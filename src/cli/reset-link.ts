@@ -1,4 +1,4 @@
-import { writeAudit } from '../activity/audit.ts';
+import { recordCommand } from './audited.ts';
 import { makePasswords } from '../identity/sign-in/password.ts';
 import { makeResetLinks, RESET_LIFE_MS, resetPath } from '../identity/sign-in/reset.ts';
 import {
@@ -31,8 +31,8 @@ async function resetLink(input: CommandInput, context: CliContext): Promise<numb
     const { id, email } = await accounts.require(input.arguments[0] ?? '');
     const links = makeResetLinks({ store, clock, passwords: makePasswords() });
     const { token, expiresAt } = await links.make({ accountId: id, createdBy: 'cli', lifeMs }, async (tx) => {
-      const entry = { actor: 'cli', action: 'account.reset-link', target: id, detail: {} };
-      await writeAudit({ db: tx }, entry, clock.now());
+      const record = { action: 'account.reset-link', target: id, detail: {} };
+      await recordCommand({ db: tx }, record, { input, context });
     });
     const link = `${base}${resetPath(token)}`;
     const until = new Date(expiresAt).toISOString();

@@ -79,6 +79,7 @@ async function run(env: Env, ...words: string[]): Promise<{ code: number; printe
     builtIn: {},
     fileSettings: {},
     dataDirAsOwner: () => folder,
+    machineUser: 'deploy',
     setupChecks: () => Promise.resolve([]),
     address: { host: '127.0.0.1', port: 0 },
     checkTls: () => ({ ok: true, line: '' }),

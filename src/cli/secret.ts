@@ -1,11 +1,12 @@
 import { existsSync, rmSync } from 'node:fs';
-import { writeAudit } from '../activity/audit.ts';
 import { resealKeys } from '../catalog/provider-keys.ts';
 import { makeNextSecret, openSecret, replaceSecret, secretFiles } from '../identity/accounts/secret.ts';
 import { resealOutbox } from '../outbox/outbox.ts';
 import { resealWebhooks } from '../outbox/webhooks.ts';
 import { plural } from '../std/plural.ts';
 import type { Store } from '../store/store.ts';
+import { connectedNodes } from '../store/connected-nodes.ts';
+import { recordCommand } from './audited.ts';
 import {
   CommandRefused,
   JSON_FLAG,
@@ -38,6 +39,7 @@ export const secretCommands: readonly CliCommand[] = [
 ];
 
 async function rotate(input: CommandInput, context: CliContext): Promise<number> {
+  await requireNoNodes(context);
   return await context.withServices(async ({ store, secret }) => {
     requireStopped(store);
     const next = nextSecret(context, context.env['TOLLGATE_NEW_SECRET'], 'TOLLGATE_NEW_SECRET');
@@ -51,7 +53,8 @@ async function rotate(input: CommandInput, context: CliContext): Promise<number>
       await resealWebhooks(db, { from: secret.key('webhooks'), to: after.key('webhooks') });
       await resealOutbox(db, { from: secret.key('outbox'), to: after.key('outbox') });
       await db.deleteFrom('auth_session').execute();
-      await writeAudit({ db }, { actor: 'cli', action: 'secret.rotate', target: '', detail: {} }, now);
+      const record = { action: 'secret.rotate', target: '', detail: {} };
+      await recordCommand({ db }, record, { input, context });
       return resealed;
     });
     await store.durable();
@@ -68,6 +71,7 @@ async function reset(input: CommandInput, context: CliContext): Promise<number> 
     throw new UsageError(
       'Nothing was changed. Every token and stored provider key ends; add --yes to do it.',
     );
+  await requireNoNodes(context);
   return await context.withStore(async (store) => {
     requireStopped(store);
     const { current } = secretFiles(context.dataDirAsOwner());
@@ -82,7 +86,8 @@ async function reset(input: CommandInput, context: CliContext): Promise<number> 
         .where('token_hash', 'is not', null)
         .executeTakeFirst();
       for (const table of ['provider_key', 'auth_session'] as const) await db.deleteFrom(table).execute();
-      await writeAudit({ db }, { actor: 'cli', action: 'secret.reset', target: '', detail: {} }, now);
+      const record = { action: 'secret.reset', target: '', detail: {} };
+      await recordCommand({ db }, record, { input, context });
       return Number(numUpdatedRows);
     });
     await store.durable();
@@ -100,6 +105,17 @@ async function reset(input: CommandInput, context: CliContext): Promise<number> 
 function requireStopped({ backend }: Store): void {
   if (backend.kind === 'sqlite' && !backend.claim())
     throw new CommandRefused('A server is running on this data folder. Stop it first.');
+}
+
+/** The same for the nodes on a Postgres, before this command is connected to it as they are. */
+async function requireNoNodes({ env }: CliContext): Promise<void> {
+  const url = env['DATABASE_URL'];
+  if (!isSet(url)) return;
+  const nodes = await connectedNodes(url);
+  if (nodes.length > 0)
+    throw new CommandRefused(
+      `Nodes are running on this database, connected from ${nodes.join(', ')}. Stop them first; connections that a pooler keeps end some minutes later.`,
+    );
 }
 
 function nextSecret(context: CliContext, given: string | undefined, variable: string): string {

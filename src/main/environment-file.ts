@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { SettingError } from '../std/startup-error.ts';
+import { machineUser } from './machine-user.ts';
 import { ENVIRONMENT, readText, type Env } from './environment.ts';
 
 /** What is set, and what of it comes from the file that the service and an operator's shell share. */
@@ -31,7 +31,7 @@ export function readEnvironment(env: Env): ServerEnvironment {
     if (named !== undefined)
       throw new SettingError(`TOLLGATE_ENV_FILE is ${file}, which cannot be read (${code}).`);
     if (code === 'ENOENT') return { env, file, fromFile: new Set() };
-    const unreadable = `${file} cannot be read by ${userInfo().username} (${code}), so its settings are not used. Run this as root.`;
+    const unreadable = `${file} cannot be read by ${machineUser()} (${code}), so its settings are not used. Run this as root.`;
     return { env, file, fromFile: new Set(), unreadable };
   }
 }

@@ -17,6 +17,7 @@ import { silentLog, stderrLog, type Log } from '../std/log.ts';
 import { readConfig, type Config } from './config.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { actAsOwnerOf } from './data-folder.ts';
+import { machineUser } from './machine-user.ts';
 import { readEnvironment, type ServerEnvironment } from './environment-file.ts';
 import { effectiveConfiguration, type FileValues } from './configuration.ts';
 import {
@@ -36,6 +37,8 @@ const argv = process.argv.slice(2);
 const COMMAND_WAIT_MS = 4_000;
 const printError = (line: string): void => console.error(line);
 let environment: ServerEnvironment | undefined;
+// Before root acts as somebody else.
+const user = machineUser();
 
 // `serve` with further arguments is a request for help, or a mistake.
 process.exitCode = argv.length === 1 && argv[0] === 'serve' ? await runServer() : await runCommand();
@@ -65,6 +68,7 @@ async function runCommand(): Promise<number> {
       clock: systemClock,
       print: (line) => console.log(line),
       warn: printError,
+      machineUser: user,
       passwordInput: new StandardInput(),
       // Read when asked for: a mistake in the environment is reported like any other.
       get address() {

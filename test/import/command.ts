@@ -38,6 +38,7 @@ export async function runCommand(
     warn: (line) => void errors.push(line),
     passwordInput: NO_PASSWORD,
     dataDirAsOwner: () => '',
+    machineUser: 'deploy',
     setupChecks: () => Promise.resolve([]),
     address: { host: '127.0.0.1', port: 0 },
     builtIn,
