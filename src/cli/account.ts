@@ -224,7 +224,7 @@ async function credit(input: CommandInput, context: CliContext): Promise<number>
 async function debit(input: CommandInput, context: CliContext): Promise<number> {
   const cause = textFlag(input, 'reason');
   if (cause === undefined) throw new UsageError('Say with --reason why it is taken: the customer sees it.');
-  const amount = -readAmount(input.arguments[1] ?? '');
+  const amount = 0 - readAmount(input.arguments[1] ?? '');
   return await post(input, context, { kind: 'adjustment', cause, amount });
 }
 

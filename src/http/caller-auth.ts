@@ -5,6 +5,7 @@ import type { RelayParts } from '../relay/call.ts';
 import { addressMatcher, isLoopback, parseAddress } from '../std/addresses.ts';
 import { Fault } from '../std/fault.ts';
 import type { TokenHash, AccountId } from '../std/ids.ts';
+import type { Log } from '../std/log.ts';
 import { pathOf, type IncomingRequest } from './router.ts';
 
 /** Turns a token into the hash that is stored; `undefined` if it cannot be one of our tokens. */
@@ -13,6 +14,7 @@ type HashToken = (token: string) => TokenHash | undefined;
 interface CallerAuthOptions {
   readonly hashToken: HashToken;
   readonly trustedProxies: readonly string[];
+  readonly log?: Log | undefined;
   /** A token was sent over plain HTTP, where others may have read it. */
   onExposed(hash: TokenHash): void;
 }
@@ -24,6 +26,7 @@ export class CallerAuth {
   #freeCalls: FreeCallRate | undefined;
   #isTrusted: (address: string) => boolean;
   #trustsProxies: boolean;
+  #hasSilentProxy = false;
 
   constructor(parts: Pick<RelayParts, 'ledger' | 'catalog'>, options: CallerAuthOptions) {
     this.#parts = parts;
@@ -88,8 +91,16 @@ export class CallerAuth {
   isSecure(peer: string, request: Request): boolean {
     if (request.url.startsWith('https:')) return true;
     if (!this.#isTrusted(peer)) return false;
+    if (!request.headers.has('x-forwarded-proto')) this.#tellSilentProxy(peer);
     // Each proxy appends what it saw. Only the last ones are trusted: the first may be the client's own words.
     return this.#forwardedProto(request) === 'https';
+  }
+
+  /** Once, and not for each request: the proxy is set up wrongly, and everything that it forwards is refused or taken as local. */
+  #tellSilentProxy(peer: string): void {
+    if (this.#hasSilentProxy) return;
+    this.#hasSilentProxy = true;
+    this.#options.log?.warn('proxy_without_forwarded_proto', { proxy: peer, missing: 'x-forwarded-proto' });
   }
 
   /** The scheme at the first trusted proxy: as many from the end as there are trusted hops in `X-Forwarded-For`. */

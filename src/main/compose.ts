@@ -351,6 +351,7 @@ function openCallerAuth({ services, relay, settings, catalog }: Omit<ServerParts
   const callerAuth = new CallerAuth(relay, {
     hashToken: tokenHasher(pepper),
     trustedProxies: settings.trustedProxies(),
+    log,
     onExposed: (hash) =>
       void accounts
         .markExposed(hash)

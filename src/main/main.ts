@@ -15,7 +15,7 @@ import { houseBackend } from '../house/backend.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { silentLog, stderrLog, type Log } from '../std/log.ts';
 import { readConfig, type Config } from './config.ts';
-import { DatabaseClock } from './database-clock.ts';
+import { aheadOfDatabaseMs } from './database-clock.ts';
 import { actAsOwnerOf } from './data-folder.ts';
 import { machineUser } from './machine-user.ts';
 import { readEnvironment, type ServerEnvironment } from './environment-file.ts';
@@ -166,12 +166,10 @@ async function setupChecks(catalog: Catalog | undefined): Promise<readonly Check
 /** `undefined` where the database cannot be used, which another check says. */
 async function measureAheadMs(config: Config): Promise<number | undefined> {
   if (config.databaseUrl === undefined) return undefined;
-  const clock = new DatabaseClock(systemClock);
   try {
     const store = await openConfiguredStore(config, silentLog, systemClock);
     try {
-      await clock.measure(store);
-      return clock.aheadMs;
+      return await aheadOfDatabaseMs(store);
     } finally {
       await store.close();
     }

@@ -10,7 +10,7 @@ import { openLedger, type OpenLedger } from '../ledger/open-ledger.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 import { makeNotices, type Notices } from '../outbox/notices.ts';
 import { makeOutbox, type Outbox } from '../outbox/outbox.ts';
-import type { Clock } from '../std/clock.ts';
+import { CorrectedClock, type Clock } from '../std/clock.ts';
 import { randomPart, systemRandom, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import { ImageFiles } from '../store/image-files.ts';
@@ -18,13 +18,13 @@ import type { ImagePlaces } from '../store/image-objects.ts';
 import { ImageBucket } from '../store/image-s3.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Config } from './config.ts';
-import { DatabaseClock } from './database-clock.ts';
+import { aheadOfDatabaseMs } from './database-clock.ts';
 import { SERVER_SETTINGS } from './server-settings.ts';
 
 /** What the command line and the server both need: the store, its secret and its ledger. */
 export interface Services {
   readonly config: Config;
-  readonly clock: DatabaseClock;
+  readonly clock: CorrectedClock;
   readonly random: Random;
   readonly log: Log;
   readonly store: Store;
@@ -46,8 +46,8 @@ export async function openServices(
   const { dataDir, databaseUrl, databaseDeadlineMs } = config;
   const store = await openConfiguredStore(config, log, machineClock);
   try {
-    const clock = new DatabaseClock(machineClock);
-    await clock.measure(store);
+    const clock = new CorrectedClock(machineClock);
+    clock.aheadMs = await aheadOfDatabaseMs(store);
     const shared = databaseUrl !== undefined;
     const secret = await openSecret({
       given: config.secret,

@@ -12,11 +12,12 @@ import type { DailyCosts } from '../relay/daily-costs.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { Log } from '../std/log.ts';
 import type { ConsoleServices } from './compose-console.ts';
+import { aheadOfDatabaseMs } from './database-clock.ts';
 import { imageTasks } from './compose-image-jobs.ts';
 import { messageTasks, type NoticedParts } from './compose-outbox.ts';
 import { paymentTasks } from './compose-payments.ts';
 import type { LongestLife } from './longest-life.ts';
-import { PeriodicTasks } from './periodic-tasks.ts';
+import { PeriodicTasks, type PeriodicTask } from './periodic-tasks.ts';
 import type { LiveServerSettings } from './server-settings.ts';
 import type { Services } from './services.ts';
 import type { SetupWatch } from './setup-checks.ts';
@@ -54,14 +55,7 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
       ...imageTasks(services, imageJobs),
       ...messageTasks(services, noticed),
       ...paymentTasks(parts.payments),
-      { name: 'clock', everyMs: 60_000, run: () => clock.measure(store) },
-      {
-        name: 'checks of the set-up',
-        everyMs: 600_000,
-        run: async () => {
-          if ((config.worker ?? 0) === 0) await parts.setupWatch.check();
-        },
-      },
+      ...setupTasks(services, parts.setupWatch),
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
       { name: 'old sign-in attempts', everyMs: 60_000, run: () => auth.sweepAttempts() },
@@ -104,6 +98,25 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
     ],
     log,
   );
+}
+
+function setupTasks({ config, store, clock }: Services, setupWatch: SetupWatch): PeriodicTask[] {
+  return [
+    {
+      name: 'clock',
+      everyMs: 60_000,
+      run: async () => {
+        clock.aheadMs = await aheadOfDatabaseMs(store);
+      },
+    },
+    {
+      name: 'checks of the set-up',
+      everyMs: 600_000,
+      run: async () => {
+        if ((config.worker ?? 0) === 0) await setupWatch.check();
+      },
+    },
+  ];
 }
 
 /** The same check as `tollgate verify`, run periodically for the metric and the log. */

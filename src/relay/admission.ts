@@ -278,7 +278,10 @@ export function loweredCap({ ceiling, askedOutput }: Quote, output: number): Low
 }
 
 export function invalidToken(): Fault {
-  return new Fault('invalid_token', 'The API token is not valid. It may have been replaced by a newer one.');
+  return new Fault(
+    'invalid_token',
+    'The API token is not valid. It may have been replaced by a newer one, or its account disabled.',
+  );
 }
 
 function refusalFault(refused: Refused): Fault {

@@ -5,3 +5,21 @@ export interface Clock {
 }
 
 export const systemClock: Clock = { now: () => Date.now() };
+
+/**
+ * A machine's clock, corrected by how far it is ahead of the database's, which all nodes share and by which the ledger
+ * books. Ids of requests carry their time: with a wrong one they would be missing in lists and exports of their day.
+ */
+export class CorrectedClock implements Clock {
+  readonly #machine: Clock;
+  /** Negative if the machine is behind. */
+  aheadMs = 0;
+
+  constructor(machine: Clock) {
+    this.#machine = machine;
+  }
+
+  now(): number {
+    return this.#machine.now() - Math.round(this.aheadMs);
+  }
+}

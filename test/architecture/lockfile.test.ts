@@ -8,6 +8,7 @@ import { join } from 'node:path';
 
 interface Entry {
   readonly version?: string;
+  readonly engines?: { readonly node?: string } | readonly string[];
   readonly resolved?: string;
   readonly integrity?: string;
   readonly link?: boolean;
@@ -29,6 +30,16 @@ test('every optional package of every platform has its entry in the lockfile, of
     return version === undefined || !Bun.semver.satisfies(version, range);
   });
   expect(missing.map(({ path, name, range }) => `${path} needs ${name}@${range}`)).toEqual([]);
+});
+
+test('the oldest Node that the project names is new enough for every package', () => {
+  const nodeOf = ({ engines }: Entry): string => (engines && 'node' in engines ? (engines.node ?? '*') : '*');
+  const oldest = /^>=(\d+\.\d+\.\d+)$/.exec(nodeOf(packages[''] ?? {}))?.[1] ?? '';
+  expect(oldest).not.toBe('');
+  const refused = Object.entries(packages).filter(
+    ([, entry]) => !Bun.semver.satisfies(oldest, nodeOf(entry)),
+  );
+  expect(refused.map(([path, entry]) => `${path} needs ${nodeOf(entry)}`)).toEqual([]);
 });
 
 test('every package in the lockfile is checked by its hash', () => {

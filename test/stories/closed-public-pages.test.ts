@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { sql } from 'kysely';
 import type { Answer } from '../../src/console/contract/routes.ts';
 import { Browser, PASSWORD } from '../../src/console/testing/harness.ts';
 import { Gateway } from '../support/gateway.ts';
@@ -85,3 +86,21 @@ describe.each(['SQLite', 'Postgres'])('the public pages on %s', (store) => {
     expect(items.map(({ detail }) => detail)).toMatchObject([{ open: true }, { open: false }]);
   });
 });
+
+test.each(['SQLite', 'Postgres'])(
+  'on %s a page that was never asked for is not called missing while the store does not say whether it is open',
+  async (store) => {
+    const databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
+    const gateway = await Gateway.start(databaseUrl === undefined ? {} : { databaseUrl });
+    const { db } = gateway.tollgate.services.store;
+    await sql`ALTER TABLE setting RENAME TO setting_away`.execute(db);
+    const refused = await gateway.fetch('/models');
+    expect(await refused.text()).toContain('The store does not answer');
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(refused.status).toBeGreaterThanOrEqual(500);
+    await sql`ALTER TABLE setting_away RENAME TO setting`.execute(db);
+    expect((await gateway.fetch('/models')).status).toBe(200);
+    await gateway.stop();
+  },
+  120_000,
+);

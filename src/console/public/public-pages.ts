@@ -4,6 +4,7 @@ import type { Catalog, CatalogSource } from '../../catalog/catalog.ts';
 import type { IncomingRequest } from '../../http/router.ts';
 import { readPublicPages, readSite } from '../../identity/sign-in/site.ts';
 import type { Clock } from '../../std/clock.ts';
+import { Fault } from '../../std/fault.ts';
 import type { Store } from '../../store/store.ts';
 import { encodingFor } from '../answers.ts';
 import { endpointItems } from '../models.ts';
@@ -264,19 +265,26 @@ const OPEN_MS = 1_000;
  * there is none.
  */
 function rememberedOpen({ store, clock }: PublicPageParts): () => Promise<boolean> {
-  let isOpen = false;
+  let isOpen: boolean | undefined;
   let until = 0;
   let asking: Promise<boolean> | undefined;
   const ask = async (): Promise<boolean> => {
-    isOpen = await readPublicPages(store).then(
-      ({ open }) => open,
-      () => isOpen,
-    );
+    try {
+      isOpen = (await readPublicPages(store)).open;
+    } catch (cause) {
+      // What was never read is not known to be closed: a page that may exist must not be called missing.
+      if (isOpen === undefined)
+        throw new Fault('service_unavailable', 'The store does not answer. Retry.', {
+          retryAfterMs: 1_000,
+          cause,
+        });
+    } finally {
+      asking = undefined;
+    }
     until = clock.now() + OPEN_MS;
-    asking = undefined;
     return isOpen;
   };
-  return async () => (clock.now() < until ? isOpen : await (asking ??= ask()));
+  return async () => (isOpen !== undefined && clock.now() < until ? isOpen : await (asking ??= ask()));
 }
 
 /**
