@@ -81,6 +81,16 @@ export const CASES: readonly Case[] = [
 export const SMALL_CHAT = CASES[0]!;
 export const STREAMED_CHAT = CASES[2]!;
 
+/** Not among the cases that are compared: what forwards it costs is the size of its answer. */
+export const IMAGE: Case = {
+  name: 'image',
+  about: 'one small image, asked for as base64',
+  body: JSON.stringify({ endpoint: 'svc_images', model: 'i', prompt: QUESTION, response_format: 'b64_json' }),
+  accounts: FEW_ACCOUNTS,
+  streamed: false,
+  needsAccounts: true,
+};
+
 /** The load of a case on a contender: one plan for each of its nodes. */
 export function plansFor(
   { body, accounts }: Case,

@@ -27,6 +27,8 @@ export interface TollgateOptions {
   readonly prepare?: (services: Services) => Promise<void>;
   /** Flags for Bun itself, such as those of its profiler. */
   readonly bunFlags?: readonly string[];
+  /** Settings of the runtime, by name. */
+  readonly bunEnv?: Readonly<Record<string, string>>;
 }
 
 export interface TollgateContender extends Contender {
@@ -34,6 +36,8 @@ export interface TollgateContender extends Contender {
   readonly env: Readonly<Record<string, string>>;
   readonly tokens: readonly string[];
   readonly dataFolder: string;
+  /** What its first node writes. */
+  readonly logFile: string;
 }
 
 const MAIN = join(import.meta.dir, '../../src/main/main.ts');
@@ -68,7 +72,7 @@ export async function startTollgate(options: TollgateOptions): Promise<TollgateC
       return await launch({
         name: `${name} ${index}`,
         command,
-        env: { ...env, TOLLGATE_PORT: String(port) },
+        env: { ...env, ...options.bunEnv, TOLLGATE_PORT: String(port) },
         folder,
         port,
       });
@@ -87,6 +91,7 @@ export async function startTollgate(options: TollgateOptions): Promise<TollgateC
     env,
     tokens,
     dataFolder,
+    logFile: running[0]?.logFile ?? '',
   };
 }
 

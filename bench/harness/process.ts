@@ -18,6 +18,7 @@ export interface Launch {
 export interface Launched {
   readonly pid: number;
   readonly port: number;
+  readonly logFile: string;
   readonly stop: () => Promise<void>;
 }
 
@@ -54,6 +55,7 @@ export async function launch({
   return {
     pid: child.pid,
     port,
+    logFile: path,
     stop: async () => {
       child.kill('SIGTERM');
       const stopped = await Promise.race([
