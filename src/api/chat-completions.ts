@@ -176,7 +176,7 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
     requestId: base.requestId,
     caller: base.caller,
     client: base.client,
-    signal: base.signal,
+    connection: base.connection,
     size: base.size,
     maxCost: base.maxCost,
     requestRecord: base.requestRecord,

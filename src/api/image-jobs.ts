@@ -1,7 +1,7 @@
 import type { ImageJobRow, ImageJobStore, InterruptedJob } from '../activity/image-job-store.ts';
 import { admissionHeaders } from '../http/response.ts';
 import { isEmpty } from '../ledger/price.ts';
-import type { ImageCall, InputPicture, RelayParts } from '../relay/call.ts';
+import { NOBODY_LEAVES, type ImageCall, type InputPicture, type RelayParts } from '../relay/call.ts';
 import { endInterrupted, resumeImageJob, startImageJob, type StartedImageJob } from '../relay/image-job.ts';
 import { termsFrom } from '../relay/image-terms.ts';
 import { quoteImages } from '../relay/images.ts';
@@ -54,7 +54,7 @@ export class ImageJobs {
     if (this.#running.size >= this.#options.max) throw full();
     // A job continues when its client leaves, and its end is not part of the access log's line about this answer.
     const requestRecord = asked.requestRecord && { ...asked.requestRecord, onEnd: undefined };
-    const call = { ...asked, requestRecord, signal: new AbortController().signal };
+    const call = { ...asked, requestRecord, connection: NOBODY_LEAVES };
     const job = this.#runningJob(call);
     this.#running.set(call.requestId, job);
     // Its pictures are in memory while it runs, long after its answer.
@@ -233,7 +233,7 @@ function adoptedCall(
     request: { ...request, image: image?.map(elsewhere), mask: mask && elsewhere(mask) },
     requestId: row.id as RequestId,
     caller: { kind: 'account', id: row.account_id as AccountId },
-    signal: new AbortController().signal,
+    connection: NOBODY_LEAVES,
     size: { bytes: 0, characters: 0 },
     cap: 'lowered',
   };

@@ -147,7 +147,7 @@ export class PlainImageRecord implements ImageRecord {
 
   /** A client that has left finds its images in the gallery. */
   get isInline(): boolean {
-    return this.#call.request.response_format === 'b64_json' && !this.#call.signal.aborted;
+    return this.#call.request.response_format === 'b64_json' && !this.#call.connection.hasLeft;
   }
 
   held({ accountId }: Admitted, { terms }: Parameters<ImageRecord['held']>[1]): Promise<void> {

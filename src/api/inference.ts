@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { EndpointType } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/router.ts';
+import { hasKey } from '../http/idempotency/idempotency.ts';
 import { SMALL_BODY_BYTES, type JsonBody } from '../http/request-body.ts';
 import { admissionHeaders } from '../http/response.ts';
 import type { Caller, RateKind } from '../ledger/port.ts';
@@ -20,7 +21,7 @@ export type CallBase = Pick<
   | 'requestId'
   | 'caller'
   | 'client'
-  | 'signal'
+  | 'connection'
   | 'size'
   | 'maxCost'
   | 'onClosed'
@@ -62,31 +63,35 @@ async function serve<C extends CallBase>(
 ): Promise<Response> {
   const caller = enter(incoming, parts);
   try {
-    const { call, body } = await readCall(steps, incoming, caller, parts);
+    let body: JsonBody;
+    let call: C;
+    try {
+      body = await incoming.body.json();
+      call = steps.read(callOf(incoming, caller, body), body.value, parts, incoming);
+    } catch (thrown) {
+      throw await tokenErrorOr(thrown, { caller, rate: steps.rate }, parts.relay);
+    }
     if (body.size.bytes > SMALL_BODY_BYTES) await nextTurn();
-    const restore = (requestId: string, accountId: AccountId) =>
-      steps.restore?.(call, { requestId, accountId }, parts, incoming) ?? Promise.resolve(undefined);
-    return await parts.idempotency.run(incoming, { caller, text: body.text, restore }, (keyed) =>
-      // A call with a key continues when its client leaves.
-      steps.answer(keyed ? { ...call, ...keyed } : call, parts, incoming),
-    );
+    return hasKey(incoming)
+      ? await serveOnce(steps, incoming, parts, { call, text: body.text })
+      : await steps.answer(call, parts, incoming);
   } catch (thrown) {
     throw noted(thrown, incoming, caller, parts);
   }
 }
 
-async function readCall<C extends CallBase>(
+/** A call with a key continues when its client leaves. */
+function serveOnce<C extends CallBase>(
   steps: InferenceSteps<C>,
   incoming: IncomingRequest,
-  caller: Caller,
   parts: ApiParts,
-): Promise<{ readonly call: C; readonly body: JsonBody }> {
-  try {
-    const body = await incoming.body.json();
-    return { call: steps.read(callOf(incoming, caller, body), body.value, parts, incoming), body };
-  } catch (thrown) {
-    throw await tokenErrorOr(thrown, { caller, rate: steps.rate }, parts.relay);
-  }
+  { call, text }: { readonly call: C; readonly text: string },
+): Promise<Response> {
+  const restore = (requestId: string, accountId: AccountId) =>
+    steps.restore?.(call, { requestId, accountId }, parts, incoming) ?? Promise.resolve(undefined);
+  return parts.idempotency.run(incoming, { caller: call.caller, text, restore }, (keyed) =>
+    steps.answer({ ...call, ...keyed }, parts, incoming),
+  );
 }
 
 /** For the other operations that do work for a caller. */
@@ -129,13 +134,13 @@ export function callOf(
   caller: Caller,
   { size, value }: Pick<JsonBody, 'size' | 'value'>,
 ): CallBase {
-  const { requestId, signal, requestRecord } = incoming;
+  const { requestId, requestRecord } = incoming;
   const { headers } = incoming.request;
   const client = clientOf(incoming.request);
   requestRecord.askedModel = value['model'];
   requestRecord.askedEndpoint = value['endpoint'] ?? value['endpoint_code'];
   const maxCost = takeMaxCost(value, headers.get(MAX_COST_HEADER));
-  return { requestId, caller, client, signal, size, maxCost, requestRecord };
+  return { requestId, caller, client, connection: incoming, size, maxCost, requestRecord };
 }
 
 function clientOf({ headers }: Request): string {

@@ -1,7 +1,7 @@
 import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { PlaygroundCall, PlaygroundRelay, QuotedCall } from '../console/playground-relay.ts';
 import { NO_USAGE } from '../ledger/price.ts';
-import type { Call, ImageCall, RelayParts } from '../relay/call.ts';
+import { connectionOf, type Call, type ImageCall, type RelayParts } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import { answerChat, publicChatCall } from './chat-completions.ts';
 import { findPictures, takePictures } from './edit-body.ts';
@@ -79,5 +79,6 @@ function closedTo(asked: PlaygroundCall): NonNullable<Call<unknown>['onClosed']>
 }
 
 function baseOf({ accountId, requestId, requestRecord, client, signal, size }: QuotedCall): CallBase {
-  return { requestId, caller: { kind: 'account', id: accountId }, client, signal, size, requestRecord };
+  const caller = { kind: 'account', id: accountId } as const;
+  return { requestId, caller, client, connection: connectionOf(signal), size, requestRecord };
 }

@@ -118,7 +118,7 @@ export async function quoteBody(
     : await quoteChatCall(publicChatCall(base, body), parts);
   const account = await parts.ledger.identify(base.caller);
   if (!account) throw invalidToken();
-  return await heldQuote(quote, account, base.signal);
+  return await heldQuote(quote, account, base.connection.signal);
 }
 
 /** Only the number of an edit's pictures matters here, so none of them is looked up. */

@@ -71,6 +71,14 @@ const answers = new Deadlines<Deadline>((entries, now) => {
   for (const entry of entries) if (entry.endsAt <= now) rejectEntry(entry, tookTooLong());
 });
 
+async function within<T>(work: Promise<T>, deadline: Deadline): Promise<T> {
+  try {
+    return await answers.within(work, deadline);
+  } finally {
+    answers.end(deadline);
+  }
+}
+
 /**
  * What every request passes, whatever it asks for: it finds the route, refuses what may not come in, bounds what the
  * request takes (its place, its memory, its time), and makes every error an answer in the form that its clients read.
@@ -180,7 +188,7 @@ export class Gate {
       this.#open.set(requestId, request);
       const work = route.handle(incoming);
       const { answerBy } = incoming;
-      const response = await (answerBy === undefined ? work : answers.within(work, answerBy));
+      const response = await (answerBy === undefined ? work : within(work, answerBy));
       return this.#finished(response, route, incoming);
     } catch (thrown) {
       const response = faultResponse(thrown, incoming, this.#options.log, route.errors);
@@ -385,6 +393,10 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
 
   get signal(): AbortSignal {
     return this.request.signal;
+  }
+
+  get hasLeft(): boolean {
+    return this.#surroundings.server?.requestIP(this.request) === null;
   }
 
   get deadline(): AbortSignal {

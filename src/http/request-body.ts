@@ -68,23 +68,26 @@ export interface BodySender {
 }
 
 /** Reads bodies within the rules of their routes. Nothing else in the server reads one. */
-export class BodyReader {
-  readonly #sender: BodySender;
+export class BodyReader implements Deadline {
+  readonly sender: BodySender;
   readonly #rule: BodyRule;
   readonly #times: typeof ARRIVAL_MS;
   #readsJson = false;
   /** Some of the body was not received: the connection cannot be used for another request. */
   isCutOff = false;
+  startedAt = 0;
+  endsAt = 0;
+  reject: Deadline['reject'] = undefined;
 
   constructor(sender: BodySender, rule: BodyRule, times = ARRIVAL_MS) {
-    this.#sender = sender;
+    this.sender = sender;
     this.#rule = rule;
     this.#times = times;
   }
 
   /** A JSON object: limited in size and structure, valid UTF-8. Anything else is a fault that says why. */
   async json(): Promise<JsonBody> {
-    const { headers } = this.#sender.request;
+    const { headers } = this.sender.request;
     const rule = this.#rule;
     if (rule.kind === 'json') requireJsonType(headers, rule);
     refuseEncoding(headers);
@@ -109,7 +112,7 @@ export class BodyReader {
   async form(): Promise<{ readonly fields: FormData; readonly bytes: Uint8Array<ArrayBuffer> }> {
     const rule = this.#rule;
     if (rule.kind !== 'form') throw new Error('this route takes no form');
-    const { headers } = this.#sender.request;
+    const { headers } = this.sender.request;
     refuseEncoding(headers);
     const type = headers.get('content-type') ?? '';
     const boundary = boundaryOf(type);
@@ -136,61 +139,47 @@ export class BodyReader {
   async #bytes(): Promise<Uint8Array<ArrayBuffer>> {
     const rule = this.#rule;
     if (rule.kind === 'none') throw new Error('this route takes no body');
-    const { request } = this.#sender;
+    const { request } = this.sender;
     const declared = Number(request.headers.get('content-length') ?? Number.NaN);
     try {
       if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
-      const now = performance.now();
-      const sender = this.#sender;
-      // A declared length is enforced by the protocol, and reading at once is a good deal cheaper than in pieces.
-      if (declared <= SMALL_BODY_BYTES) {
-        const body: ArrivingBody = {
-          startedAt: now,
-          endsAt: now + this.#times.small,
-          reject: undefined,
-          sender,
-        };
-        const bytes = await arriving.within(request.arrayBuffer(), body);
-        sender.bodyArrived();
-        return new Uint8Array(bytes);
-      }
+      const isSmall = declared <= SMALL_BODY_BYTES;
+      this.startedAt = performance.now();
+      this.endsAt = this.startedAt + (isSmall ? this.#times.small : this.#times.pause);
       // Whoever has no account is refused before any of it is received.
-      if (!Number.isNaN(declared)) await sender.holdMemory(0);
-      const body: ArrivingBody = {
-        startedAt: now,
-        endsAt: now + this.#times.pause,
-        reject: undefined,
-        sender,
-      };
-      const bytes = await arriving.within(this.#pieces(rule.maxBytes, body), body);
-      sender.bodyArrived();
+      if (!isSmall && !Number.isNaN(declared)) await this.sender.holdMemory(0);
+      // A declared length is enforced by the protocol, and reading at once is a good deal cheaper than in pieces.
+      const bytes = await arriving.within(isSmall ? request.bytes() : this.#pieces(rule.maxBytes), this);
+      this.sender.bodyArrived();
       return bytes;
     } catch (thrown) {
       this.isCutOff = true;
       throw thrown instanceof Fault ? thrown : unreadable(thrown);
+    } finally {
+      arriving.end(this);
     }
   }
 
-  async #pieces(maxBytes: number, body: ArrivingBody): Promise<Uint8Array<ArrayBuffer>> {
+  async #pieces(maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
     const arrived = new ArrivedBytes();
     const scan = this.#readsJson ? new JsonScan() : undefined;
-    const latest = body.startedAt + this.#times.whole;
+    const latest = this.startedAt + this.#times.whole;
     let total = 0;
     let held = 0;
     try {
-      for await (const piece of this.#sender.request.body ?? []) {
+      for await (const piece of this.sender.request.body ?? []) {
         total += piece.byteLength;
         if (total > maxBytes) throw tooLarge(maxBytes);
         if (total > SMALL_BODY_BYTES) {
-          await this.#sender.holdMemory(total - held);
+          await this.sender.holdMemory(total - held);
           held = total;
         }
         // What is made to keep the parser busy shows it at once, and is not received to its end.
         const excess = total <= SCANNED_EARLY ? scan?.add(piece) : undefined;
         if (excess !== undefined) throw new Fault('invalid_json', EXCESS[excess]);
         // Late: nobody waits for it any more.
-        if (body.reject === undefined) throw tooSlow();
-        body.endsAt = Math.min(latest, performance.now() + this.#times.pause);
+        if (this.reject === undefined) throw tooSlow();
+        this.endsAt = Math.min(latest, performance.now() + this.#times.pause);
         arrived.add(piece);
       }
     } catch (thrown) {
@@ -243,11 +232,7 @@ function free({ buffer, byteLength }: Uint8Array): void {
  */
 export const ARRIVAL_MS = { small: 20_000, pause: 15_000, whole: 120_000 };
 
-interface ArrivingBody extends Deadline {
-  readonly sender: BodySender;
-}
-
-const arriving = new Deadlines<ArrivingBody>(rejectLate);
+const arriving = new Deadlines<BodyReader>(rejectLate);
 
 /** Bodies that have arrived within this time are not counted as slow. */
 const SLOW_MS = 250;
@@ -259,8 +244,8 @@ const MOST_SLOW_OF_NETWORK = Math.ceil(MOST_SLOW / 2);
  * Refuses bodies that are too late, and the oldest of the slow ones where they are too many, of one network or in all:
  * a body that arrives at once is never refused because others do not.
  */
-function rejectLate(bodies: ReadonlySet<ArrivingBody>, now: number): void {
-  const slow: ArrivingBody[] = [];
+function rejectLate(bodies: ReadonlySet<BodyReader>, now: number): void {
+  const slow: BodyReader[] = [];
   for (const body of bodies) {
     if (body.endsAt <= now) rejectEntry(body, tooSlow());
     else if (now - body.startedAt > SLOW_MS) slow.push(body);
@@ -275,7 +260,7 @@ function rejectLate(bodies: ReadonlySet<ArrivingBody>, now: number): void {
 }
 
 /** Returns those that stay. */
-function rejectOldest(bodies: readonly ArrivingBody[], most: number): readonly ArrivingBody[] {
+function rejectOldest(bodies: readonly BodyReader[], most: number): readonly BodyReader[] {
   const excess = Math.max(0, bodies.length - most);
   for (const body of bodies.slice(0, excess)) rejectEntry(body, tooSlow());
   return bodies.slice(excess);

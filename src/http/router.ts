@@ -39,6 +39,8 @@ export interface IncomingRequest {
   readonly path: string;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
+  /** Whether it has left; asking does not make a signal. */
+  readonly hasLeft: boolean;
   /** Aborted when the client leaves or the route's time is over. */
   readonly deadline: AbortSignal;
   /** Scheme and host as the client used them, for links. */

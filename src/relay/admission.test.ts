@@ -4,7 +4,7 @@ import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { RequestRecord } from '../std/request-record.ts';
 import { admissionSummary, admit, preferTokenError, rateKindOf, RefusedRequest } from './admission.ts';
-import type { Call, Quote, RelayParts } from './call.ts';
+import { connectionOf, type Call, type Quote, type RelayParts } from './call.ts';
 
 /** How often the ledger is asked about one request, and what is told to whom; the decision itself is the ledger's. */
 
@@ -67,9 +67,10 @@ function world(answers: readonly Admission[], card?: (call: number) => boolean):
     caller: { kind: 'token', hash: 'h' },
     selector: { type: 'chat' },
     client: 'test',
-    signal: client.signal,
+    connection: connectionOf(client.signal),
   } as unknown as Call<unknown>;
-  const ask = (quote = QUOTE) => admit(call, quote, parts, false).catch((error: unknown) => error);
+  const ask = (quote = QUOTE) =>
+    admit({ call, quote, parts, streamed: false }).catch((error: unknown) => error);
   return { asked, told, client, ask };
 }
 
@@ -251,8 +252,8 @@ test('the summary names a lowered cap only if it is lower than what was asked, f
     askedOutput,
     ceiling: { kind: 'tokens', input: 1, output, choices: 3 },
   });
-  const summary = (given: Quote) => admissionSummary(call, given, ADMITTED, 'top_k');
-  expect(summary(quote(100))).toMatchObject({ outputCap: 300, loweredCap: undefined, dropped: 'top_k' });
+  const summary = (given: Quote) => admissionSummary(call, given, ADMITTED);
+  expect(summary(quote(100))).toMatchObject({ outputCap: 300, loweredCap: undefined, dropped: undefined });
   expect(summary(quote(101))).toMatchObject({
     outputCap: 300,
     loweredCap: { output: 100, reason: 'balance' },
@@ -269,6 +270,6 @@ test('what was admitted is noted for the log', async () => {
     catalog: () => ({ limits: {} }),
   } as unknown as RelayParts;
   const call = { selector: { type: 'chat' }, requestRecord } as unknown as Call<unknown>;
-  await admit(call, QUOTE, parts, false);
+  await admit({ call, quote: QUOTE, parts, streamed: false });
   expect(requestRecord).toEqual({ account: 'acc_1', endpoint: 'svc_chat', model: 'm' } as never);
 });

@@ -11,10 +11,9 @@ import type {
 } from '../ledger/port.ts';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
-import type { RequestRecord } from '../std/request-record.ts';
 import { withChosenBackends } from './backend-choice.ts';
 import type { Call, RelayParts, AdmissionSummary, LoweredCap, Quote } from './call.ts';
-import { checkKnobs } from './knobs.ts';
+import { checkKnobs, droppedNames } from './knobs.ts';
 
 export type Admitted = Extract<Admission, { kind: 'admitted' }>;
 type Refused = Extract<Admission, { kind: 'refused' }>;
@@ -44,6 +43,26 @@ export function quoteOf<C extends Call<unknown>, Q extends Quote>(
   return lowerToMaxCost(quote, { caller: call.caller, maxCost: call.maxCost }, parts);
 }
 
+/** The same for a call that is not checked otherwise: of a bad token and a bad request the token is told. */
+export function quoteOrTokenError<C extends Call<unknown>, Q extends Quote>(
+  operation: { quote(call: C, parts: RelayParts): Q },
+  call: C,
+  parts: RelayParts,
+): Q | Promise<Q> {
+  try {
+    const quoted = quoteOf(operation, call, parts);
+    return quoted instanceof Promise
+      ? quoted.catch((thrown) => throwTokenErrorOr(thrown, call, parts))
+      : quoted;
+  } catch (thrown) {
+    return throwTokenErrorOr(thrown, call, parts);
+  }
+}
+
+async function throwTokenErrorOr(thrown: unknown, call: Call<unknown>, parts: RelayParts): Promise<never> {
+  throw await tokenErrorOr(thrown, { caller: call.caller, rate: rateKindOf(call.selector.type) }, parts);
+}
+
 /** The input is counted for this, so the caller must be a known one. */
 async function lowerToMaxCost<Q extends Quote>(
   quote: Q,
@@ -58,19 +77,18 @@ async function lowerToMaxCost<Q extends Quote>(
  * Asks the ledger to admit the call; a refusal is thrown as the fault that the client gets. Where the bound on the input
  * is too loose for the account, the input is counted and the ledger is asked again.
  */
-export async function admit(
-  call: Call<unknown>,
-  quote: Quote,
-  parts: RelayParts,
-  streamed: boolean,
-): Promise<Admitted> {
-  let admission = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
-  if (admission.kind === 'refused') admission = await askAgain(admission, { call, quote, parts, streamed });
-  if (admission.kind === 'admitted') {
-    parts.topUps?.admitted(admission.accountId, admission.available);
-    if (call.requestRecord) note(call.requestRecord, quote, admission);
-    return admission;
-  }
+export function admit(question: LedgerQuestion): Promise<Admitted> {
+  return question.parts.ledger
+    .admit(admissionRequest(question))
+    .then((admission) =>
+      admission.kind === 'admitted' ? noted(admission, question) : admittedLater(admission, question),
+    );
+}
+
+async function admittedLater(refused: Refused, question: LedgerQuestion): Promise<Admitted> {
+  const { call, parts } = question;
+  const admission = await askAgain(refused, question);
+  if (admission.kind === 'admitted') return noted(admission, question);
   parts.metrics.refused(admission.reason);
   if (admission.reason === 'limit_reached') parts.onLimitReached?.(call.caller);
   throw new RefusedRequest(refusalFault(admission), admission.rate);
@@ -128,34 +146,38 @@ interface LedgerQuestion {
 
 /** Whether a refused request can still be admitted: by its counted input, or by money from a card. */
 async function askAgain(refused: Refused, question: LedgerQuestion): Promise<Admission> {
-  const { call, quote, parts, streamed } = question;
+  const { call, parts } = question;
   let admission = await withCountedInput(refused, question);
   for (let topUps = 0; isShortOfMoney(admission) && topUps < MAX_TOP_UPS; topUps++) {
-    if (!(await parts.topUps?.covered(call.caller, admission.available, call.signal))) break;
-    if (call.signal.aborted) throw new ClientLeftFault();
-    const again = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
+    if (!(await parts.topUps?.covered(call.caller, admission.available, call.connection.signal))) break;
+    if (call.connection.hasLeft) throw new ClientLeftFault();
+    const again = await parts.ledger.admit(admissionRequest(question));
     admission = await withCountedInput(again, question);
   }
   return admission;
 }
 
-async function withCountedInput(
-  admission: Admission,
-  { call, quote, parts, streamed }: LedgerQuestion,
-): Promise<Admission> {
+async function withCountedInput(admission: Admission, question: LedgerQuestion): Promise<Admission> {
+  const { call, quote, parts } = question;
   if (admission.kind === 'admitted' || admission.reason !== 'count_first' || !quote.countInput)
     return admission;
   const count = quote.countInput;
-  const ceiling = await countedCeiling(() => count(call.signal), admission.rate);
-  if (call.signal.aborted) throw new ClientLeftFault();
+  const ceiling = await countedCeiling(() => count(call.connection.signal), admission.rate);
+  if (call.connection.hasLeft) throw new ClientLeftFault();
   const counted = { ...quote, ceiling, countInput: undefined };
-  return await parts.ledger.admit(admissionRequest(call, counted, parts, streamed));
+  return await parts.ledger.admit(admissionRequest({ ...question, quote: counted }));
 }
 
-function note(requestRecord: RequestRecord, { route }: Quote, { accountId }: Admitted): void {
-  requestRecord.account = accountId;
-  requestRecord.endpoint = route.endpoint.code;
-  requestRecord.model = route.model.id;
+function noted(admission: Admitted, { call, quote, parts }: LedgerQuestion): Admitted {
+  const { accountId, available } = admission;
+  parts.topUps?.admitted(accountId, available);
+  const { requestRecord } = call;
+  if (requestRecord) {
+    requestRecord.account = accountId;
+    requestRecord.endpoint = quote.route.endpoint.code;
+    requestRecord.model = quote.route.model.id;
+  }
+  return admission;
 }
 
 async function countedCeiling(count: () => Promise<Ceiling>, rate: RateState | undefined): Promise<Ceiling> {
@@ -166,12 +188,7 @@ async function countedCeiling(count: () => Promise<Ceiling>, rate: RateState | u
   }
 }
 
-function admissionRequest(
-  call: Call<unknown>,
-  quote: Quote,
-  parts: RelayParts,
-  stream: boolean,
-): AdmissionRequest {
+function admissionRequest({ call, quote, parts, streamed }: LedgerQuestion): AdmissionRequest {
   const { endpoint, model } = quote.route;
   return {
     requestId: call.requestId,
@@ -183,7 +200,7 @@ function admissionRequest(
     ceiling: quote.ceiling,
     counting: countingOf(quote),
     leastShare: quote.leastShare,
-    stream,
+    stream: streamed,
     client: call.client,
     limits: parts.catalog().limits,
   };
@@ -230,10 +247,6 @@ interface CallerRate {
   readonly rate: RateKind;
 }
 
-export function callerRateOf(call: Call<unknown>): CallerRate {
-  return { caller: call.caller, rate: rateKindOf(call.selector.type) };
-}
-
 /** The current state of an account's rate limit. */
 export function rateOf(
   snapshot: AccountSnapshot,
@@ -255,7 +268,7 @@ export function admissionSummary(
   call: Call<unknown>,
   quote: Quote,
   admitted: Admitted,
-  dropped: string | undefined,
+  served?: { readonly upstream: string; readonly parts: RelayParts },
 ): AdmissionSummary {
   const { choices } = quote.ceiling.kind === 'tokens' ? quote.ceiling : { choices: 0 };
   return {
@@ -266,7 +279,7 @@ export function admissionSummary(
     held: admitted.held,
     available: admitted.available,
     outputCap: admitted.output * choices,
-    dropped,
+    dropped: served && call.knobs && droppedNames(call.knobs, call, { quote, ...served }),
     loweredCap: loweredCap(quote, admitted.output),
   };
 }

@@ -117,17 +117,27 @@ export async function firstAnswer<Answer>(
     }
     const { form, hidesReasoning, sizes } = route.model;
     if (requestRecord) requestRecord.upstream = name;
-    const result = await tryOne({
+    const isSilent = hidesReasoning || sizes.length > 0;
+    const planned = {
       permit: entry,
       model,
       form,
-      isSilent: hidesReasoning || sizes.length > 0,
-      attempt,
+      isSilent,
       earlier: log.attempts,
       deadline,
       parts,
       requestRecord,
-    });
+    };
+    const begunAt = parts.clock.now();
+    const options = optionsOf(planned);
+    let result: AttemptOutcome<Answer>;
+    // As in `tryOne`; another asynchronous function here would cost every request several objects.
+    try {
+      const answer = await attempt(entry.upstream, options);
+      result = { kind: 'served', answer, record: served(planned, begunAt) };
+    } catch (thrown) {
+      result = failed(planned, thrown, begunAt);
+    }
     if (before) await log.repeated(before);
     if (result.kind === 'served') {
       log.attempts.push(result.record);
@@ -239,12 +249,11 @@ interface RoutedCall {
   readonly requestRecord?: RequestRecord | undefined;
 }
 
-interface PlannedAttempt<Answer> {
+interface PlannedAttempt {
   readonly permit: UpstreamPermit;
   readonly model: string;
   readonly form: RequestForm | undefined;
   readonly isSilent: boolean;
-  readonly attempt: AttemptCall<Answer>;
   readonly earlier: readonly Attempt[];
   readonly deadline: AttemptDeadline;
   readonly parts: RelayParts;
@@ -259,34 +268,50 @@ interface FailedAttempt {
 
 type AttemptOutcome<Answer> = { kind: 'served'; answer: Answer; record: Attempt } | FailedAttempt;
 
-export async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutcome<Answer>> {
-  const { permit, model, form, attempt, earlier, deadline, parts, requestRecord } = one;
-  const { upstream } = permit;
-  const startedAt = parts.clock.now();
-  const signal = deadline.begin(timeoutsOf(one));
+export async function tryOne<Answer>(
+  planned: PlannedAttempt,
+  attempt: AttemptCall<Answer>,
+): Promise<AttemptOutcome<Answer>> {
+  const begunAt = planned.parts.clock.now();
+  const options = optionsOf(planned);
   try {
-    const answer = await attempt(upstream, { model, form, signal, earlier, trace: requestRecord?.trace });
-    const durationMs = parts.clock.now() - startedAt;
-    permit.report({ kind: 'ok', firstByteMs: durationMs });
-    return { kind: 'served', answer, record: { upstream: upstream.name, result: 'served', durationMs } };
+    const answer = await attempt(planned.permit.upstream, options);
+    return { kind: 'served', answer, record: served(planned, begunAt) };
   } catch (thrown) {
-    const failure = deadline.timedOut ? attemptTimeout() : asFailure(thrown);
-    report(one, failure);
-    const durationMs = parts.clock.now() - startedAt;
-    const record: Attempt = {
-      upstream: upstream.name,
-      result: 'failed',
-      reason: failure.kind,
-      durationMs,
-    };
-    return { kind: 'failed', failure, record };
-  } finally {
-    deadline.end();
+    return failed(planned, thrown, begunAt);
   }
 }
 
+/** From here on its deadline runs. */
+function optionsOf(planned: PlannedAttempt): AttemptOptions {
+  const { model, form, earlier, deadline, requestRecord } = planned;
+  const signal = deadline.begin(timeoutsOf(planned));
+  return { model, form, signal, earlier, trace: requestRecord?.trace };
+}
+
+function served({ permit, deadline, parts }: PlannedAttempt, begunAt: number): Attempt {
+  deadline.end();
+  const durationMs = parts.clock.now() - begunAt;
+  permit.report({ kind: 'ok', firstByteMs: durationMs });
+  return { upstream: permit.upstream.name, result: 'served', durationMs };
+}
+
+function failed(planned: PlannedAttempt, thrown: unknown, begunAt: number): FailedAttempt {
+  const { permit, deadline, parts } = planned;
+  deadline.end();
+  const failure = deadline.timedOut ? attemptTimeout() : asFailure(thrown);
+  report(planned, failure);
+  const durationMs = parts.clock.now() - begunAt;
+  const upstream = permit.upstream.name;
+  return {
+    kind: 'failed',
+    failure,
+    record: { upstream, result: 'failed', reason: failure.kind, durationMs },
+  };
+}
+
 /** A model that thinks out of sight, or makes an image, may say nothing until it has done so. */
-function timeoutsOf(one: PlannedAttempt<unknown>): UpstreamConfig['timeouts'] {
+function timeoutsOf(one: PlannedAttempt): UpstreamConfig['timeouts'] {
   const timeouts = one.parts.upstreams.timeouts(one.permit.upstream.name);
   return one.isSilent ? { ...timeouts, firstByteMs: timeouts.totalMs } : timeouts;
 }
@@ -296,7 +321,7 @@ export function attemptTimeout(): UpstreamFailure {
 }
 
 /** A client that left and an invalid request say nothing about the backend's health. */
-function report(one: PlannedAttempt<unknown>, failure: UpstreamFailure): void {
+function report(one: PlannedAttempt, failure: UpstreamFailure): void {
   const { permit, model, deadline, parts, requestRecord } = one;
   const { kind, status, message, retryAfterMs, blameless } = failure;
   const detail = {

@@ -15,13 +15,13 @@ import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { ChatEncoder, ShownCompletion } from '../wire/openai/answer.ts';
 import type { ImageRequestWith } from '../wire/openai/images.ts';
 
-/** One inference call: caller, request, size of the body, and a signal for a client that disconnects. */
+/** One inference call: caller, request, size of the body, and the connection of a client that may leave. */
 export interface Call<Request> {
   readonly requestId: RequestId;
   readonly caller: Caller;
   /** User-Agent, for the request log. */
   readonly client: string;
-  readonly signal: AbortSignal;
+  readonly connection: ClientConnection;
   /** What is known of it so far, for its log lines. */
   readonly requestRecord?: RequestRecord | undefined;
   readonly selector: RouteSelector;
@@ -49,6 +49,25 @@ export interface Call<Request> {
    */
   readonly onClosed?: ((end: HoldEnd, settled: Settled | undefined) => void) | undefined;
 }
+
+/** Most requests are over before anybody asks for the signal, and the runtime makes it only then. */
+export interface ClientConnection {
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  readonly hasLeft: boolean;
+}
+
+export function connectionOf(signal: AbortSignal): ClientConnection {
+  return {
+    signal,
+    get hasLeft() {
+      return signal.aborted;
+    },
+  };
+}
+
+/** Of work that goes on whether its client stays or not. */
+export const NOBODY_LEAVES: ClientConnection = { signal: new AbortController().signal, hasLeft: false };
 
 export interface ChatCall extends Call<ChatRequest> {
   /** Turns canonical stream events into what this client's dialect expects. */

@@ -9,7 +9,7 @@ import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import { withUnreported } from './attempt-costs.ts';
 import type { AttemptOptions } from './attempts.ts';
-import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
+import type { BodySize, Call, ChatCall, ChatReply, ClientConnection, Quote, RelayParts } from './call.ts';
 import { leastWebSearches, pricedOptions } from './priced-options.ts';
 import { Delivery, type StreamEnd } from './stream/delivery.ts';
 import { attachmentSizes, NO_ATTACHMENTS, type AttachmentSizes } from './input/attachments.ts';
@@ -17,7 +17,7 @@ import { ChatInput, type InputCount } from './input/chat-input.ts';
 import { RequestCounter } from './input/request-counter.ts';
 import { Meter } from './stream/meter.ts';
 import { usageOf } from './stream/reported-usage.ts';
-import type { StartSignals, StartedAnswer, StreamAnswer, WholeAnswer } from './stream/event-source.ts';
+import type { StartedAnswer, StreamAnswer, WholeAnswer } from './stream/event-source.ts';
 import { EventStream } from './stream/event-stream.ts';
 import { readNativeAnswer } from './stream/pass-through.ts';
 import { TypedStream } from './stream/typed-stream.ts';
@@ -208,7 +208,8 @@ async function callUpstream(
     if (nativeRequest?.untranslatable) throw cannotTranslate(nativeRequest.untranslatable);
     const request = withCap(knobs ? knobsFor(call.request, knobs, target) : call.request, outputCap);
     const answer = await upstream.chat({ ...attempt, request, requestId });
-    return await readFirstEvent(answer, { signal: attempt.signal, client: call.signal });
+    const started = readFirstEvent(answer, attempt.signal, call.connection);
+    return started instanceof Promise ? await started : started;
   }
   const { version, beta, body: asked } = nativeRequest;
   const body = knobs ? knobsFor(asked, knobs, target) : asked;
@@ -223,17 +224,25 @@ function cannotTranslate({ message, param }: Fault): UpstreamFailure {
 }
 
 /** Reads a backend's answer until it has proved to be one, while another backend could still be tried. */
-export async function readFirstEvent(answer: ChatAnswer, signals: StartSignals): Promise<StartedAnswer> {
+export function readFirstEvent(
+  answer: ChatAnswer,
+  signal: AbortSignal,
+  connection: ClientConnection,
+): StartedAnswer | Promise<StartedAnswer> {
   switch (answer.kind) {
     case 'stream':
-      return { kind: 'stream', events: await EventStream.open(answer.body, signals) };
+      return EventStream.open(answer.body, { signal, client: connection.signal }).then(asStream);
     case 'events':
-      return { kind: 'stream', events: await TypedStream.open(answer.events, signals) };
+      return TypedStream.open(answer.events, { signal, client: connection.signal }).then(asStream);
     case 'whole':
       return readWhole(answer.json);
     case 'completion':
       return { kind: 'whole', text: JSON.stringify(answer.completion), completion: answer.completion };
   }
+}
+
+function asStream(events: StreamAnswer['events']): StreamAnswer {
+  return { kind: 'stream', events };
 }
 
 function readWhole({ text, value, members }: JsonText): WholeAnswer {
@@ -248,8 +257,9 @@ async function respondWhole(
   whole: WholeAnswer,
 ): Promise<ChatReply> {
   const meter = new Meter(quote.input);
-  const measured = await meter.observeWhole(whole.completion);
-  const outcome = call.signal.aborted ? 'client_left' : 'completed';
+  const observed = meter.observeWhole(whole.completion);
+  const measured = observed instanceof Promise ? await observed : observed;
+  const outcome = call.connection.hasLeft ? 'client_left' : 'completed';
   const { upstream, attempts, firstByteMs } = served;
   const { finishReason } = meter;
   const settled = await hold.settle({
@@ -282,7 +292,7 @@ function respondStream(answered: AnsweredChat, stream: StreamAnswer): ChatReply 
     onEnd: (end) => settleStream(answered, meter, end),
   });
   parts.activeRequests.add(delivery);
-  if (call.signal.aborted) delivery.leave();
+  if (call.connection.hasLeft) delivery.leave();
   return { kind: 'stream', summary, body: delivery.body() };
 }
 

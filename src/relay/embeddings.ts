@@ -40,7 +40,7 @@ const EMBEDDINGS: Operation<EmbeddingCall, Quote, EmbeddingAnswer, EmbeddingRepl
     const counter = new RequestCounter(parts, quote.route.model, call.caller);
     const settled = await hold.settle({
       ...served,
-      outcome: call.signal.aborted ? 'client_left' : 'completed',
+      outcome: call.connection.hasLeft ? 'client_left' : 'completed',
       measured: await measure(served.answer, call.request, counter),
     });
     const { usage } = served.answer;

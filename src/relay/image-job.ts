@@ -41,7 +41,7 @@ export async function startImageJob(
     ...recordedImages(record),
     async onHeld(begun, admission) {
       await onImagesHeld(begun, admission, record);
-      held.resolve(admissionSummary(call, begun.quote, admission, undefined));
+      held.resolve(admissionSummary(call, begun.quote, admission));
     },
   };
   const ended = relay(operation, call, parts).then(({ settled }) => settled);
@@ -81,6 +81,7 @@ export function resumeImageJob(
   const { call } = kept;
   const hold = new ActiveHold(call, parts);
   const ended = hold.voidOnFailure(async () => {
+    hold.start();
     const terms = kept.terms();
     const job = { ...kept, terms };
     const resumed = await resumedAnswer(job, hold, parts);
@@ -116,17 +117,11 @@ async function resumedAnswer(
     const permit = parts.upstreams.has(upstream) ? parts.upstreams.admit(target) : undefined;
     if (!permit) return { kind: 'ended', end: unknownEnd(job, attemptFault(undefined, Infinity)) };
     if (permit.kind === 'permit') {
-      const result = await tryOne({
-        permit,
-        model: target.model,
-        form: model.form,
-        isSilent: true,
-        earlier,
-        deadline,
-        parts,
-        requestRecord: undefined,
-        attempt: (backend, attempt) => resumeAt(backend, job, attempt),
-      });
+      const { form } = model;
+      const planned = { permit, model: target.model, form, isSilent: true, earlier, deadline, parts };
+      const result = await tryOne({ ...planned, requestRecord: undefined }, (backend, attempt) =>
+        resumeAt(backend, job, attempt),
+      );
       const attempts = [...earlier, result.record];
       if (result.kind === 'served')
         return {
@@ -207,8 +202,10 @@ export async function endInterrupted(
   parts: RelayParts,
 ): Promise<void> {
   const hold = new ActiveHold(kept.call, parts);
-  const end = async (): Promise<unknown> =>
-    await endImages(hold, interruptedEnd({ ...kept, terms: kept.terms() }, kept.delivered, fault));
+  const end = async (): Promise<unknown> => {
+    hold.start();
+    return await endImages(hold, interruptedEnd({ ...kept, terms: kept.terms() }, kept.delivered, fault));
+  };
   await hold.voidOnFailure(end).catch(() => undefined);
 }
 

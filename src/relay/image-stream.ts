@@ -73,7 +73,7 @@ function recordedStream(record: ImageCallRecord): ImageStreamOperation {
       const { call, summary, served, parts } = answered;
       const delivery = new ImageDelivery(answered);
       parts.activeRequests.add(delivery);
-      if (call.signal.aborted) delivery.leave();
+      if (call.connection.hasLeft) delivery.leave();
       void delivery.run(served.answer);
       return { summary, leave: () => delivery.leave() };
     },

@@ -165,7 +165,7 @@ export async function deliverImages(
     input,
   });
   const fault = await record.delivered(images).then(() => undefined, asFault);
-  const outcome = call.signal.aborted ? 'client_left' : 'completed';
+  const outcome = call.connection.hasLeft ? 'client_left' : 'completed';
   const delivered = fault ? NOTHING_DELIVERED : made;
   const settled = await endImages(hold, { ...served, terms, outcome, delivered, made, unseen, fault });
   return { answer: { ...answer, images, usage: withoutCost(usage) }, settled };

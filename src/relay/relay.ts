@@ -1,9 +1,7 @@
 import type { Upstream } from '../upstream/port.ts';
-import { admit, callerRateOf, admissionSummary, loweredCap, preferTokenError, quoteOf } from './admission.ts';
-import type { Admitted } from './admission.ts';
+import { admissionSummary, admit, loweredCap, quoteOrTokenError, type Admitted } from './admission.ts';
 import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
-import { droppedNames } from './knobs.ts';
 import { ActiveHold } from './hold/active-hold.ts';
 
 /**
@@ -18,22 +16,24 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   call: C,
   parts: RelayParts,
 ): Promise<Reply> {
-  const quote = await preferTokenError(callerRateOf(call), parts, () => quoteOf(operation, call, parts));
+  const quote = await quoteOrTokenError(operation, call, parts);
   const streamed = operation.isStreamed(call);
-  const admission = await admit(call, quote, parts, streamed);
-  const hold = await ActiveHold.begin(call, parts, streamed, loweredCap(quote, admission.output));
-  return await hold.voidOnFailure(async () => {
+  const admission = await admit({ call, quote, parts, streamed });
+  const hold = new ActiveHold(call, parts, streamed, loweredCap(quote, admission.output));
+  try {
+    hold.start();
     if (operation.onHeld) await operation.onHeld({ call, quote, hold }, admission);
-    const admitted = { call, quote, outputCap: admission.output, parts };
     const { accountId: account, output: outputCap } = admission;
+    const admitted = { call, quote, outputCap, parts };
     const routed = { route: quote.route, account, quote, outputCap, requestRecord: call.requestRecord };
     const served = await firstAnswer(routed, hold, parts, (upstream, attempt) =>
       operation.callUpstream(admitted, upstream, attempt),
     );
-    const dropped = call.knobs && droppedNames(call.knobs, call, { quote, upstream: served.upstream, parts });
-    const summary = admissionSummary(call, quote, admission, dropped);
+    const summary = admissionSummary(call, quote, admission, { upstream: served.upstream, parts });
     return await operation.deliver({ call, quote, summary, hold, served, parts });
-  });
+  } catch (thrown) {
+    throw await hold.releaseAfter(thrown);
+  }
 }
 
 /** What differs between chats, images and embeddings. */

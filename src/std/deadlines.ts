@@ -20,26 +20,17 @@ export class Deadlines<Entry extends Deadline> {
     this.#onCheck = onCheck;
   }
 
-  /** The result of the work, unless its entry is rejected before. */
+  /** The result of the work, unless its entry is rejected before. Whoever waits for it says `end` afterwards. */
   within<T>(work: Promise<T>, entry: Entry): Promise<T> {
-    return new Promise((resolve, reject) => {
-      entry.reject = reject;
-      this.#entries.add(entry);
-      this.#timer ??= setInterval(() => this.#check(), CHECK_MS);
-      work.then(
-        (result) => {
-          this.#remove(entry);
-          return resolve(result);
-        },
-        (reason: unknown) => {
-          this.#remove(entry);
-          return reject(reason);
-        },
-      );
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    entry.reject = reject;
+    this.#entries.add(entry);
+    this.#timer ??= setInterval(() => this.#check(), CHECK_MS);
+    work.then(resolve, reject);
+    return promise;
   }
 
-  #remove(entry: Entry): void {
+  end(entry: Entry): void {
     this.#entries.delete(entry);
     entry.reject = undefined;
   }

@@ -33,16 +33,17 @@ export function requestTime(id: string): number {
 }
 
 let latest = { ms: -1, text: '' };
+const timeDigits = Buffer.alloc(8);
 
 /** Eight Base62 digits of milliseconds last until the year 8888 and compare as text in byte order. */
 function timePart(nowMs: number): string {
   if (nowMs === latest.ms) return latest.text;
   let rest = nowMs;
-  let text = '';
-  for (let digit = 0; digit < 8; digit++) {
-    text = BASE62.charAt(rest % 62) + text;
+  for (let place = 7; place >= 0; place--) {
+    timeDigits[place] = BASE62.charCodeAt(rest % 62);
     rest = Math.floor(rest / 62);
   }
+  const text = timeDigits.toString('latin1');
   latest = { ms: nowMs, text };
   return text;
 }
@@ -71,10 +72,9 @@ export function randomPart(length: number): string {
 }
 
 function randomText(): string {
-  let text = '';
-  for (const byte of randomBytes(POOL_BYTES)) {
-    // 248 = 4 × 62: accepting larger values would favour the first characters.
-    if (byte < 248) text += BASE62.charAt(byte % 62);
-  }
-  return text;
+  const drawn = randomBytes(POOL_BYTES);
+  let length = 0;
+  // 248 = 4 × 62: accepting larger values would favour the first characters.
+  for (const byte of drawn) if (byte < 248) drawn[length++] = BASE62.charCodeAt(byte % 62);
+  return drawn.toString('latin1', 0, length);
 }

@@ -15,18 +15,25 @@ export interface AnswerRules {
  * The body of an answer as it is, if it is no larger than allowed, whatever its headers say. A connection that breaks is
  * an error of its own.
  */
-export async function readBytes(
+export function readBytes(
   answer: Response,
-  { maxBytes, broken }: Pick<AnswerRules, 'maxBytes' | 'broken'>,
+  rules: Pick<AnswerRules, 'maxBytes' | 'broken'>,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const declared = Number(answer.headers.get('content-length') ?? Number.NaN);
-  if (declared > maxBytes) {
+  // A declared length is enforced by the protocol, and reading at once is a good deal cheaper than chunk by chunk.
+  return declared <= rules.maxBytes ? answer.bytes() : readChunks(answer, declared, rules);
+}
+
+async function readChunks(
+  answer: Response,
+  declared: number,
+  { maxBytes, broken }: Pick<AnswerRules, 'maxBytes' | 'broken'>,
+): Promise<Uint8Array<ArrayBuffer>> {
+  if (!Number.isNaN(declared)) {
     // Its connection would stay open for a body that nobody reads.
     await answer.body?.cancel();
     throw broken(`of ${declared} bytes is too large`);
   }
-  // A declared length is enforced by the protocol, and reading at once is a good deal cheaper than chunk by chunk.
-  if (!Number.isNaN(declared)) return new Uint8Array(await answer.arrayBuffer());
   const chunks: Uint8Array[] = [];
   let total = 0;
   for await (const chunk of answer.body ?? []) {

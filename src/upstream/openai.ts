@@ -209,10 +209,12 @@ class OpenAiUpstream implements Upstream {
     return form ? this.#postForm(path, form, call) : this.#post(path, JSON.stringify(json), call);
   }
 
-  async #post(path: string, body: string, { signal, trace }: SentCall): Promise<Response> {
+  #post(path: string, body: string, { signal, trace }: SentCall): Promise<Response> {
     const headers = trace ? withTrace(this.#headers, trace) : this.#headers;
-    const sent = body.length > LONG_TEXT ? await encodeInSteps(body) : body;
-    return await this.#send(path, { method: 'POST', body: sent, signal, headers });
+    if (body.length <= LONG_TEXT) return this.#send(path, { method: 'POST', body, signal, headers });
+    return encodeInSteps(body).then((sent) =>
+      this.#send(path, { method: 'POST', body: sent, signal, headers }),
+    );
   }
 
   async #postForm(path: string, body: FormData, { signal, trace }: SentCall): Promise<Response> {

@@ -166,22 +166,7 @@ export class Pool implements UpstreamPool {
   }
 
   #permit(member: PoolMember, key: MemberKey, { model, account }: UpstreamTarget): UpstreamPermit {
-    const { upstream, models } = key;
-    return {
-      kind: 'permit',
-      upstream,
-      hasOtherKeys: member.keys.length > 1,
-      release: () => models.get(model)?.release(account, this.#clock.now()),
-      report: (result) => {
-        const now = this.#clock.now();
-        this.#budget.earn();
-        member.usedModels.add(model);
-        count(member, result, now);
-        if (result.kind === 'ok') models.get(model)?.succeeded(account, now);
-        else if (result.kind === 'neutral') models.get(model)?.release(account, now);
-        else healthOf(key, model).failed(account, now, cooldownOf(member, result));
-      },
-    };
+    return new Permit({ member, key, clock: this.#clock, budget: this.#budget }, model, account);
   }
 
   #newMember(config: UpstreamConfig): PoolMember {
@@ -205,6 +190,50 @@ export class Pool implements UpstreamPool {
       hasFailedTest: false,
       firstByteMs: undefined,
     };
+  }
+}
+
+interface PermitGiver {
+  readonly member: PoolMember;
+  readonly key: MemberKey;
+  readonly clock: Clock;
+  readonly budget: RetryBudget;
+}
+
+class Permit implements UpstreamPermit {
+  readonly kind = 'permit';
+  readonly #giver: PermitGiver;
+  readonly #model: string;
+  readonly #account: UpstreamTarget['account'];
+
+  constructor(giver: PermitGiver, model: string, account: UpstreamTarget['account']) {
+    this.#giver = giver;
+    this.#model = model;
+    this.#account = account;
+  }
+
+  get upstream(): Upstream {
+    return this.#giver.key.upstream;
+  }
+
+  get hasOtherKeys(): boolean {
+    return this.#giver.member.keys.length > 1;
+  }
+
+  release(): void {
+    const { key, clock } = this.#giver;
+    key.models.get(this.#model)?.release(this.#account, clock.now());
+  }
+
+  report(result: AttemptResult): void {
+    const { member, key, clock, budget } = this.#giver;
+    const now = clock.now();
+    budget.earn();
+    member.usedModels.add(this.#model);
+    count(member, result, now);
+    if (result.kind === 'ok') key.models.get(this.#model)?.succeeded(this.#account, now);
+    else if (result.kind === 'neutral') key.models.get(this.#model)?.release(this.#account, now);
+    else healthOf(key, this.#model).failed(this.#account, now, cooldownOf(member, result));
   }
 }
 

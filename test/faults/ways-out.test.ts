@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { parseCatalog } from '../../src/catalog/parse.ts';
 import type { Ledger } from '../../src/ledger/port.ts';
-import type { Call, ChatCall, RelayParts } from '../../src/relay/call.ts';
+import { NOBODY_LEAVES, type Call, type ChatCall, type RelayParts } from '../../src/relay/call.ts';
 import { relayChat } from '../../src/relay/chat.ts';
 import { relayEmbeddings } from '../../src/relay/embeddings.ts';
 import { ActiveRequests } from '../../src/relay/hold/active-hold.ts';
@@ -174,7 +174,7 @@ function base(code: string, model: string, type: Call<unknown>['selector']['type
     requestId: lastRequest,
     caller: { kind: 'account', id: account.id } as const,
     client: 'test',
-    signal: new AbortController().signal,
+    connection: NOBODY_LEAVES,
     selector: { code, model, type },
     label: model,
     size: { bytes: 100, characters: 100 },

@@ -6,7 +6,7 @@ import {
   type IdempotencyKey,
   type IdempotencyStore,
 } from '../../ledger/idempotency-store.ts';
-import type { Call, HoldEnd } from '../../relay/call.ts';
+import { NOBODY_LEAVES, type Call, type HoldEnd } from '../../relay/call.ts';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
@@ -24,12 +24,13 @@ interface KeyedRequest {
 }
 
 /** How a call with a key differs from the same call without one. */
-type KeyedCall = Required<Pick<Call<unknown>, 'signal' | 'onClosed' | 'retryOf' | 'isKeyed'>>;
+type KeyedCall = Required<Pick<Call<unknown>, 'connection' | 'onClosed' | 'retryOf' | 'isKeyed'>>;
 
-/** Does the work. The signal replaces the client's, so that the work continues when the client leaves. */
+/** Does the work. The connection replaces the client's, so that the work continues when the client leaves. */
 type KeyedWork = (keyed: KeyedCall | undefined) => Promise<Response>;
 
 const WAIT_MS = { first: 50, longest: 1_000, total: 600_000 };
+const KEY_HEADER = 'idempotency-key';
 const MAX_KEY = 255;
 const REPLAYED = 'idempotent-replayed';
 
@@ -50,7 +51,7 @@ export class Idempotency {
   }
 
   run(incoming: IncomingRequest, keyed: KeyedRequest, work: KeyedWork): Promise<Response> {
-    const key = incoming.request.headers.get('idempotency-key');
+    const key = incoming.request.headers.get(KEY_HEADER);
     return key === null ? work(undefined) : this.#runWithKey(key, incoming, keyed, work);
   }
 
@@ -90,7 +91,7 @@ export class Idempotency {
         case 'gone':
           return await restored(claim, keyState.requestId);
         case 'running':
-          if (waitedMs > WAIT_MS.total || incoming.signal.aborted) throw stillRunning();
+          if (waitedMs > WAIT_MS.total || incoming.hasLeft) throw stillRunning();
           await Bun.sleep(pauseMs);
           waitedMs += pauseMs;
       }
@@ -113,8 +114,7 @@ export class Idempotency {
       else await this.#store.finish({ ...ownKey, ...answer, charged: closed?.charged });
     };
     try {
-      const signal = new AbortController().signal;
-      const response = await work({ signal, onClosed, retryOf, isKeyed: true });
+      const response = await work({ connection: NOBODY_LEAVES, onClosed, retryOf, isKeyed: true });
       const { status } = response;
       const headers = Object.fromEntries(response.headers);
       const body = withCopy(response.body, (copy) => keep({ status, headers, body: copy }));
@@ -136,6 +136,10 @@ export class Idempotency {
       this.#log.warn('idempotency_lease_not_renewed', { error });
     }
   }
+}
+
+export function hasKey({ request }: IncomingRequest): boolean {
+  return request.headers.has(KEY_HEADER);
 }
 
 const RENEW_MS = 15_000;

@@ -30,19 +30,19 @@ export class GroupCommit<Work> {
   submit<T>(run: (work: Work) => T, durable: boolean): Promise<T> {
     if (this.#closed || this.#queue.length >= MAX_QUEUE)
       return Promise.reject(unavailable('the ledger has too much to do'));
-    return new Promise<T>((resolve, reject) => {
-      this.#queue.push({
-        run,
-        durable,
-        // The promise was created with the type of the result of `run`.
-        resolve: resolve as (value: unknown) => void,
-        reject,
-        queuedAt: performance.now(),
-        result: undefined,
-        fault: undefined,
-      });
-      this.#schedule();
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    this.#queue.push({
+      run,
+      durable,
+      // The promise was created with the type of the result of `run`.
+      resolve: resolve as (value: unknown) => void,
+      reject,
+      queuedAt: performance.now(),
+      result: undefined,
+      fault: undefined,
     });
+    this.#schedule();
+    return promise;
   }
 
   load(): BatchLoad {
@@ -62,13 +62,14 @@ export class GroupCommit<Work> {
   #schedule(waitMs = this.#waitMs()): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    const flush = (): void => {
-      this.#scheduled = false;
-      this.#flush();
-    };
-    if (waitMs <= 0) setImmediate(flush);
-    else setTimeout(flush, waitMs);
+    if (waitMs <= 0) setImmediate(this.#scheduledFlush);
+    else setTimeout(this.#scheduledFlush, waitMs);
   }
+
+  readonly #scheduledFlush = (): void => {
+    this.#scheduled = false;
+    this.#flush();
+  };
 
   #waitMs(): number {
     return this.#pace < BUSY_PACE ? 0 : this.#lastFlush + WINDOW_MS - performance.now();

@@ -168,36 +168,40 @@ class KnownNumbers {
   }
 
   price(price: Price): number {
-    const { findPrice, addPrice } = this.#statements;
     const text = priceToText(price);
-    return remembered(this.#prices, text, () => {
-      const tokens = price.kind === 'tokens' ? price : NO_TOKENS;
-      const image = price.kind === 'images' ? price.image : 0;
-      return (
-        findPrice.get(text) ?? addPrice.get(text, tokens.input, tokens.cachedInput, tokens.output, image)
-      );
-    });
+    return this.#prices.get(text) ?? this.#newPrice(price, text);
+  }
+
+  #newPrice(price: Price, text: string): number {
+    const { findPrice, addPrice } = this.#statements;
+    const tokens = price.kind === 'tokens' ? price : NO_TOKENS;
+    const image = price.kind === 'images' ? price.image : 0;
+    const found =
+      findPrice.get(text) ?? addPrice.get(text, tokens.input, tokens.cachedInput, tokens.output, image);
+    return remember(this.#prices, text, found);
   }
 
   route(kind: string, endpoint: string, model: string): number {
-    const { findRoute, addRoute } = this.#statements;
     let models = this.#routes.get(endpoint);
     if (!models || models.size >= MAX_NUMBERS) this.#routes.set(endpoint, (models = new Map()));
-    return remembered(
-      models,
-      `${kind} ${model}`,
-      () => findRoute.get(endpoint, model, kind) ?? addRoute.get(kind, endpoint, model),
-    );
+    const key = `${kind} ${model}`;
+    const known = models.get(key);
+    if (known !== undefined) return known;
+    const { findRoute, addRoute } = this.#statements;
+    return remember(models, key, findRoute.get(endpoint, model, kind) ?? addRoute.get(kind, endpoint, model));
   }
 
   backend(name: string): number {
     const { findBackend, addBackend } = this.#statements;
-    return remembered(this.#backends, name, () => findBackend.get(name) ?? addBackend.get(name));
+    return (
+      this.#backends.get(name) ??
+      remember(this.#backends, name, findBackend.get(name) ?? addBackend.get(name))
+    );
   }
 
   node(name: string): number {
     const { findNode, addNode } = this.#statements;
-    return remembered(this.#nodes, name, () => findNode.get(name) ?? addNode.get(name));
+    return this.#nodes.get(name) ?? remember(this.#nodes, name, findNode.get(name) ?? addNode.get(name));
   }
 
   forget(): void {
@@ -208,10 +212,7 @@ class KnownNumbers {
 const MAX_NUMBERS = 1_000;
 const NO_TOKENS = { input: 0, cachedInput: 0, output: 0 };
 
-function remembered(known: Map<string, number>, key: string, find: () => { id: number } | null): number {
-  const number = known.get(key);
-  if (number !== undefined) return number;
-  const found = find();
+function remember(known: Map<string, number>, key: string, found: { id: number } | null): number {
   if (!found) throw new Error(`no number was given to '${key}'`);
   if (known.size >= MAX_NUMBERS) known.clear();
   known.set(key, found.id);

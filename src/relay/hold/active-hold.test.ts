@@ -6,7 +6,7 @@ import type { RequestId } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { AllAttemptsFailed } from '../attempts.ts';
 import type { RequestEnd } from '../../std/request-record.ts';
-import type { Call, HoldEnd, RelayParts } from '../call.ts';
+import { connectionOf, type Call, type HoldEnd, type RelayParts } from '../call.ts';
 import { ActiveHold, type RequestResult } from './active-hold.ts';
 
 /** One hold: the deadlines of its attempts, and that it is closed once, with a true receipt. */
@@ -55,9 +55,10 @@ function begin({ streamed = false, overrun = 0, isStoreDown = false } = {}) {
   const call = {
     requestId: 'req_1' as RequestId,
     selector: { code: 'svc_chat', model: 'm' },
-    signal: client.signal,
+    connection: connectionOf(client.signal),
   } as unknown as Call<unknown>;
   const hold = new ActiveHold(call, parts, streamed);
+  hold.start();
   const advance = (ms: number): void => void (nowMs += ms);
   const closeLater = (): void => retried.forEach((onClosed) => onClosed(settled));
   return { hold, closes, requests, chargedLater, closeLater, overruns, active, client, advance };

@@ -39,12 +39,12 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   readonly #parts: RelayParts;
   readonly #selector: RouteSelector;
   readonly #requestRecord: RequestRecord | undefined;
-  readonly #client: AbortSignal;
+  readonly #connection: Call<unknown>['connection'];
   readonly #onClosed: Call<unknown>['onClosed'];
   readonly #retryOf: string | undefined;
   readonly #loweredCap: LoweredCap | undefined;
   readonly #streamed: boolean;
-  readonly #startedAt: number;
+  #startedAt: number | undefined;
   #attempt: AbortController | undefined;
   #deadline = Number.POSITIVE_INFINITY;
   #cutBy: Fault | undefined;
@@ -57,32 +57,22 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#selector = call.selector;
     this.#requestRecord = call.requestRecord;
     if (call.requestRecord) call.requestRecord.isHeld = true;
-    this.#client = call.signal;
+    this.#connection = call.connection;
     this.#onClosed = call.onClosed;
     this.#retryOf = call.retryOf;
     this.#loweredCap = cap;
     this.#streamed = streamed;
-    this.#startedAt = parts.clock.now();
-    parts.activeRequests.add(this, call.requestRecord);
   }
 
-  /** For a call that was just admitted: if it cannot even begin, its hold is released. */
-  static begin(
-    call: Call<unknown>,
-    parts: RelayParts,
-    streamed: boolean,
-    cap: LoweredCap | undefined,
-  ): ActiveHold | Promise<never> {
-    try {
-      return new ActiveHold(call, parts, streamed, cap);
-    } catch (thrown) {
-      return releaseUnbegun(call, parts, thrown);
-    }
+  /** From now on its lease is renewed. */
+  start(): void {
+    this.#startedAt = this.#parts.clock.now();
+    this.#parts.activeRequests.add(this, this.#requestRecord);
   }
 
   /** When a stream's client has left, no further backend is tried; a whole answer, already paid for, is awaited. */
   get isAbandoned(): boolean {
-    return this.#cutBy !== undefined || (this.#streamed && this.#client.aborted);
+    return this.#cutBy !== undefined || (this.#streamed && this.#connection.hasLeft);
   }
 
   begin({ firstByteMs, totalMs }: Parameters<AttemptDeadline['begin']>[0]): AbortSignal {
@@ -126,7 +116,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     try {
       return await work();
     } catch (thrown) {
-      return await this.#releaseAfterFailure(thrown);
+      throw await this.releaseAfter(thrown);
     }
   }
 
@@ -164,11 +154,12 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#parts.log.warn('usage_without_price', { ...this.#fields(), kinds });
   }
 
-  async #releaseAfterFailure(thrown: unknown): Promise<never> {
+  /** Unless the hold was settled already. Returns the error that the client gets. */
+  async releaseAfter(thrown: unknown): Promise<unknown> {
     const attempts = thrown instanceof AllAttemptsFailed ? thrown.attempts : [];
     const fault = this.#cutBy ?? (thrown instanceof AllAttemptsFailed ? thrown.fault : thrown);
-    await this.#release(this.#client.aborted ? 'client_left' : 'upstream_failed', attempts, fault);
-    throw fault;
+    await this.#release(this.#connection.hasLeft ? 'client_left' : 'upstream_failed', attempts, fault);
+    return fault;
   }
 
   async #release(outcome: Outcome, attempts: readonly Attempt[], thrown: unknown): Promise<void> {
@@ -186,8 +177,17 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   async #close(close: HoldEnd): Promise<Settled | undefined> {
     if (this.#isClosed) return undefined;
     this.#isClosed = true;
-    const settled = await this.#closeInLedger(close);
-    this.#quietly(() => this.#parts.activeRequests.remove(this.requestId));
+    let settled: Settled | undefined;
+    try {
+      settled = await closeHold(this.#parts.ledger, close);
+    } catch (thrown) {
+      this.#closeLater(close, thrown);
+    }
+    try {
+      this.#parts.activeRequests.remove(this.requestId);
+    } catch (error) {
+      this.#notTold(error);
+    }
     this.#tellEnd(close, settled);
     if (this.#onClosed) this.#quietly(() => this.#onClosed?.(close, settled));
     return settled;
@@ -199,8 +199,16 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const ending = close.kind === 'void' ? close.ending : close.settlement;
     const usage = close.kind === 'void' ? undefined : close.settlement.usage;
     const end = { endpoint, model, ending, usage, charged: settled?.charged };
-    this.#quietly(() => this.#parts.metrics[isLate ? 'chargedLater' : 'request'](end));
-    if (!isLate) this.#quietly(() => this.#requestRecord && recordEnd(this.#requestRecord, end));
+    try {
+      this.#parts.metrics[isLate ? 'chargedLater' : 'request'](end);
+    } catch (error) {
+      this.#notTold(error);
+    }
+    try {
+      if (!isLate && this.#requestRecord) recordEnd(this.#requestRecord, end);
+    } catch (error) {
+      this.#notTold(error);
+    }
     if (settled && settled.overrun > 0) this.#quietly(() => this.#parts.metrics.overrun(settled.overrun));
     if (settled && ending.attempts.some(({ cost }) => cost !== undefined))
       this.#quietly(() => tellCosts(ending, settled, this.#parts, this.#fields()));
@@ -210,14 +218,9 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     return this.#requestRecord ? requestLogFields(this.#requestRecord) : { request: this.requestId };
   }
 
-  async #closeInLedger(close: HoldEnd): Promise<Settled | undefined> {
-    try {
-      return await closeHold(this.#parts.ledger, close);
-    } catch (thrown) {
-      const onClosed = (settled: Settled): void => this.#tellEnd(close, settled, true);
-      this.#quietly(() => this.#parts.settlements.retryLater(close, thrown, this.#fields(), onClosed));
-      return undefined;
-    }
+  #closeLater(close: HoldEnd, thrown: unknown): void {
+    const onClosed = (settled: Settled): void => this.#tellEnd(close, settled, true);
+    this.#quietly(() => this.#parts.settlements.retryLater(close, thrown, this.#fields(), onClosed));
   }
 
   #withNotes(attempts: readonly Attempt[], upstream = ''): readonly Attempt[] {
@@ -231,26 +234,27 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   }
 
   /** For reports about a request: their failure must neither keep a hold open nor spoil an answer that was paid for. */
-  #quietly<T>(tell: () => T): T | undefined {
+  #quietly(tell: () => void): void {
     try {
-      return tell();
+      tell();
     } catch (error) {
-      stderrLog.error('request_end_not_told', { ...this.#fields(), error });
-      return undefined;
+      this.#notTold(error);
     }
   }
 
-  #age(): number {
-    return this.#quietly(() => this.#parts.clock.now() - this.#startedAt) ?? 0;
+  #notTold(error: unknown): void {
+    stderrLog.error('request_end_not_told', { ...this.#fields(), error });
   }
-}
 
-async function releaseUnbegun(call: Call<unknown>, parts: RelayParts, thrown: unknown): Promise<never> {
-  const errorCode = 'internal_error';
-  const ending = { outcome: 'upstream_failed', errorCode, attempts: [], durationMs: 0 } as const;
-  const end: HoldEnd = { kind: 'void', requestId: call.requestId, ending };
-  await closeHold(parts.ledger, end).catch((error: unknown) => parts.settlements.retryLater(end, error));
-  throw thrown;
+  #age(): number {
+    if (this.#startedAt === undefined) return 0;
+    try {
+      return this.#parts.clock.now() - this.#startedAt;
+    } catch (error) {
+      this.#notTold(error);
+      return 0;
+    }
+  }
 }
 
 /** Idempotent: a hold that is already closed stays as it is. */
