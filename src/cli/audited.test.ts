@@ -45,6 +45,8 @@ async function run(...words: string[]): Promise<number> {
     withCatalog: () => Promise.reject(new Error('not needed')),
     liveCheck: () => Promise.reject(new Error('not needed')),
     withStore: <T>(work: (given: never) => Promise<T>): Promise<T> => work(store as never),
+    withMovedFolder: () => Promise.reject(new Error('not needed here')),
+    withMoveTarget: () => Promise.reject(new Error('not needed here')),
     withServices: <T>(work: (given: never) => Promise<T>): Promise<T> =>
       work({
         store,
@@ -109,13 +111,14 @@ const READS = [
   'metrics token',
 ];
 /**
- * The record of a removal names nobody, that of a new secret is part of its transaction; a backup changes nothing, and a
+ * The record of a removal names nobody, those of a new secret and of a move are part of their transactions; a backup changes nothing, and a
  * restored database has its own log. Each has its test elsewhere.
  */
 const WRITES_ITS_OWN = [
   'account remove',
   'backup',
   'catalog import',
+  'move',
   'restore',
   'secret rotate',
   'secret reset',

@@ -24,6 +24,7 @@ import { ledgerCommands } from './ledger.ts';
 import { marginCommand } from './margin.ts';
 import { reconcileCommand } from './reconcile.ts';
 import { metricsCommand } from './metrics.ts';
+import { moveCommand } from './move.ts';
 import { secretCommands } from './secret.ts';
 import { version } from '../../package.json' with { type: 'json' };
 
@@ -35,6 +36,7 @@ export const COMMANDS: readonly CliCommand[] = [
   archiveCommand,
   ...catalogCommands,
   ...backupCommands,
+  moveCommand,
   ...secretCommands,
   metricsCommand,
   configCommand,

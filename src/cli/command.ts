@@ -48,6 +48,13 @@ export interface CliContext {
   /** Asks for a yes; absent where nobody sits at a terminal. */
   readonly confirm?: ((question: string) => Promise<boolean>) | undefined;
   withServices<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
+  /** The services of the data folder, also where it is closed to everybody else because it is moved to Postgres. */
+  withMovedFolder<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
+  /** The Postgres that a data folder is moved to; its secret comes with the data. */
+  withMoveTarget<T>(
+    databaseUrl: string,
+    work: (target: Pick<CliServices, 'store' | 'ledger'>) => Promise<T>,
+  ): Promise<T>;
 }
 
 export interface CheckResult {

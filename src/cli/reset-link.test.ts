@@ -23,6 +23,8 @@ async function runResetLink(...words: string[]): Promise<[code: number, error: s
     withCatalog: () => Promise.reject(new Error('not needed')),
     liveCheck: () => Promise.reject(new Error('not needed')),
     withStore: () => Promise.reject(new Error('not needed')),
+    withMovedFolder: () => Promise.reject(new Error('not needed here')),
+    withMoveTarget: () => Promise.reject(new Error('not needed here')),
     withServices: () => Promise.reject(new Error('the store was opened')),
   };
   const code = await runCli(['account', 'reset-link', ...words], context, (line) => errors.push(line));

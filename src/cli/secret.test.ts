@@ -99,6 +99,8 @@ async function run(env: Env, ...words: string[]): Promise<{ code: number; printe
         await store.close();
       }
     },
+    withMovedFolder: () => Promise.reject(new Error('not needed here')),
+    withMoveTarget: () => Promise.reject(new Error('not needed here')),
     withServices: (work) =>
       withServices(env, (services) =>
         work({

@@ -8,7 +8,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { longestRequestMs } from '../catalog/longest-request.ts';
 import { openCatalog } from '../catalog/source.ts';
 import { runCli } from '../cli/cli.ts';
-import type { CheckResult } from '../cli/command.ts';
+import type { CheckResult, CliServices } from '../cli/command.ts';
 import { fileCatalog, storeCatalog, type CommandCatalog } from '../cli/command-catalog.ts';
 import { StandardInput } from '../cli/terminal.ts';
 import { houseBackend } from '../house/backend.ts';
@@ -24,7 +24,9 @@ import {
   openAnyCatalog,
   openStored,
   closeServices,
+  openConfiguredLedger,
   openConfiguredStore,
+  openDataFolderForMove,
   openServices,
   type Services,
 } from './services.ts';
@@ -102,28 +104,43 @@ async function runCommand(): Promise<number> {
         return await liveCheck(request, { clock: systemClock, builtIn: { house: houseBackend } });
       },
       confirm: process.stdin.isTTY && process.stdout.isTTY ? confirmed : undefined,
-      withServices: async (work) => {
-        const services = await openServices(storeConfig(), stderrLog, systemClock);
+      withServices: async (work) =>
+        await withOpened(await openServices(storeConfig(), stderrLog, systemClock), work),
+      withMovedFolder: async (work) =>
+        await withOpened(await openDataFolderForMove(storeConfig(), stderrLog, systemClock), work),
+      withMoveTarget: async (databaseUrl, work) => {
+        const config = { ...storeConfig(), databaseUrl };
+        const store = await openConfiguredStore(config, stderrLog, systemClock, 'for a move');
+        const ledger = openConfiguredLedger(store, config, stderrLog, systemClock);
         try {
-          const { store, accounts, secret, images, imagePlaces } = services;
-          return await work({
-            store,
-            accounts,
-            ledger: services.ledger.ledger,
-            secret,
-            images,
-            imagePlaces,
-            catalog: () => currentCatalog(services),
-            receiptsDays: () => receiptsDays(services),
-            longestRequestMs: () => longestMs(services),
-          });
+          return await work({ store, ledger: ledger.ledger });
         } finally {
-          await closeServices(services);
+          await ledger.close();
+          await store.close();
         }
       },
     },
     printError,
   );
+}
+
+async function withOpened<T>(services: Services, work: (services: CliServices) => Promise<T>): Promise<T> {
+  try {
+    const { store, accounts, secret, images, imagePlaces } = services;
+    return await work({
+      store,
+      accounts,
+      ledger: services.ledger.ledger,
+      secret,
+      images,
+      imagePlaces,
+      catalog: () => currentCatalog(services),
+      receiptsDays: () => receiptsDays(services),
+      longestRequestMs: () => longestMs(services),
+    });
+  } finally {
+    await closeServices(services);
+  }
 }
 
 async function withCatalog<T>(work: (catalog: CommandCatalog) => Promise<T>): Promise<T> {

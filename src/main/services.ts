@@ -43,8 +43,30 @@ export async function openServices(
   machineClock: Clock,
   random: Random = systemRandom,
 ): Promise<Services> {
-  const { dataDir, databaseUrl, databaseDeadlineMs } = config;
   const store = await openConfiguredStore(config, log, machineClock);
+  return await servicesOf(store, { config, log, machineClock, random });
+}
+
+/** Of the data folder, also while it is closed to everybody else because it is moved to Postgres. */
+export async function openDataFolderForMove(config: Config, log: Log, clock: Clock): Promise<Services> {
+  const ofFolder = { ...config, databaseUrl: undefined };
+  const store = await openConfiguredStore(ofFolder, log, clock, 'for a move');
+  return await servicesOf(store, { config: ofFolder, log, machineClock: clock, random: systemRandom });
+}
+
+interface ServicesParts {
+  readonly config: Config;
+  readonly log: Log;
+  readonly machineClock: Clock;
+  readonly random: Random;
+}
+
+/** Closes the store where it cannot be used. */
+async function servicesOf(
+  store: Store,
+  { config, log, machineClock, random }: ServicesParts,
+): Promise<Services> {
+  const { dataDir, databaseUrl } = config;
   try {
     const clock = new CorrectedClock(machineClock);
     clock.aheadMs = await aheadOfDatabaseMs(store);
@@ -56,14 +78,7 @@ export async function openServices(
       db: store.db,
       now: clock.now(),
     });
-    const ledger = openLedger(store, {
-      node: `${hostname()}-${randomPart(8)}`,
-      // The ledger books by the database's clock itself.
-      clock: machineClock,
-      log,
-      leaseMs: config.leaseMs,
-      deadlineMs: databaseDeadlineMs,
-    });
+    const ledger = openConfiguredLedger(store, config, log, machineClock);
     const outbox = makeOutbox({ db: store.db, key: secret.key('outbox'), clock, random, log });
     const notices = makeNotices({ outbox, clock, sendsMail: config.mail !== undefined });
     const accounts = new Accounts({
@@ -93,7 +108,23 @@ function placesOf({ dataDir, databaseUrl, imageBucket }: Config): ImagePlaces {
   ];
 }
 
-export async function openConfiguredStore(config: Config, log: Log, clock: Clock): Promise<Store> {
+/** The ledger books by the database's clock itself. */
+export function openConfiguredLedger(store: Store, config: Config, log: Log, clock: Clock): OpenLedger {
+  return openLedger(store, {
+    node: `${hostname()}-${randomPart(8)}`,
+    clock,
+    log,
+    leaseMs: config.leaseMs,
+    deadlineMs: config.databaseDeadlineMs,
+  });
+}
+
+export async function openConfiguredStore(
+  config: Config,
+  log: Log,
+  clock: Clock,
+  purpose: 'to use it' | 'for a move' = 'to use it',
+): Promise<Store> {
   return await openStore({
     dataDir: config.dataDir,
     databaseUrl: config.databaseUrl,
@@ -103,6 +134,7 @@ export async function openConfiguredStore(config: Config, log: Log, clock: Clock
     databaseDeadlineMs: config.databaseDeadlineMs,
     databaseWaitMs: config.databaseWaitMs,
     databaseConnections: config.databaseConnections,
+    forMove: purpose === 'for a move',
   });
 }
 

@@ -8,12 +8,15 @@ import { INTEGERS_AS_NUMBERS } from './postgres-pool.ts';
  * A connection for changes of the schema, which take as long as they take: neither side ends a statement for its length.
  * Behind a pooler no setting may stay on a connection; there each transaction makes its own.
  */
-export async function connectForSchema({ url, pooled = false }: PostgresAddress): Promise<Client> {
+export async function connectForSchema(
+  { url, pooled = false }: PostgresAddress,
+  application = 'tollgate schema',
+): Promise<Client> {
   const client = new Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
-    application_name: 'tollgate schema',
+    application_name: application,
     types: INTEGERS_AS_NUMBERS,
   });
   // The statement that it breaks fails; the event itself would end the process.

@@ -9,6 +9,7 @@ import { BunSqliteDialect, DataDirLock, openSqlite } from './bun-sqlite.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { migratePostgres, migrateSqlite } from './migrate.ts';
+import { refuseWhileMoved } from './move/mark.ts';
 import { openPool, poolWithFaults } from './postgres-pool.ts';
 import { findPostgres, type PostgresAddress } from './postgres-address.ts';
 import type { Schema } from './schema.ts';
@@ -55,15 +56,25 @@ interface StoreOptions {
   readonly databaseWaitMs?: number | undefined;
   /** How many connections to Postgres this process may open. */
   readonly databaseConnections?: number | undefined;
+  /** For the move itself, which may open what is closed to everybody else because of it. */
+  readonly forMove?: boolean | undefined;
 }
 
 const DATABASE_WAIT_MS = 4_000;
 
 /** Opens the database and brings its schema up to date, or throws {@link StartupError} with what to do about it. */
-export function openStore(options: StoreOptions): Promise<Store> {
-  return options.databaseUrl === undefined
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const store = await (options.databaseUrl === undefined
     ? openSqliteStore(options)
-    : openPostgresStore(options, options.databaseUrl);
+    : openPostgresStore(options, options.databaseUrl));
+  if (options.forMove === true) return store;
+  try {
+    await refuseWhileMoved(store.db);
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 async function openSqliteStore({ dataDir, log, clock }: StoreOptions): Promise<Store> {

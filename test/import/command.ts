@@ -46,6 +46,8 @@ export async function runCommand(
     checkTls: () => ({ ok: true, line: '' }),
     configuration: () => Promise.reject(new Error('not needed here')),
     withStore: () => Promise.reject(new Error('not needed here')),
+    withMovedFolder: () => Promise.reject(new Error('not needed here')),
+    withMoveTarget: () => Promise.reject(new Error('not needed here')),
     withServices: () => Promise.reject(new Error('not needed here')),
     liveCheck: (request) => liveCheck(request, { clock: systemClock, builtIn }),
     withCatalog: async (work) => {

@@ -66,7 +66,11 @@ export const audit: typeof english = {
         remove: 'Webhook löschen',
       },
       mail: { test: 'E-Mail testen' },
-      store: { restore: 'Sicherung einspielen' },
+      store: {
+        restore: 'Sicherung einspielen',
+        move: 'Daten nach Postgres umziehen',
+        'move-undo': 'Umzug nach Postgres zurücknehmen',
+      },
     },
     empty: 'Noch keine Einträge',
     search: 'Nach Person, Aktion, Ziel oder Einzelheiten suchen',

@@ -64,7 +64,11 @@ export const audit = {
         remove: 'Delete a webhook',
       },
       mail: { test: 'Test mail' },
-      store: { restore: 'Restore a backup' },
+      store: {
+        restore: 'Restore a backup',
+        move: 'Move the data to Postgres',
+        'move-undo': 'Take back the move to Postgres',
+      },
     },
     empty: 'No entries yet',
     search: 'Search by person, action, target or details',

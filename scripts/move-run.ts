@@ -1,0 +1,66 @@
+/**
+ * `bun scripts/move-run.ts [requests]`: seeds a data folder with so many receipts (1,000,000), moves it to a Postgres that
+ * waits for the disk, and prints what `tollgate move` prints, how long it took and how much memory it had. The figures are
+ * in docs/operate.md.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LEDGER_SQL } from '../src/ledger/postgres/functions.ts';
+import { systemClock } from '../src/std/clock.ts';
+import { stderrLog } from '../src/std/log.ts';
+import { openStore } from '../src/store/store.ts';
+import { startPostgres } from '../test/support/postgres.ts';
+import { seed } from './seed.ts';
+
+const MEMORY_LOOK_MS = 100;
+
+const requests = Number(process.argv[2] ?? '1000000');
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-move-'));
+const postgres = await startPostgres({ fsync: true });
+try {
+  const store = await openStore({
+    dataDir: folder,
+    log: stderrLog,
+    clock: systemClock,
+    ledgerSql: LEDGER_SQL,
+  });
+  const { seconds } = await seed(store, { requests, accounts: 200, days: 90, now: Date.now() });
+  await store.close();
+  console.log(`${requests} receipts of 200 accounts and 90 days, made in ${seconds.toFixed(1)} s`);
+  process.exitCode = await move(await postgres.emptyDatabase());
+} finally {
+  await postgres.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function move(to: string): Promise<number> {
+  const startedAt = performance.now();
+  const child = Bun.spawn(
+    [process.execPath, join(import.meta.dir, '../src/main/main.ts'), 'move', '--to', to],
+    {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '', HOME: folder, TOLLGATE_DATA: folder },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    },
+  );
+  let mostMegabytes = 0;
+  const look = setInterval(() => {
+    mostMegabytes = Math.max(mostMegabytes, peakMegabytes(child.pid));
+  }, MEMORY_LOOK_MS);
+  const code = await child.exited;
+  clearInterval(look);
+  const seconds = (performance.now() - startedAt) / 1000;
+  console.log(`${seconds.toFixed(1)} s in all, ${mostMegabytes} MB at most, exit code ${code}`);
+  return code;
+}
+
+/** 0 once the process is gone. */
+function peakMegabytes(pid: number): number {
+  try {
+    const [, kilobytes = '0'] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return Math.round(Number(kilobytes) / 1024);
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,197 @@
+import type { Database, SQLQueryBindings } from 'bun:sqlite';
+import type { Client } from 'pg';
+import type { ImageObjects } from '../image-objects.ts';
+import { columnsOf, type SqliteRow, type SqliteValue, type TableColumns } from './columns.ts';
+import { MARK_KEY, type TablePart, type TargetMark } from './mark.ts';
+import { MOVED } from './tables.ts';
+
+/** Both databases while rows are copied: nobody else writes to either. */
+export interface CopySides {
+  readonly source: Database;
+  readonly target: Client;
+  /** The images that are files of the data folder. */
+  readonly files: ImageObjects;
+}
+
+export interface CopyProgress {
+  readonly table: string;
+  /** With those of earlier runs. */
+  readonly rows: number;
+  readonly of: number;
+}
+
+export interface Copied {
+  readonly rows: number;
+  /** Images whose file is not in the data folder any more. Their links answer 404, as they did before. */
+  readonly missingFiles: number;
+}
+
+/** So many rows, or so many characters of JSON, are inserted together: memory does not grow with the tables. */
+const MOST_ROWS = 5_000;
+const MOST_CHARACTERS = 8_388_608;
+
+/**
+ * Copies whatever `mark` does not say is there already. Each batch notes how far it came in its own transaction, so that
+ * a move that was interrupted goes on from there.
+ */
+export async function copyTables(
+  sides: CopySides,
+  mark: TargetMark,
+  report: (progress: CopyProgress) => void,
+): Promise<Copied> {
+  const done = [...mark.done];
+  let rows = 0;
+  let missingFiles = 0;
+  for (const { name, only = 'TRUE' } of MOVED) {
+    if (done.includes(name)) continue;
+    const part = mark.part?.table === name ? mark.part : undefined;
+    const reached = { ...mark, done: [...done], part };
+    const copied = await copyTable(sides, { name, only, mark: reached, report });
+    rows += copied.rows;
+    missingFiles += copied.missingFiles;
+    done.push(name);
+  }
+  return { rows, missingFiles };
+}
+
+interface TableToCopy {
+  readonly name: string;
+  readonly only: string;
+  readonly mark: TargetMark;
+  readonly report: (progress: CopyProgress) => void;
+}
+
+async function copyTable(
+  { source, target, files }: CopySides,
+  { name, only, mark, report }: TableToCopy,
+): Promise<Copied> {
+  const columns = await columnsOf(source, target, name);
+  const insert = batchInserter(target, name, columns);
+  const of = countOf(source, name, only);
+  const { condition, values } = after(columns, mark.part);
+  let left = countOf(source, name, `(${only}) AND ${condition}`, values);
+  let missingFiles = 0;
+  let copied = 0;
+  let batch = new Batch();
+  const statement = source.prepare<SqliteRow, SQLQueryBindings[]>(
+    `SELECT ${quoted(columns.names)} FROM "${name}" WHERE (${only}) AND ${condition} ORDER BY ${quoted(columns.key)}`,
+  );
+  try {
+    for (const row of statement.iterate(...values)) {
+      const upTo = columns.key.map((column) => keyValue(row[column]));
+      const whole = name === 'image' ? await withBytesOfFile(row, source, files) : row;
+      if (whole === undefined) missingFiles++;
+      batch.add(columns.convert(whole ?? row));
+      if (!batch.isFull) continue;
+      await insert(batch, { ...mark, part: { table: name, upTo } });
+      copied += batch.rows;
+      left -= batch.rows;
+      batch = new Batch();
+      if (left > 0) report({ table: name, rows: of - left, of });
+    }
+  } finally {
+    statement.finalize();
+  }
+  await insert(batch, { ...mark, done: [...mark.done, name], part: undefined });
+  report({ table: name, rows: of, of });
+  return { rows: copied + batch.rows, missingFiles };
+}
+
+class Batch {
+  readonly #texts: string[] = [];
+  #characters = 0;
+
+  add(row: Readonly<Record<string, unknown>>): void {
+    const text = JSON.stringify(row);
+    this.#texts.push(text);
+    this.#characters += text.length;
+  }
+
+  get rows(): number {
+    return this.#texts.length;
+  }
+
+  get isFull(): boolean {
+    return this.rows >= MOST_ROWS || this.#characters >= MOST_CHARACTERS;
+  }
+
+  get json(): string {
+    return `[${this.#texts.join(',')}]`;
+  }
+}
+
+/** Inserts a batch together with the mark that says so; with the last one, further numbers go on after its own. */
+function batchInserter(target: Client, name: string, { names, identity }: TableColumns) {
+  const sql = `INSERT INTO "${name}" (${quoted(names)}) OVERRIDING SYSTEM VALUE
+    SELECT ${quoted(names)} FROM json_populate_recordset(NULL::"${name}", $1::json)`;
+  const goOn =
+    identity === undefined
+      ? undefined
+      : `SELECT setval(pg_get_serial_sequence('"${name}"', '${identity}'), max("${identity}")) FROM "${name}"
+          HAVING max("${identity}") IS NOT NULL`;
+  return async (batch: Batch, mark: TargetMark): Promise<void> => {
+    await inTransaction(target, async () => {
+      // First: who reads the mark to go on waits for a batch that a killed process has left behind.
+      await target.query(`UPDATE setting SET value = $1 WHERE key = '${MARK_KEY}'`, [JSON.stringify(mark)]);
+      if (batch.rows > 0) await target.query(sql, [batch.json]);
+      if (goOn !== undefined) await target.query(goOn);
+    });
+  };
+}
+
+export async function inTransaction<T>(client: Client, work: () => Promise<T>): Promise<T> {
+  await client.query('BEGIN');
+  try {
+    const result = await work();
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    // A connection that is gone has rolled back.
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}
+
+/** The image with its bytes in the row, where they are a file; `undefined`: the file is gone. */
+async function withBytesOfFile(
+  row: SqliteRow,
+  source: Database,
+  files: ImageObjects,
+): Promise<SqliteRow | undefined> {
+  const { object, size } = row;
+  if (typeof object !== 'string') return row;
+  const place = source
+    .query<{ place: string }, [string]>('SELECT place FROM image_object WHERE id = ?')
+    .get(object);
+  if (place?.place !== files.place) return row;
+  const bytes = await files.read(object, 0, Number(size));
+  return bytes && { ...row, bytes, object: null };
+}
+
+export function countOf(
+  source: Database,
+  table: string,
+  condition: string,
+  values: readonly SQLQueryBindings[] = [],
+): number {
+  const row = source
+    .query<{ count: number }, SQLQueryBindings[]>(
+      `SELECT count(*) AS count FROM "${table}" WHERE ${condition}`,
+    )
+    .get(...values);
+  return row?.count ?? 0;
+}
+
+function after({ key }: TableColumns, part: TablePart | undefined) {
+  if (part === undefined) return { condition: 'TRUE', values: [] };
+  return { condition: `(${quoted(key)}) > (${key.map(() => '?').join(', ')})`, values: part.upTo };
+}
+
+function keyValue(value: SqliteValue | undefined): string | number {
+  if (typeof value === 'string' || typeof value === 'number') return value;
+  throw new Error('a primary key is neither a text nor a number');
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(', ');
+}
