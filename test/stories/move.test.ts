@@ -315,7 +315,7 @@ test('a move that is killed among the receipts is finished by running it again, 
   });
   expect((await tollgate(there, 'verify')).code).toBe(5);
   await client.query(`UPDATE account SET balance = balance - 7 WHERE role = 'user'`);
-  const again = await tollgate(here, 'move', '--to', databaseUrl);
+  const again = await tollgate({ ...here, DATABASE_URL: databaseUrl }, 'move');
   expect({ code: again.code, err: again.err }).toMatchObject({
     code: 0,
     err: expect.stringContaining('Going on with the move that was interrupted.'),
