@@ -4,6 +4,7 @@ import { secretFiles } from '../identity/accounts/secret.ts';
 import type { Breach, Ledger } from '../ledger/port.ts';
 import { plural } from '../std/plural.ts';
 import { connectedNodes } from '../store/connected-nodes.ts';
+import { MoveStopped } from '../store/move/copy.ts';
 import { deleteMark, readMark } from '../store/move/mark.ts';
 import { Move, MoveRefusal, type MoveParts } from '../store/move/move.ts';
 import { DATABASE_FILE } from '../store/sqlite-backup.ts';
@@ -24,7 +25,7 @@ import {
 
 export const moveCommand: CliCommand = {
   name: 'move',
-  usage: '--to POSTGRES_URL | --undo --yes [--json]',
+  usage: '[--to POSTGRES_URL] [--json] | --undo --yes [--json]',
   about:
     'move everything from the SQLite of the data folder to an empty Postgres, while no server runs, and compare both; exit code 1 if they differ. Without --to it goes to DATABASE_URL. Run again after an interruption, it goes on. Afterwards the data folder is closed; --undo opens it again',
   flags: { ...JSON_FLAG, to: { type: 'string' }, undo: { type: 'boolean' }, yes: { type: 'boolean' } },
@@ -76,7 +77,7 @@ async function run(
   const begun = await refusing(() => Move.open(parts));
   const tell = input.flags['json'] === true ? () => undefined : context.warn;
   if (begun.isResumed) tell('Going on with the move that was interrupted.');
-  const { rows, missingFiles, differences } = await begun.copyAndCompare(progressLines(tell));
+  const { rows, missingFiles, differences } = await refusing(() => begun.copyAndCompare(progressLines(tell)));
   tell(`${differences.compared} counts and sums compared. Checking the books on both sides.`);
   // In this order: what is only a matter of time is then found on the second side too.
   const options = { full: true, longestRequestMs: await source.longestRequestMs() };
@@ -231,6 +232,9 @@ async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw error instanceof MoveRefusal ? new CommandRefused(error.message) : error;
+    if (error instanceof MoveRefusal) throw new CommandRefused(error.message);
+    if (error instanceof MoveStopped)
+      throw new ServerUnavailable(`The move stopped ${error.message}. Run it again, and it goes on.`);
+    throw error;
   }
 }

@@ -60,7 +60,6 @@ const PASSWORD = 'a quiet gate at dawn';
 describe('a customer of the data folder', () => {
   const backend = new ScriptedBackend();
   const yaml = catalogFor([backend.baseUrl]);
-  const lease = { TOLLGATE_LEASE_SECONDS: '10' };
   let receiver: WebhookReceiver;
   let before: NodeProcess;
   let databaseUrl: string;
@@ -88,7 +87,7 @@ describe('a customer of the data folder', () => {
   beforeAll(async () => {
     receiver = await WebhookReceiver.start();
     databaseUrl = await (await testPostgres()).emptyDatabase();
-    before = await NodeProcess.start({ yaml, env: lease });
+    before = await NodeProcess.start({ yaml });
     const made = await before.cli(
       'account',
       'create',
@@ -225,7 +224,7 @@ describe('a customer of the data folder', () => {
   }, 120_000);
 
   test('finds everything on a node on Postgres: token, answers, images, sign-in, receipts; the open request is closed', async () => {
-    const node = await NodeProcess.start({ yaml, databaseUrl, env: lease });
+    const node = await NodeProcess.start({ yaml, databaseUrl });
     try {
       const calls = backend.calls.length;
       expect(await (await chat(node)).json()).toEqual(answer);
@@ -244,7 +243,9 @@ describe('a customer of the data folder', () => {
       const { items } = (await listed.json()) as { items: readonly unknown[] };
       expect({ status: listed.status, items: items.length }).toEqual({ status: 200, items: 4 });
       const operator = await Operator.open(node.env);
-      await operator.settled(60_000);
+      // Its lease has run out.
+      await operator.services.store.db.updateTable('hold').set({ lease_until: 1 }).execute();
+      await operator.settled();
       await operator.close();
       const verified = await node.cli('verify', '--full', '--json');
       expect({ code: verified.code, ...JSON.parse(verified.output) }).toMatchObject({
@@ -277,7 +278,7 @@ describe('a customer of the data folder', () => {
 /** So many that a process can be killed among them. */
 const RECEIPTS = 80_000;
 
-test('a move that is killed among the receipts is finished by running it again, unless both sides differ then', async () => {
+test('a move that loses its connection, and then is killed, is finished by running it again, unless both sides differ then', async () => {
   const dataDir = join(folder, 'data');
   const store = await openStore({ dataDir, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL });
   await seed(store, { requests: RECEIPTS, accounts: 20, days: 30, now: Date.now() });
@@ -285,7 +286,6 @@ test('a move that is killed among the receipts is finished by running it again, 
   const databaseUrl = await (await testPostgres()).emptyDatabase();
   const here = { TOLLGATE_DATA: dataDir };
   const there = { DATABASE_URL: databaseUrl, TOLLGATE_SECRET: NODE_SECRET };
-  const child = start(here, 'move', '--to', databaseUrl);
   const client = new Client(databaseUrl);
   await client.connect();
   const receipts = async (): Promise<number> => {
@@ -295,9 +295,21 @@ test('a move that is killed among the receipts is finished by running it again, 
       .catch(() => ({ rows: [] }));
     return Number(rows[0]?.count ?? 0);
   };
+  const first = start(here, 'move', '--to', databaseUrl);
   await eventually('some receipts have arrived', async () => (await receipts()) > 0);
-  child.kill('SIGKILL');
-  await child.exited;
+  await client.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE application_name = 'tollgate move' AND datname = current_database()`,
+  );
+  expect(await first.exited).toBe(5);
+  expect(await new Response(first.stderr).text()).toMatch(
+    /The move stopped at the table receipt: .* Run it again, and it goes on\.\n$/,
+  );
+  const arrived = await receipts();
+  const second = start(here, 'move', '--to', databaseUrl);
+  await eventually('further receipts have arrived', async () => (await receipts()) > arrived);
+  second.kill('SIGKILL');
+  await second.exited;
   expect(await receipts()).toBeLessThan(RECEIPTS);
   for (const env of [here, there]) {
     const { code, err } = await tollgate(env, 'verify');

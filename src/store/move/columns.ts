@@ -11,7 +11,7 @@ export interface TableColumns {
   readonly key: readonly string[];
   /** Numbered by the database: further rows must get further numbers. */
   readonly identity: string | undefined;
-  /** The row as Postgres reads it from JSON. */
+  /** The row as Postgres reads it from JSON; it is changed in place. */
   convert(row: SqliteRow): Record<string, unknown>;
 }
 
@@ -61,9 +61,13 @@ const CONVERTERS: Readonly<Record<string, Converter>> = {
     typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value,
   boolean: (value) => value !== 0,
   'timestamp with time zone': (value) => new Date(String(value)).toISOString(),
-  bytea: (value) =>
-    `\\x${(typeof value === 'object' ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : Buffer.from(String(value))).toString('hex')}`,
+  bytea: (value) => `\\x${bytesOf(value).toString('hex')}`,
 };
+
+/** SQLite keeps what it was given, also a text in a column of bytes. */
+function bytesOf(value: string | number | Uint8Array): Buffer {
+  return typeof value === 'object' ? Buffer.from(value) : Buffer.from(String(value));
+}
 
 interface SqliteColumn {
   readonly name: string;

@@ -26,6 +26,9 @@ export interface Copied {
   readonly missingFiles: number;
 }
 
+/** What was copied before stays, and the next run goes on after it. */
+export class MoveStopped extends Error {}
+
 /** So many rows, or so many characters of JSON, are inserted together: memory does not grow with the tables. */
 const MOST_ROWS = 5_000;
 const MOST_CHARACTERS = 8_388_608;
@@ -46,7 +49,14 @@ export async function copyTables(
     if (done.includes(name)) continue;
     const part = mark.part?.table === name ? mark.part : undefined;
     const reached = { ...mark, done: [...done], part };
-    const copied = await copyTable(sides, { name, only, mark: reached, report });
+    const copied = await copyTable(sides, { name, only, mark: reached, report }).catch((error: unknown) => {
+      throw new MoveStopped(
+        `at the table ${name}: ${error instanceof Error ? error.message : String(error)}`,
+        {
+          cause: error,
+        },
+      );
+    });
     rows += copied.rows;
     missingFiles += copied.missingFiles;
     done.push(name);
