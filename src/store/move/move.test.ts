@@ -215,6 +215,26 @@ test('while it is under way nobody else opens either side; afterwards the databa
   await (await openFolder()).close();
 });
 
+test('killed between its last two steps, neither side can be opened, and running it again finishes it', async () => {
+  const sides = await bothSides();
+  const { dataDir, databaseUrl, parts } = sides;
+  const openDatabase = (): Promise<Store> => openStore({ ...SHARED, dataDir: '', databaseUrl });
+  const move = await Move.open(parts);
+  await move.copyAndCompare(QUIET);
+  const { rows } = await sides.client.query<{ value: string }>(
+    `SELECT value FROM setting WHERE key = 'move'`,
+  );
+  await move.finish();
+  // As it was before the last step.
+  await sides.client.query(`UPDATE setting SET value = $1 WHERE key = 'move'`, [rows[0]?.value]);
+  await expect(openStore({ ...SHARED, dataDir })).rejects.toThrow('was moved to');
+  await expect(openDatabase()).rejects.toThrow('is not finished');
+  const again = await Move.open(parts);
+  expect((await again.copyAndCompare(QUIET)).rows).toBe(0);
+  await again.finish();
+  await (await openDatabase()).close();
+});
+
 test('a move that was given up is not gone on with: its database has to be emptied first', async () => {
   const sides = await bothSides();
   fillEveryTable(sides.sqlite, sides.types);
