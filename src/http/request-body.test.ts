@@ -83,6 +83,31 @@ test('a form with more parts than a route takes is refused before its parts are 
   await expect(read(9)).rejects.toThrow('The form has more than 8 fields.');
 });
 
+test('the parts of a form are counted while it arrives, wherever its pieces are cut', async () => {
+  const part = '--b\r\ncontent-disposition: form-data; name="a"\r\n\r\n\r\n';
+  const read = (count: number, pieceBytes: number) => {
+    const bytes = new TextEncoder().encode(`${part.repeat(count)}--b--\r\n`);
+    let taken = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (taken >= bytes.length) return controller.close();
+        controller.enqueue(bytes.slice(taken, (taken += pieceBytes)));
+      },
+    });
+    const headers = { 'content-type': 'multipart/form-data; boundary=b' };
+    const sender = senderOf(new Request('http://x', { method: 'POST', headers, body }));
+    const reader = new BodyReader(sender, { kind: 'form', maxBytes: 20_000_000, maxParts: 8 });
+    return { form: reader.form(), left: () => bytes.length - taken };
+  };
+  for (const pieceBytes of [1, 2, 3, 5, part.length - 1, part.length, part.length + 1, 10_000]) {
+    expect((await read(8, pieceBytes).form).fields.getAll('a')).toHaveLength(8);
+    await expect(read(9, pieceBytes).form).rejects.toThrow('The form has more than 8 fields.');
+  }
+  const many = read(10_000, part.length);
+  await expect(many.form).rejects.toThrow('The form has more than 8 fields.');
+  expect(many.left()).toBeGreaterThan(9_000 * part.length);
+});
+
 test('arrays and objects nested too deep are refused in a short body and in a long one', async () => {
   const bodyOf = (levels: number, padding: string): string =>
     `{"padding":"${padding}","a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;

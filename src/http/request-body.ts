@@ -72,7 +72,8 @@ export class BodyReader implements Deadline {
   readonly sender: BodySender;
   readonly #rule: BodyRule;
   readonly #times: typeof ARRIVAL_MS;
-  #readsJson = false;
+  /** What looks at the pieces of a large body while they come. */
+  #startScan: (() => BodyScan) | undefined;
   /** Some of the body was not received: the connection cannot be used for another request. */
   isCutOff = false;
   startedAt = 0;
@@ -91,7 +92,7 @@ export class BodyReader implements Deadline {
     const rule = this.#rule;
     if (rule.kind === 'json') requireJsonType(headers, rule);
     refuseEncoding(headers);
-    this.#readsJson = true;
+    this.#startScan = startJsonScan;
     const bytes = await this.#bytes();
     const size = bytes.byteLength;
     if (rule.kind === 'json' && rule.mayBeEmpty && isBlank(bytes)) return emptyObject(size);
@@ -117,9 +118,10 @@ export class BodyReader implements Deadline {
     const type = headers.get('content-type') ?? '';
     const boundary = boundaryOf(type);
     if (boundary === undefined) throw notAForm();
+    const parts = new PartCount(boundary, rule.maxParts);
+    this.#startScan = () => parts;
     const bytes = await this.#bytes();
-    if (countParts(bytes, boundary, rule.maxParts) > rule.maxParts)
-      throw new Fault('invalid_field', `The form has more than ${rule.maxParts} fields.`);
+    if (!parts.isStarted) parts.add(bytes);
     if (bytes.byteLength > SMALL_BODY_BYTES) await nextTurn();
     try {
       const fields = await new Response(bytes, { headers: { 'content-type': type } }).formData();
@@ -162,7 +164,7 @@ export class BodyReader implements Deadline {
 
   async #pieces(maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
     const arrived = new ArrivedBytes();
-    const scan = this.#readsJson ? new JsonScan() : undefined;
+    const scan = this.#startScan?.();
     const latest = this.startedAt + this.#times.whole;
     let total = 0;
     let held = 0;
@@ -175,8 +177,7 @@ export class BodyReader implements Deadline {
           held = total;
         }
         // What is made to keep the parser busy shows it at once, and is not received to its end.
-        const excess = total <= SCANNED_EARLY ? scan?.add(piece) : undefined;
-        if (excess !== undefined) throw new Fault('invalid_json', EXCESS[excess]);
+        scan?.add(piece);
         // Late: nobody waits for it any more.
         if (this.reject === undefined) throw tooSlow();
         this.endsAt = Math.min(latest, performance.now() + this.#times.pause);
@@ -328,6 +329,26 @@ async function parsedLong(parsing: Promise<JsonText>, bytes: Uint8Array, rule: B
   }
 }
 
+/** Throws the fault of a body that will be refused whatever else comes. */
+interface BodyScan {
+  add(piece: Uint8Array): void;
+}
+
+function startJsonScan(): BodyScan {
+  return new EarlyJsonScan();
+}
+
+class EarlyJsonScan implements BodyScan {
+  readonly #scan = new JsonScan();
+  #scanned = 0;
+
+  add(piece: Uint8Array): void {
+    this.#scanned += piece.byteLength;
+    const excess = this.#scanned <= SCANNED_EARLY ? this.#scan.add(piece) : undefined;
+    if (excess !== undefined) throw new Fault('invalid_json', EXCESS[excess]);
+  }
+}
+
 const EXCESS: Record<keyof typeof JSON_LIMITS, string> = {
   depth: `The body is nested deeper than ${JSON_LIMITS.depth} levels.`,
   values: `The body has more than ${JSON_LIMITS.values} values.`,
@@ -357,14 +378,36 @@ function boundaryOf(contentType: string): string | undefined {
   return quoted ?? plain;
 }
 
-/** How many parts a form has, counted no further than one above the limit: making each of them takes time. */
-function countParts(bytes: Uint8Array, boundary: string, most: number): number {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const delimiter = `--${boundary}`;
-  let parts = -1;
-  for (let at = buffer.indexOf(delimiter); at !== -1; at = buffer.indexOf(delimiter, at + delimiter.length))
-    if (++parts > most) break;
-  return parts;
+/** The parts of a form, before they are made: that takes time. */
+class PartCount implements BodyScan {
+  readonly #delimiter: Buffer;
+  readonly #most: number;
+  /** What came last, in which a delimiter may have begun. */
+  #end: Uint8Array = new Uint8Array(0);
+  /** The last delimiter begins no part. */
+  #parts = -1;
+  isStarted = false;
+
+  constructor(boundary: string, most: number) {
+    this.#delimiter = Buffer.from(`--${boundary}`);
+    this.#most = most;
+  }
+
+  add(piece: Uint8Array): void {
+    this.isStarted = true;
+    const most = this.#delimiter.length - 1;
+    const across = Buffer.concat([this.#end, piece.subarray(0, most)]);
+    this.#count(across);
+    this.#count(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
+    this.#end = piece.length >= most ? piece.slice(-most) : across.subarray(-most);
+  }
+
+  #count(bytes: Buffer): void {
+    const delimiter = this.#delimiter;
+    for (let at = bytes.indexOf(delimiter); at !== -1; at = bytes.indexOf(delimiter, at + delimiter.length))
+      if (++this.#parts > this.#most)
+        throw new Fault('invalid_field', `The form has more than ${this.#most} fields.`);
+  }
 }
 
 function notAForm(cause?: unknown): Fault {
