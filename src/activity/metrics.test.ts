@@ -18,9 +18,14 @@ function metrics(openHolds: () => Promise<number> = () => Promise.resolve(3)): M
     queues: () => ({ settlement_retries: 2 }),
     ledgerLoad: () => ({
       batches: [
-        { name: 'admissions', waiting: 7, sizes: { bounds: [1, 2], counts: [5, 1], sum: 20, count: 8 } },
+        {
+          name: 'admissions',
+          waiting: 7,
+          sizes: { bounds: [1, 2], counts: [5, 1], sum: 20, count: 8 },
+          durations: { bounds: [0.001, 0.01], counts: [6, 1], sum: 0.5, count: 8 },
+        },
       ],
-      connections: [{ name: 'ledger', total: 6, idle: 2, waiting: 1 }],
+      connections: [{ name: 'ledger', total: 6, idle: 2, waiting: 1, turnedAway: 9 }],
     }),
     certificateEndsAt: () => Date.now() + 30 * DAY_SECONDS * 1000,
   });

@@ -1,7 +1,13 @@
 import type { LedgerLoad } from '../ledger/port.ts';
 import type { DistributionSample } from '../std/distribution.ts';
 import { openFileCount } from '../std/open-files.ts';
-import { gaugeFamily, histogramFamily, labelText, type MetricFamily } from './metric-family.ts';
+import {
+  counterFamily,
+  gaugeFamily,
+  histogramFamily,
+  labelText,
+  type MetricFamily,
+} from './metric-family.ts';
 
 /** What is read when somebody asks; a part that fails is left out, and the others are still shown. */
 export interface ProcessParts {
@@ -18,6 +24,12 @@ export interface ProcessParts {
   /** How late the event loop is. */
   readonly eventLoop?: (() => DistributionSample) | undefined;
   readonly ledgerLoad?: (() => LedgerLoad) | undefined;
+  /** Whether a request could be served now, as far as the store is concerned. */
+  readonly storeAnswers?: (() => Promise<boolean>) | undefined;
+  /** How old the newest backup is; `undefined` if none was made. */
+  readonly backupAgeMs?: (() => Promise<number | undefined>) | undefined;
+  /** Of the data folder; `undefined` without one. */
+  readonly diskSpace?: (() => DiskSample | undefined) | undefined;
   /** By name: what waits to be done. */
   readonly queues?: (() => Readonly<Record<string, number>>) | undefined;
   /** When the certificate that is served ends; `undefined` without one. */
@@ -26,6 +38,11 @@ export interface ProcessParts {
   readonly clockAheadMs?: (() => number) | undefined;
   /** By check of the set-up: 1 if it found a problem. */
   readonly setupProblems?: (() => Readonly<Record<string, number>>) | undefined;
+}
+
+interface DiskSample {
+  readonly freeBytes: number;
+  readonly sizeBytes: number;
 }
 
 interface BackendSample {
@@ -47,21 +64,39 @@ export async function processFamilies(parts: ProcessParts): Promise<MetricFamily
     certificateFamily(parts.certificateEndsAt?.()),
     setupFamily(parts.setupProblems?.() ?? {}),
     clockFamily(parts.clockAheadMs?.()),
+    ...diskFamilies(parts.diskSpace?.()),
     ...runtimeFamilies(parts),
   ];
 }
 
 /** The same on all nodes, because they are read from the store. */
-async function storeFamilies({ openHolds, messagesWaiting }: ProcessParts): Promise<MetricFamily[]> {
+async function storeFamilies(parts: ProcessParts): Promise<MetricFamily[]> {
+  const { openHolds, messagesWaiting, storeAnswers, backupAgeMs } = parts;
   const late = Bun.sleep(STORE_TIMEOUT_MS).then(() => undefined);
-  const [holds, messages] = await Promise.all([
-    Promise.race([openHolds().catch(() => undefined), late]),
-    Promise.race([messagesWaiting?.().catch(() => undefined), late]),
+  const inTime = <T>(read: (() => Promise<T>) | undefined): Promise<T | undefined> =>
+    Promise.race([read?.().catch(() => undefined), late]);
+  const [holds, messages, answers, backupAge] = await Promise.all([
+    inTime(openHolds),
+    inTime(messagesWaiting),
+    inTime(storeAnswers),
+    inTime(backupAgeMs),
   ]);
   const waiting = Object.entries(messages ?? {}).map(([kind, count]) => [`{kind="${kind}"}`, count] as const);
   return [
     oneGauge('tollgate_holds_open', 'Requests that hold money right now, on all nodes.', holds, 'max'),
     gaugeFamily('tollgate_outbox_waiting', 'Messages that have not left yet, on all nodes.', waiting, 'max'),
+    oneGauge(
+      'tollgate_store_up',
+      'Whether the store takes what a request writes.',
+      storeAnswers && (answers === true ? 1 : 0),
+      'min',
+    ),
+    oneGauge(
+      'tollgate_backup_age_seconds',
+      'How long ago the newest backup was made; no value before the first.',
+      backupAge === undefined ? undefined : Math.round(backupAge / 1000),
+      'max',
+    ),
   ];
 }
 
@@ -84,6 +119,11 @@ function loadFamilies({ ledgerLoad, queues }: ProcessParts): MetricFamily[] {
   );
   return [
     histogramFamily(
+      'tollgate_ledger_batch_seconds',
+      'How long the database took for operations of the ledger that went to it together.',
+      batches.map(({ name, durations }) => ({ labels: labelText({ queue: name }), values: durations })),
+    ),
+    histogramFamily(
       'tollgate_ledger_batch_size',
       'How many operations of the ledger went to the database together.',
       batches.map(({ name, sizes }) => ({ labels: labelText({ queue: name }), values: sizes })),
@@ -94,6 +134,11 @@ function loadFamilies({ ledgerLoad, queues }: ProcessParts): MetricFamily[] {
       Object.entries(waiting).map(([queue, length]) => [`{${labelText({ queue })}}`, length]),
     ),
     gaugeFamily('tollgate_database_connections', 'Connections, and calls that wait for one.', poolSamples),
+    counterFamily(
+      'tollgate_database_turned_away_total',
+      'Calls that got no connection to the database.',
+      connections.map(({ name, turnedAway }) => [`{${labelText({ pool: name })}}`, turnedAway]),
+    ),
   ];
 }
 
@@ -126,16 +171,32 @@ function clockFamily(aheadMs: number | undefined): MetricFamily {
   return oneGauge('tollgate_clock_ahead_seconds', help, seconds, 'max');
 }
 
+/** Workers share the folder. */
+function diskFamilies(space: DiskSample | undefined): MetricFamily[] {
+  return [
+    oneGauge('tollgate_data_free_bytes', 'Free disk space of the data folder.', space?.freeBytes, 'min'),
+    oneGauge('tollgate_data_size_bytes', 'Size of the disk of the data folder.', space?.sizeBytes, 'min'),
+  ];
+}
+
+const MICROSECONDS = 1_000_000;
+
 function runtimeFamilies({ version, startedAtMs, maxFiles }: ProcessParts): MetricFamily[] {
   const build = labelText({ version, runtime: `bun ${Bun.version}` });
   return [
     gaugeFamily('tollgate_build_info', 'What is running.', [[`{${build}}`, 1]], 'max'),
     oneGauge('tollgate_processes', 'Processes that serve requests on this port.', 1),
+    counterFamily('process_cpu_seconds_total', 'Processor time, of all threads.', [['', cpuSeconds()]]),
     oneGauge('process_resident_memory_bytes', 'Memory.', process.memoryUsage.rss()),
     oneGauge('process_open_fds', 'Open files and connections.', openFileCount()),
     oneGauge('process_max_fds', 'How many files and connections may be open.', maxFiles),
     oneGauge('process_start_time_seconds', 'When it started.', Math.floor(startedAtMs / 1000), 'min'),
   ];
+}
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / MICROSECONDS;
 }
 
 /** Without a value it is named all the same, so that a mistake in a dashboard can be told from a value that is not there. */

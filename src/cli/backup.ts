@@ -17,12 +17,14 @@ import {
   restoreSqlite,
   type BackupFacts,
 } from '../store/sqlite-backup.ts';
+import { recordPostgresBackup, recordSqliteBackup } from '../store/last-backup.ts';
 import { recordCommand } from './audited.ts';
 import {
   CommandRefused,
   JSON_FLAG,
   NotFoundError,
   printResult,
+  UsageError,
   type CliCommand,
   type CliContext,
   type CommandInput,
@@ -31,11 +33,12 @@ import {
 export const backupCommands: readonly CliCommand[] = [
   {
     name: 'backup',
-    usage: 'FILE [--force] [--json]',
+    usage: 'FILE [--force] [--json] | --done [--json]',
     about:
-      'copy the database to a file while the server runs, images and all; on Postgres with pg_dump. Images in a bucket and the secret are not in it: keep a copy of them elsewhere. --force replaces an older file',
-    flags: { ...JSON_FLAG, force: { type: 'boolean' } },
-    minArguments: 1,
+      'copy the database to a file while the server runs, images and all; on Postgres with pg_dump. Images in a bucket and the secret are not in it: keep a copy of them elsewhere. --force replaces an older file. --done: nothing is copied; notes that a backup by other means has just succeeded, for the metric of its age',
+    flags: { ...JSON_FLAG, force: { type: 'boolean' }, done: { type: 'boolean' } },
+    minArguments: 0,
+    maxArguments: 1,
     run: backup,
   },
   {
@@ -50,15 +53,41 @@ export const backupCommands: readonly CliCommand[] = [
 ];
 
 async function backup(input: CommandInput, context: CliContext): Promise<number> {
-  const file = resolve(input.arguments[0] ?? '');
+  const [name] = input.arguments;
+  const isDone = input.flags['done'] === true;
+  if (isDone === (name !== undefined)) throw new UsageError('Name a FILE to copy to, or add --done alone.');
+  return name === undefined ? await noteBackup(input, context) : await backUpTo(name, input, context);
+}
+
+async function noteBackup(input: CommandInput, context: CliContext): Promise<number> {
+  const madeAtMs = context.clock.now();
+  await recordBackup(context, madeAtMs);
+  const time = new Date(madeAtMs).toISOString();
+  printResult(input, context, { made_at: time }, [`Noted a backup at ${time}.`]);
+  return 0;
+}
+
+async function recordBackup(context: CliContext, madeAtMs: number): Promise<void> {
+  const url = databaseUrl(context);
+  if (url === undefined) recordSqliteBackup(databaseFile(context), madeAtMs);
+  else await recordPostgresBackup(url, madeAtMs);
+}
+
+async function backUpTo(name: string, input: CommandInput, context: CliContext): Promise<number> {
+  const file = resolve(name);
   if (existsSync(file) && (input.flags['force'] !== true || !statSync(file).isFile()))
     throw new CommandRefused(`${file} is there already. Choose another name, or add --force.`);
   if (!existsSync(dirname(file))) throw new NotFoundError(`There is no folder ${dirname(file)}.`);
   const url = databaseUrl(context);
+  // What is written while the copy is made may not be in it.
+  const begunAtMs = context.clock.now();
   const facts = await refusing(async () =>
     url === undefined
       ? backUpSqlite(databaseFile(context), writable(file))
       : await backUpPostgres(url, file, context.env['PATH'] ?? ''),
+  );
+  await recordBackup(context, begunAtMs).catch((error: unknown) =>
+    context.warn(`The copy is whole, but its time could not be noted in the database: ${String(error)}`),
   );
   const { size } = statSync(file);
   printResult(input, context, { file, bytes: size, ...viewOf(facts) }, [

@@ -1,6 +1,7 @@
 import type { DistributionSample } from '../std/distribution.ts';
 import type { AccountId, RequestId, TokenHash } from '../std/ids.ts';
 import type { NanoUsd } from '../std/money.ts';
+import type { PoolLoad } from '../store/connection-pool.ts';
 import type { ImageCeiling, Price, TokenCeiling, Usage } from './price.ts';
 
 /**
@@ -344,13 +345,11 @@ export interface BatchLoad {
   readonly name: string;
   /** How many operations went to the database together. */
   readonly sizes: DistributionSample;
+  /** How long each batch took, in seconds. */
+  readonly durations: DistributionSample;
   readonly waiting: number;
 }
 
-export interface ConnectionLoad {
+export interface ConnectionLoad extends PoolLoad {
   readonly name: string;
-  readonly total: number;
-  readonly idle: number;
-  /** Calls that wait for a connection. */
-  readonly waiting: number;
 }

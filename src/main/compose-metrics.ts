@@ -4,28 +4,50 @@ import type { ProcessParts } from '../activity/process-metrics.ts';
 import { startMetricsServer } from '../http/metrics-server.ts';
 import { countWaitingByKind } from '../outbox/outbox.ts';
 import { openFileLimit } from '../std/open-files.ts';
+import type { Heartbeat } from '../store/heartbeat.ts';
+import { lastBackupAt } from '../store/last-backup.ts';
 import type { Store } from '../store/store.ts';
 import { version } from '../../package.json' with { type: 'json' };
 import type { Config } from './config.ts';
+import { diskSpaceOf } from './data-folder.ts';
+import type { ConnectionLoad, LedgerLoad } from '../ledger/port.ts';
 import type { Services } from './services.ts';
 import { supervisorChannel, WorkerMetrics } from './worker-metrics.ts';
 
-type MetricSources = Pick<
+interface MetricSources extends Pick<
   ProcessParts,
   'backends' | 'inFlight' | 'eventLoop' | 'queues' | 'certificateEndsAt' | 'setupProblems' | 'clockAheadMs'
->;
+> {
+  readonly heartbeat: Heartbeat;
+}
 
 /** The metrics of this process. */
-export function composeMetrics({ clock, store, ledger }: Services, sources: MetricSources): Metrics {
+export function composeMetrics(services: Services, { heartbeat, ...sources }: MetricSources): Metrics {
+  const { config, clock, store, ledger } = services;
   return makeMetrics({
     version,
     startedAtMs: clock.now(),
     maxFiles: openFileLimit(),
     openHolds: () => countOpenHolds(store),
     messagesWaiting: () => countWaitingByKind(store.db),
-    ledgerLoad: () => ledger.load(),
+    ledgerLoad: () => withStorePool(ledger.load(), store),
+    storeAnswers: () => heartbeat.acceptsWrites(),
+    backupAgeMs: () => backupAgeMs(services),
+    diskSpace: () => diskSpaceOf(config.dataDir),
     ...sources,
   });
+}
+
+/** The connections of everything but the ledger are the store's own. */
+function withStorePool(load: LedgerLoad, { backend }: Store): LedgerLoad {
+  if (backend.kind === 'sqlite') return load;
+  const own: ConnectionLoad = { name: 'store', ...backend.pool.load };
+  return { ...load, connections: [...load.connections, own] };
+}
+
+async function backupAgeMs({ store, clock }: Services): Promise<number | undefined> {
+  const madeAt = await lastBackupAt(store);
+  return madeAt === undefined ? undefined : Math.max(0, clock.now() - madeAt);
 }
 
 async function countOpenHolds(store: Store): Promise<number> {

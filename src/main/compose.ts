@@ -91,8 +91,8 @@ export async function startTollgate(
     const eventLoop = startEventLoop(services, opened);
     const messages = composeOutbox(services, opened);
     const payments = await openPayments(services);
-    const setupWatch = watchSetup(services, settings);
-    const relay = makeRelay(services, catalog, { eventLoop, certificate, setupWatch, messages, payments });
+    const watched = { eventLoop, certificate, ...watchHealth(services, settings) };
+    const relay = makeRelay(services, catalog, { ...watched, messages, payments });
     const links = makeImageLinks(services);
     const refusedCalls = openRefusedCalls(services, opened);
     const imageJobs = makeImageJobs(services, relay, links);
@@ -109,18 +109,18 @@ export async function startTollgate(
     opened.defer(() => relay.activeRequests.stop());
     const { auth, setup } = consoleServices;
     if (!(await setup.needed())) await auth.load();
-    const running = { relay, settings, refusedCalls, imageJobs, payments, setupWatch };
+    const running = { relay, settings, refusedCalls, imageJobs, payments, ...watched };
     const state = { draining: false };
     const noticed = { messages, pool: relay.upstreams, certificate };
     const tasks = startPeriodicTasks(services, { ...running, auth, noticed });
     opened.defer(() => tasks.stop());
     const served = { ...running, services, catalog, links, consoleServices, accessLog };
     const metrics = serveMetrics(config, relay.metrics, opened);
-    const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
+    const server = await openServer({ ...served, state, metrics });
     opened.defer(() => server.stop());
     certificate?.follow((pair) => server.useCertificate(pair));
     // After everything that can fail: a server that cannot start prints one line and nothing else.
-    logSetup(services, setupWatch);
+    logSetup(services, watched.setupWatch);
     await takeOverJobs(imageJobs, log);
     // One worker issues the link: each new link invalidates the earlier ones.
     const issued = (config.worker ?? 0) === 0 ? await setup.issue() : undefined;
@@ -146,8 +146,11 @@ function startEventLoop({ config, log }: Services, opened: AsyncDisposableStack)
   return eventLoop;
 }
 
-function watchSetup({ config, clock, log }: Services, settings: LiveServerSettings): SetupWatch {
-  return new SetupWatch(
+function watchHealth(
+  { config, clock, log, ledger }: Services,
+  settings: LiveServerSettings,
+): Pick<ServerParts, 'setupWatch' | 'heartbeat'> {
+  const setupWatch = new SetupWatch(
     () => ({
       config,
       settings: { tls: settings.tls(), trustedProxies: settings.trustedProxies() },
@@ -156,6 +159,7 @@ function watchSetup({ config, clock, log }: Services, settings: LiveServerSettin
     }),
     log,
   );
+  return { setupWatch, heartbeat: new Heartbeat(() => ledger.probe()) };
 }
 
 function operationHealth(
@@ -244,9 +248,12 @@ interface Relay extends RelayParts {
 function makeRelay(
   services: Services,
   catalog: CatalogSource,
-  parts: Pick<ServerParts, 'eventLoop' | 'certificate' | 'setupWatch' | 'messages' | 'payments'>,
+  parts: Pick<
+    ServerParts,
+    'eventLoop' | 'certificate' | 'setupWatch' | 'heartbeat' | 'messages' | 'payments'
+  >,
 ): Relay {
-  const { eventLoop, certificate, setupWatch, messages, payments } = parts;
+  const { eventLoop, certificate, setupWatch, heartbeat, messages, payments } = parts;
   const { config, store, clock, log } = services;
   const { ledger } = services.ledger;
   const upstreams = new Pool(catalog.current(), clock, { house: houseBackend }, log);
@@ -260,6 +267,7 @@ function makeRelay(
   const settlements = new SettlementRetryQueue(ledger, log);
   const tokens = sharedTokenCounter(log);
   const metrics = composeMetrics(services, {
+    heartbeat,
     backends: () => upstreams.list(),
     inFlight: () => requestSlots.size,
     eventLoop: () => eventLoop.delays(),
@@ -312,6 +320,7 @@ interface ServerParts {
   readonly metrics: () => Promise<string>;
   readonly certificate: Certificate | undefined;
   readonly setupWatch: SetupWatch;
+  readonly heartbeat: Heartbeat;
 }
 
 async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<RunningServer> {
@@ -367,10 +376,9 @@ function routerOf(
   callerAuth: CallerAuth,
   files: Promise<ReadonlyMap<string, WebFile>>,
 ): Router {
-  const { catalog, relay, links, consoleServices, state } = parts;
+  const { catalog, relay, links, consoleServices, state, heartbeat } = parts;
   const { config, store, secret, clock, log } = parts.services;
   const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth, log);
-  const heartbeat = new Heartbeat(() => parts.services.ledger.probe());
   return allRoutes({
     api: {
       callerAuth,

@@ -1,4 +1,5 @@
-import { readdirSync, statSync, type Stats } from 'node:fs';
+import { readdirSync, statfsSync, statSync, type Stats } from 'node:fs';
+import type { CheckResult } from '../cli/command.ts';
 import { StartupError } from '../std/startup-error.ts';
 
 const ROOT = 0;
@@ -37,9 +38,7 @@ function joinGroups({ uid, gid }: Stats): void {
 }
 
 /** For `tollgate doctor`: whether every file of the folder belongs to its owner. Absent where there is no folder. */
-export function checkDataFolder(
-  dataDir: string,
-): { readonly ok: boolean; readonly line: string } | undefined {
+export function checkDataFolder(dataDir: string): CheckResult | undefined {
   const folder = statOf(dataDir);
   if (!folder) return undefined;
   const foreign = readdirSync(dataDir).filter((name) => {
@@ -55,6 +54,37 @@ export function checkDataFolder(
 }
 
 const MAX_NAMED = 5;
+
+/** The file system of the data folder. */
+export interface DiskSpace {
+  /** What this user may still write. */
+  readonly freeBytes: number;
+  readonly sizeBytes: number;
+}
+
+/** Absent where there is no folder. */
+export function diskSpaceOf(dataDir: string): DiskSpace | undefined {
+  if (!statOf(dataDir)) return undefined;
+  const { bavail, blocks, bsize } = statfsSync(dataDir);
+  return { freeBytes: bavail * bsize, sizeBytes: blocks * bsize };
+}
+
+const MEGABYTE = 1_048_576;
+/** Enough for the log of the database to grow while somebody makes room. */
+const LEAST_FREE_MEGABYTES = 512;
+
+/** A database that cannot write refuses every request. */
+export function checkDiskSpace(
+  dataDir: string,
+  space: DiskSpace | undefined = diskSpaceOf(dataDir),
+): CheckResult | undefined {
+  if (!space) return undefined;
+  const freeMegabytes = Math.floor(space.freeBytes / MEGABYTE);
+  return {
+    ok: freeMegabytes >= LEAST_FREE_MEGABYTES,
+    line: `disk: ${freeMegabytes} MB free for ${dataDir}`,
+  };
+}
 
 function statOf(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });

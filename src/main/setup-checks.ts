@@ -7,7 +7,7 @@ import type { Log } from '../std/log.ts';
 import { plural } from '../std/plural.ts';
 import { StartupError } from '../std/startup-error.ts';
 import type { Config } from './config.ts';
-import { checkDataFolder } from './data-folder.ts';
+import { checkDataFolder, checkDiskSpace } from './data-folder.ts';
 import { unknownVariables } from './environment.ts';
 import { checkTls, listensLocally, type ServerSettings } from './server-settings.ts';
 
@@ -31,6 +31,7 @@ const TIMEOUT_MS = 10_000;
  */
 const SETUP_CHECKS: Readonly<Record<string, SetupCheck>> = {
   data_folder: ({ config }) => checkDataFolder(config.dataDir),
+  disk: ({ config }) => checkDiskSpace(config.dataDir),
   settings: ({ config }) => checkNames(config),
   certificate: ({ config, settings, clock }) =>
     settings && checkTls(settings.tls, { host: config.host, now: clock.now() }),

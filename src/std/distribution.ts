@@ -27,5 +27,9 @@ export class Distribution implements DistributionSample {
   }
 }
 
+/** For how long a database takes, in seconds. */
+export const DATABASE_SECONDS: readonly number[] = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
+];
 /** For the sizes of batches that go to a database. */
 export const BATCH_BOUNDS: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500];

@@ -36,6 +36,8 @@ export class ConnectionPool {
   readonly #waiting = new Set<Waiting>();
   readonly #closed = Promise.withResolvers<void>();
   #opening = 0;
+  /** Callers who got no connection. */
+  #turnedAway = 0;
   #failedAt = -Infinity;
   #isRefused = false;
   #isClosing = false;
@@ -52,9 +54,9 @@ export class ConnectionPool {
     return this.#options.client;
   }
 
-  get load(): { readonly total: number; readonly idle: number; readonly waiting: number } {
+  get load(): PoolLoad {
     const { size: total } = this.#open;
-    return { total, idle: this.#idle.length, waiting: this.#waiting.size };
+    return { total, idle: this.#idle.length, waiting: this.#waiting.size, turnedAway: this.#turnedAway };
   }
 
   /** The caller releases it, with `true` where its state is not known. */
@@ -62,12 +64,15 @@ export class ConnectionPool {
     if (this.#isClosing) return Promise.reject(new Error('the connections were closed'));
     const idle = this.#idle.pop();
     if (idle) return Promise.resolve(idle.taken());
-    if (this.#open.size === 0 && this.#opening === 0 && this.#isResting())
+    if (this.#open.size === 0 && this.#opening === 0 && this.#isResting()) {
+      this.#turnedAway++;
       return Promise.reject(new Error('the database was away a moment ago'));
+    }
     const { promise, resolve, reject } = Promise.withResolvers<PoolClient>();
     const waiting: Waiting = { resolve, reject, timer: undefined };
     waiting.timer = setTimeout(() => {
       this.#waiting.delete(waiting);
+      this.#turnedAway++;
       reject(new Error('no connection to the database was free in time'));
     }, this.#options.waitMs);
     this.#waiting.add(waiting);
@@ -187,12 +192,23 @@ export class ConnectionPool {
   }
 
   #failWaiting(error: unknown): void {
+    this.#turnedAway += this.#waiting.size;
     for (const { reject, timer } of this.#waiting) {
       clearTimeout(timer);
       reject(error);
     }
     this.#waiting.clear();
   }
+}
+
+/** How busy a pool is. */
+export interface PoolLoad {
+  readonly total: number;
+  readonly idle: number;
+  /** Callers who wait for a connection. */
+  readonly waiting: number;
+  /** Callers who got none, since the start. */
+  readonly turnedAway: number;
 }
 
 interface Waiting {

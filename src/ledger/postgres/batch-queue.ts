@@ -1,4 +1,4 @@
-import { BATCH_BOUNDS, Distribution } from '../../std/distribution.ts';
+import { BATCH_BOUNDS, DATABASE_SECONDS, Distribution } from '../../std/distribution.ts';
 import { asFault, Fault } from '../../std/fault.ts';
 import type { BatchLoad } from '../port.ts';
 
@@ -24,6 +24,7 @@ export class BatchQueue<Item, Answer extends object> {
   readonly #options: BatchQueueOptions<Item, Answer>;
   readonly #deadlineMs: number;
   readonly #sizes = new Distribution(BATCH_BOUNDS);
+  readonly #durations = new Distribution(DATABASE_SECONDS);
   #queue: QueuedItem<Item, Answer>[] = [];
   /** Everything unanswered, oldest first, and answered ones until the oldest is answered. */
   #open: QueuedItem<Item, Answer>[] = [];
@@ -57,7 +58,7 @@ export class BatchQueue<Item, Answer extends object> {
   }
 
   load(name: string): BatchLoad {
-    return { name, sizes: this.#sizes, waiting: this.#queue.length };
+    return { name, sizes: this.#sizes, durations: this.#durations, waiting: this.#queue.length };
   }
 
   /** Those that arrive in the same turn of the event loop, or whose bytes are there by now, go together. */
@@ -102,7 +103,9 @@ export class BatchQueue<Item, Answer extends object> {
       .run(items.map((queued) => queued.item))
       .catch((error: unknown) => items.map(() => asFault(error)));
     this.#running.delete(batch);
-    this.#adapt(items.length, performance.now() - began);
+    const tookMs = performance.now() - began;
+    this.#durations.add(tookMs / 1000);
+    this.#adapt(items.length, tookMs);
     this.#settle(items, answers);
   }
 

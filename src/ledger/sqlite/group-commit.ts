@@ -1,4 +1,4 @@
-import { BATCH_BOUNDS, Distribution } from '../../std/distribution.ts';
+import { BATCH_BOUNDS, DATABASE_SECONDS, Distribution } from '../../std/distribution.ts';
 import { asFault, Fault } from '../../std/fault.ts';
 import type { Log } from '../../std/log.ts';
 import type { BatchLoad } from '../port.ts';
@@ -8,6 +8,8 @@ export class GroupCommit<Work> {
   readonly #port: TransactionPort<Work>;
   readonly #log: Log;
   readonly #sizes = new Distribution(BATCH_BOUNDS);
+  /** From the start of a transaction until it is answered: the sync included, if somebody waits for it. */
+  readonly #durations = new Distribution(DATABASE_SECONDS);
   #queue: Operation<Work>[] = [];
   #scheduled = false;
   #lastFlush = 0;
@@ -46,7 +48,8 @@ export class GroupCommit<Work> {
   }
 
   load(): BatchLoad {
-    return { name: 'ledger', sizes: this.#sizes, waiting: this.#queue.length };
+    const { length: waiting } = this.#queue;
+    return { name: 'ledger', sizes: this.#sizes, durations: this.#durations, waiting };
   }
 
   /** Finishes what was submitted, then refuses everything. */
@@ -142,10 +145,15 @@ export class GroupCommit<Work> {
       else if (operation.durable) waiting.push(operation);
       else operation.resolve(operation.result);
     }
-    if (waiting.length > 0) void this.#answerWhenDurable(waiting);
+    if (waiting.length > 0) void this.#answerWhenDurable(waiting, this.#lastFlush);
+    else this.#took(this.#lastFlush);
   }
 
-  async #answerWhenDurable(waiting: readonly Operation<Work>[]): Promise<void> {
+  #took(sinceMs: number): void {
+    this.#durations.add((performance.now() - sinceMs) / 1000);
+  }
+
+  async #answerWhenDurable(waiting: readonly Operation<Work>[], begunAt: number): Promise<void> {
     this.#syncing++;
     try {
       await this.#port.sync();
@@ -154,6 +162,7 @@ export class GroupCommit<Work> {
       const fault = this.#unavailableFor(error);
       for (const operation of waiting) operation.reject(fault);
     }
+    this.#took(begunAt);
     this.#syncing--;
     this.#reportIdle();
   }
