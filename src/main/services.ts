@@ -138,9 +138,11 @@ export async function openConfiguredStore(
   });
 }
 
-export async function closeServices({ ledger, store }: Services): Promise<void> {
+export async function closeServices({ ledger, store, log }: Services): Promise<void> {
   await ledger.close();
   await store.close();
+  // Last: what is closed may still have something to say.
+  log.endBursts();
 }
 
 /** The operator's file, if there is one; otherwise the catalog in the store, which the console edits. */

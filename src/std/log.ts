@@ -1,3 +1,5 @@
+import { LogBursts } from './log-bursts.ts';
+
 /**
  * One JSON object per line on standard error. Values are redacted by their format, so that a token inside a message or a
  * stack trace never reaches a log file.
@@ -8,6 +10,8 @@ export interface Log {
   error(event: string, fields?: LogFields): void;
   /** Writes finished lines, whatever their level. Resolves when they were handed on. */
   lines(text: string): Promise<void>;
+  /** Tells now how many lines of a burst were left out, instead of at the end of its period. */
+  endBursts(): void;
 }
 
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -22,9 +26,14 @@ export function makeLog(
   now: () => number = Date.now,
   isWritten: (level: LogLevel) => boolean = () => true,
 ): Log {
-  const emit = (level: LogLevel, event: string, fields: LogFields = {}): void => {
-    if (!isWritten(level)) return;
+  const writeLine = (level: LogLevel, event: string, fields: LogFields): void =>
     write(logLine({ timeMs: now(), level, event }, withErrorFields(fields)));
+  const bursts = new LogBursts((leftOut) => {
+    for (const { of, about, level, lines } of leftOut)
+      writeLine(level, 'lines_left_out', { of, ...about, lines });
+  });
+  const emit = (level: LogLevel, event: string, fields: LogFields = {}): void => {
+    if (isWritten(level) && bursts.admits(event, level, fields)) writeLine(level, event, fields);
   };
   return {
     info: (event, fields) => emit('info', event, fields),
@@ -33,6 +42,7 @@ export function makeLog(
     async lines(text) {
       for (const line of text.split('\n')) write(line);
     },
+    endBursts: () => bursts.end(),
   };
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { NEVER_LEFT_OUT } from '../../src/std/log-bursts.ts';
 import { isTest, sourcesIn, SRC } from './source-graph.ts';
 
 test('every log event is named in snake_case, so that operators can filter by it', async () => {
@@ -11,4 +12,12 @@ test('every log event is named in snake_case, so that operators can filter by it
   }
   expect(events.length).toBeGreaterThan(25);
   expect(events.filter(({ event }) => !/^[a-z]+(_[a-z]+)*$/.test(event))).toEqual([]);
+});
+
+test('every event that is never left out of the log is logged somewhere', async () => {
+  const sources = (await sourcesIn(SRC)).filter(
+    ({ file }) => !isTest(file) && !file.endsWith('log-bursts.ts'),
+  );
+  const text = sources.map((source) => source.text).join('\n');
+  expect(Object.keys(NEVER_LEFT_OUT).filter((event) => !text.includes(`'${event}'`))).toEqual([]);
 });
