@@ -13,6 +13,7 @@ const GROUPS: readonly [EnvironmentSetting['group'], string][] = [
   ['restarts', 'Restarts'],
   ['load', 'Load'],
   ['logs', 'Logs and metrics'],
+  ['telemetry', 'OpenTelemetry'],
   ['sign-in', 'Sign-in'],
   ['images', 'Storage of images'],
   ['messages', 'Mail and webhooks'],

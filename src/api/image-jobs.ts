@@ -53,7 +53,8 @@ export class ImageJobs {
   ): Promise<Response> {
     if (this.#running.size >= this.#options.max) throw full();
     // A job continues when its client leaves, and its end is not part of the access log's line about this answer.
-    const requestRecord = asked.requestRecord && { ...asked.requestRecord, onEnd: undefined };
+    const requestRecord = asked.requestRecord && ownRecord(asked.requestRecord);
+    if (requestRecord) this.#options.relay.spans?.detached(requestRecord);
     const call = { ...asked, requestRecord, connection: NOBODY_LEAVES };
     const job = this.#runningJob(call);
     this.#running.set(call.requestId, job);
@@ -279,4 +280,10 @@ function interrupted(): Fault {
 
 function tooLate(): Fault {
   return new Fault('upstream_timeout', 'The backend was not done in time. Nothing was charged.');
+}
+
+/** What a request computes from its headers is not copied by itself. */
+function ownRecord(requestRecord: RequestRecord): RequestRecord {
+  const { clientRequestId, trace } = requestRecord;
+  return { ...requestRecord, clientRequestId, trace, onEnd: undefined };
 }

@@ -9,6 +9,7 @@ import { HeldMemory, RequestMemory } from '../std/held-memory.ts';
 import { newRequestId, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { RequestEnd, RequestRecord } from '../std/request-record.ts';
+import type { RequestSpans } from '../std/request-spans.ts';
 import type { RequestSlots } from '../std/request-slots.ts';
 import { clientIdOf, traceOf, type TraceContext } from '../std/trace.ts';
 import { TransientMap } from '../std/transient-map.ts';
@@ -38,6 +39,10 @@ export interface GateOptions {
   readonly eventLoop: Pick<EventLoop, 'began'>;
   readonly accessLog: Pick<AccessLog, 'isOn' | 'answered'>;
   readonly metrics: { answered(path: string, status: number): void };
+  /** Absent unless spans are collected. */
+  readonly spans?: RequestSpans | undefined;
+  /** False: a client's trace is not taken over. */
+  readonly takesTrace?: boolean | undefined;
 }
 
 const MEGABYTE = 1_048_576;
@@ -105,6 +110,7 @@ export class Gate {
       memory: new HeldMemory(MEMORY),
       requestSlots: options.requestSlots,
       activeRequests: options.activeRequests,
+      takesTrace: options.takesTrace !== false,
       newId: () => newRequestId(options.clock.now(), options.random),
       nothingAt: (incoming) => this.#nothingAt(incoming),
     };
@@ -205,19 +211,23 @@ export class Gate {
     if (this.#options.isSecure || this.#closing) this.#mark(response);
     const { clientRequestId } = incoming;
     if (clientRequestId !== undefined) response.headers.set('x-client-request-id', clientRequestId);
-    this.#options.metrics.answered(route.path, response.status);
-    if (this.#options.accessLog.isOn && route.door !== 'probe') this.#logAccess(response, route, incoming);
+    const { metrics, accessLog, spans } = this.#options;
+    metrics.answered(route.path, response.status);
+    if ((accessLog.isOn || spans) && route.door !== 'probe') this.#tellAnswered(response, route, incoming);
     return response;
   }
 
-  /** A page's path is logged without what is secret in it; of everything else, the route's. */
-  #logAccess({ status }: Response, { path, door }: HttpRoute, incoming: BunRequest): void {
-    this.#options.accessLog.answered(incoming, {
+  /** A page's path is told without what is secret in it; of everything else, the route's. */
+  #tellAnswered({ status }: Response, { path, door }: HttpRoute, incoming: BunRequest): void {
+    const { accessLog, spans } = this.#options;
+    const answer = {
       method: incoming.request.method,
       path: door === 'console' && path.includes('**') ? loggedPath(incoming.path) : path,
       status,
       address: incoming.address,
-    });
+    };
+    if (accessLog.isOn) accessLog.answered(incoming, answer);
+    spans?.answered(incoming, answer);
   }
 
   #preflight(allowed: readonly string[]): Response {
@@ -260,6 +270,7 @@ interface RequestSurroundings {
   readonly memory: HeldMemory;
   readonly requestSlots: RequestSlots;
   readonly activeRequests: GateOptions['activeRequests'];
+  readonly takesTrace: boolean;
   newId(): IncomingRequest['requestId'];
   nothingAt(incoming: IncomingRequest): Fault;
 }
@@ -384,7 +395,7 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
   }
 
   get trace(): TraceContext | undefined {
-    return traceOf(this.request.headers);
+    return this.#surroundings.takesTrace ? traceOf(this.request.headers) : undefined;
   }
 
   get path(): string {

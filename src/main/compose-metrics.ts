@@ -10,6 +10,7 @@ import type { Store } from '../store/store.ts';
 import { version } from '../../package.json' with { type: 'json' };
 import type { Config } from './config.ts';
 import { diskSpaceOf } from './data-folder.ts';
+import type { Telemetry } from '../telemetry/open-telemetry.ts';
 import type { ConnectionLoad, LedgerLoad } from '../ledger/port.ts';
 import type { Services } from './services.ts';
 import { supervisorChannel, WorkerMetrics } from './worker-metrics.ts';
@@ -60,13 +61,14 @@ async function countOpenHolds(store: Store): Promise<number> {
 
 /**
  * What a scrape gets: this process's metrics, or those of all workers where it is one of several. Served on an address of
- * its own too, if the operator gave one.
+ * its own too, if the operator gave one. A collector of OpenTelemetry gets those of each process by itself.
  */
 export function serveMetrics(
   { worker, metricsAddress }: Config,
-  metrics: Metrics,
+  { metrics, telemetry }: { readonly metrics: Metrics; readonly telemetry: Telemetry | undefined },
   opened: AsyncDisposableStack,
 ): () => Promise<string> {
+  telemetry?.exportMetrics(() => metrics.read());
   const read = worker === undefined ? async () => renderMetrics(await metrics.read()) : readerOfAll(metrics);
   if (metricsAddress) {
     const server = startMetricsServer({ ...metricsAddress, shared: worker !== undefined, metrics: read });

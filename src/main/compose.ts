@@ -5,6 +5,8 @@ import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeMetrics, serveMetrics } from './compose-metrics.ts';
 import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
+import { composeTelemetry } from './compose-telemetry.ts';
+import type { Telemetry } from '../telemetry/open-telemetry.ts';
 import { composeOutbox, type MessageServices } from './compose-outbox.ts';
 import { allRoutes } from './all-routes.ts';
 import { openPayments } from './compose-payments.ts';
@@ -91,7 +93,7 @@ export async function startTollgate(
     const eventLoop = startEventLoop(services, opened);
     const messages = composeOutbox(services, opened);
     const payments = await openPayments(services);
-    const watched = { eventLoop, certificate, ...watchHealth(services, settings) };
+    const watched = { eventLoop, certificate, ...(await openWatch(services, { settings, catalog }, opened)) };
     const relay = makeRelay(services, catalog, { ...watched, messages, payments });
     const links = makeImageLinks(services);
     const refusedCalls = openRefusedCalls(services, opened);
@@ -115,7 +117,7 @@ export async function startTollgate(
     const tasks = startPeriodicTasks(services, { ...running, auth, noticed });
     opened.defer(() => tasks.stop());
     const served = { ...running, services, catalog, links, consoleServices, accessLog };
-    const metrics = serveMetrics(config, relay.metrics, opened);
+    const metrics = serveMetrics(config, { metrics: relay.metrics, ...watched }, opened);
     const server = await openServer({ ...served, state, metrics });
     opened.defer(() => server.stop());
     certificate?.follow((pair) => server.useCertificate(pair));
@@ -146,10 +148,12 @@ function startEventLoop({ config, log }: Services, opened: AsyncDisposableStack)
   return eventLoop;
 }
 
-function watchHealth(
-  { config, clock, log, ledger }: Services,
-  settings: LiveServerSettings,
-): Pick<ServerParts, 'setupWatch' | 'heartbeat'> {
+async function openWatch(
+  services: Services,
+  { settings, catalog }: { settings: LiveServerSettings; catalog: CatalogSource },
+  opened: AsyncDisposableStack,
+): Promise<Pick<WatchedParts, 'setupWatch' | 'heartbeat' | 'telemetry'>> {
+  const { config, clock, log, ledger } = services;
   const setupWatch = new SetupWatch(
     () => ({
       config,
@@ -159,7 +163,8 @@ function watchHealth(
     }),
     log,
   );
-  return { setupWatch, heartbeat: new Heartbeat(() => ledger.probe()) };
+  const telemetry = await composeTelemetry(services, catalog, opened);
+  return { setupWatch, heartbeat: new Heartbeat(() => ledger.probe()), telemetry };
 }
 
 function operationHealth(
@@ -248,10 +253,7 @@ interface Relay extends RelayParts {
 function makeRelay(
   services: Services,
   catalog: CatalogSource,
-  parts: Pick<
-    ServerParts,
-    'eventLoop' | 'certificate' | 'setupWatch' | 'heartbeat' | 'messages' | 'payments'
-  >,
+  parts: WatchedParts & Pick<ServerParts, 'messages' | 'payments'>,
 ): Relay {
   const { eventLoop, certificate, setupWatch, heartbeat, messages, payments } = parts;
   const { config, store, clock, log } = services;
@@ -291,6 +293,7 @@ function makeRelay(
       requestSlots,
     }),
     metrics,
+    spans: parts.telemetry?.spans,
     requestSlots,
     tokens,
     countWaitMs: config.countWaitMs,
@@ -303,7 +306,7 @@ function makeRelay(
   };
 }
 
-interface ServerParts {
+interface ServerParts extends WatchedParts {
   readonly services: Services;
   readonly catalog: CatalogSource;
   readonly settings: LiveServerSettings;
@@ -315,12 +318,17 @@ interface ServerParts {
   readonly refusedCalls: RefusedCalls;
   readonly payments: Payments | undefined;
   readonly state: { readonly draining: boolean };
-  readonly eventLoop: EventLoop;
   readonly accessLog: AccessLog;
   readonly metrics: () => Promise<string>;
+}
+
+/** What tells how the server is. */
+interface WatchedParts {
+  readonly eventLoop: EventLoop;
   readonly certificate: Certificate | undefined;
   readonly setupWatch: SetupWatch;
   readonly heartbeat: Heartbeat;
+  readonly telemetry: Telemetry | undefined;
 }
 
 async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<RunningServer> {
@@ -348,6 +356,8 @@ async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<Running
     eventLoop,
     accessLog,
     metrics,
+    spans: parts.telemetry?.spans,
+    takesTrace: config.passesTrace,
   });
   // Only now: a server that cannot listen should fail without waiting for the bundler.
   files.resolve(webFiles(log));

@@ -4,6 +4,8 @@ import type { S3Settings } from '../store/image-s3.ts';
 import { LOG_LEVELS, type LogLevel } from '../std/log.ts';
 import { SettingError } from '../std/startup-error.ts';
 import { ENVIRONMENT, readAddress, readText, readWholeNumber, type Env } from './environment.ts';
+import type { TelemetrySettings } from '../telemetry/settings.ts';
+import { passesTrace, readTelemetry } from './telemetry-settings.ts';
 import { WORKER_VARIABLE } from './workers.ts';
 
 /** The settings in the environment, read once. Everything else is configured in the catalog file or the store. */
@@ -50,6 +52,10 @@ export interface Config {
   readonly metricsToken: string | undefined;
   /** Where the metrics are served to everybody who can reach it. */
   readonly metricsAddress: ListenAddress | undefined;
+  /** Where spans and metrics are sent by OpenTelemetry; absent: nowhere. */
+  readonly telemetry: TelemetrySettings | undefined;
+  /** Whether a client's trace is taken over and passed on to backends. */
+  readonly passesTrace: boolean;
   /** How mail is sent; absent: no mail is sent. */
   readonly mail: MailConfig | undefined;
   /** Whether the operator's own webhooks may go to private addresses. */
@@ -103,6 +109,8 @@ export function readConfig(env: Env): Config {
     accessShare: readAccessShare(env),
     metricsToken: readMetricsToken(env),
     metricsAddress: readMetricsAddress(env),
+    telemetry: readTelemetry(env),
+    passesTrace: passesTrace(env),
     mail: readMail(env),
     operatorWebhooksMayBePrivate: readYesNo(env, 'TOLLGATE_WEBHOOKS_PRIVATE'),
     stripe: readStripe(env),

@@ -12,6 +12,7 @@ export interface EnvironmentSetting {
     | 'restarts'
     | 'load'
     | 'logs'
+    | 'telemetry'
     | 'sign-in'
     | 'messages'
     | 'payments'
@@ -192,6 +193,98 @@ export const ENVIRONMENT = {
     about:
       'An address of its own for `/metrics`, such as `127.0.0.1:9700`, where everybody who reaches it is answered without a token.',
     fallback: undefined,
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    group: 'telemetry',
+    about:
+      'The address of a collector, such as `http://127.0.0.1:4318`: spans go to `/v1/traces` there and metrics to `/v1/metrics`. Without it, and without one of the next two, OpenTelemetry is not loaded.',
+    fallback: undefined,
+    secret: 'password',
+  },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
+    group: 'telemetry',
+    about: 'Another address for spans, used as it is.',
+    fallback: undefined,
+    secret: 'password',
+  },
+  OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: {
+    group: 'telemetry',
+    about: 'Another address for metrics, used as it is.',
+    fallback: undefined,
+    secret: 'password',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    group: 'telemetry',
+    about: 'What the collector wants to be sent, such as a key: `name=value,name=value`.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: {
+    group: 'telemetry',
+    about: '`http/protobuf` or `http/json`.',
+    fallback: 'http/protobuf',
+  },
+  OTEL_EXPORTER_OTLP_TIMEOUT: {
+    group: 'telemetry',
+    about: 'How long one export may take, in milliseconds.',
+    fallback: 10_000,
+    range: [100, 60_000],
+  },
+  OTEL_SDK_DISABLED: {
+    group: 'telemetry',
+    about: '`true`: nothing is exported, whatever else is set.',
+    fallback: 'false',
+  },
+  OTEL_TRACES_EXPORTER: {
+    group: 'telemetry',
+    about: '`otlp`, or `none` for no spans.',
+    fallback: 'otlp',
+  },
+  OTEL_METRICS_EXPORTER: {
+    group: 'telemetry',
+    about: '`otlp`, or `none` for no metrics.',
+    fallback: 'otlp',
+  },
+  OTEL_SERVICE_NAME: { group: 'telemetry', about: 'The name of this service.', fallback: 'tollgate' },
+  OTEL_RESOURCE_ATTRIBUTES: {
+    group: 'telemetry',
+    about: 'What else is told of this service: `name=value,name=value`.',
+    fallback: undefined,
+  },
+  OTEL_TRACES_SAMPLER: {
+    group: 'telemetry',
+    about:
+      'Which requests get spans: `always_on`, `always_off`, `traceidratio`, or the same with `parentbased_` in front, which follows the decision of a client that is traced.',
+    fallback: 'parentbased_always_on',
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    group: 'telemetry',
+    about: 'The share for `traceidratio`, from 0 to 1.',
+    fallback: '1',
+  },
+  OTEL_PROPAGATORS: {
+    group: 'telemetry',
+    about:
+      'With `tracecontext` among them, the trace of a client (`traceparent`, `tracestate`) is taken over and passed on to backends, also without a collector; `none` does neither.',
+    fallback: 'tracecontext',
+  },
+  OTEL_METRIC_EXPORT_INTERVAL: {
+    group: 'telemetry',
+    about: 'How often metrics are exported, in milliseconds.',
+    fallback: 60_000,
+    range: [100, 3_600_000],
+  },
+  OTEL_BSP_SCHEDULE_DELAY: {
+    group: 'telemetry',
+    about: 'How long spans gather before they are sent, in milliseconds.',
+    fallback: 5_000,
+    range: [10, 60_000],
+  },
+  OTEL_BSP_MAX_QUEUE_SIZE: {
+    group: 'telemetry',
+    about: 'How many spans may wait to be sent; further ones are dropped.',
+    fallback: 2_048,
+    range: [1, 100_000],
   },
   TOLLGATE_GITHUB_CLIENT_ID: {
     group: 'sign-in',

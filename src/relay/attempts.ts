@@ -10,6 +10,7 @@ import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
 import { requestLogFields, type RequestRecord } from '../std/request-record.ts';
+import type { AttemptSpan } from '../std/request-spans.ts';
 import type { TraceContext } from '../std/trace.ts';
 import {
   connectionFailure,
@@ -118,6 +119,7 @@ export async function firstAnswer<Answer>(
     const { form, hidesReasoning, sizes } = route.model;
     if (requestRecord) requestRecord.upstream = name;
     const isSilent = hidesReasoning || sizes.length > 0;
+    const span = requestRecord && parts.spans?.attempt(requestRecord, name, model);
     const planned = {
       permit: entry,
       model,
@@ -127,6 +129,7 @@ export async function firstAnswer<Answer>(
       deadline,
       parts,
       requestRecord,
+      span,
     };
     const begunAt = parts.clock.now();
     const options = optionsOf(planned);
@@ -258,6 +261,7 @@ interface PlannedAttempt {
   readonly deadline: AttemptDeadline;
   readonly parts: RelayParts;
   readonly requestRecord: RequestRecord | undefined;
+  readonly span: AttemptSpan | undefined;
 }
 
 interface FailedAttempt {
@@ -284,9 +288,9 @@ export async function tryOne<Answer>(
 
 /** From here on its deadline runs. */
 function optionsOf(planned: PlannedAttempt): AttemptOptions {
-  const { model, form, earlier, deadline, requestRecord } = planned;
+  const { model, form, earlier, deadline, requestRecord, span } = planned;
   const signal = deadline.begin(timeoutsOf(planned));
-  return { model, form, signal, earlier, trace: requestRecord?.trace };
+  return { model, form, signal, earlier, trace: span ? span.trace : requestRecord?.trace };
 }
 
 function served({ permit, deadline, parts }: PlannedAttempt, begunAt: number): Attempt {
@@ -301,6 +305,7 @@ function failed(planned: PlannedAttempt, thrown: unknown, begunAt: number): Fail
   deadline.end();
   const failure = deadline.timedOut ? attemptTimeout() : asFailure(thrown);
   report(planned, failure);
+  planned.span?.failed(failure.kind, failure.status);
   const durationMs = parts.clock.now() - begunAt;
   const upstream = permit.upstream.name;
   return {

@@ -8,6 +8,7 @@ import type { AccountId, RequestId } from '../std/ids.ts';
 import type { Log, LogFields } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
 import type { RequestEnd, RequestRecord } from '../std/request-record.ts';
+import type { RequestSpans } from '../std/request-spans.ts';
 import type { TokenCounter } from '../tokenizer/port.ts';
 import type { UpstreamPool } from '../upstream/port.ts';
 import type { Knobs } from '../wire/field-table.ts';
@@ -144,6 +145,8 @@ export interface RelayParts {
   readonly settlements: RetriedSettlements;
   readonly activeRequests: ActiveRequestSet;
   readonly metrics: RelayMetrics;
+  /** Absent unless spans are collected. */
+  readonly spans?: RequestSpans | undefined;
   /** Absent where no upstream has a limit of its costs to keep. */
   readonly dailyCosts?: DailyCosts | undefined;
   readonly tokens: TokenCounter;

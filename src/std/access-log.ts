@@ -1,10 +1,10 @@
 import { logLine, type Log, type LogFields } from './log.ts';
 import { formatUsd, nanoUsd } from './money.ts';
 import { requestTime } from './ids.ts';
-import { requestLogFields, type RequestRecord } from './request-record.ts';
+import { requestLogFields, whenOver, type RequestRecord } from './request-record.ts';
 
 /** What the server knows about an answer. */
-interface AnsweredRequest {
+export interface AnsweredRequest {
   readonly method: string;
   /** The path of the operation; what varies in it is not logged, because it may be a secret. */
   readonly path: string;
@@ -56,8 +56,7 @@ export class AccessLog {
   /** A request has its answer. The line of a stream is written when it ends. */
   answered(requestRecord: RequestRecord, answer: AnsweredRequest): void {
     if (this.#share < 1 && this.#random() >= this.#share) return;
-    if (requestRecord.isHeld) requestRecord.onEnd = () => this.#add(requestRecord, answer);
-    else this.#add(requestRecord, answer);
+    whenOver(requestRecord, () => this.#add(requestRecord, answer));
   }
 
   /** Resolves when every line so far was handed on. */

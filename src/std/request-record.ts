@@ -65,6 +65,18 @@ export function recordEnd(requestRecord: RequestRecord, end: RequestEnd): void {
   requestRecord.onEnd?.();
 }
 
+/** Calls `tell` once the request is over: now, or when what is held for it is settled. */
+export function whenOver(requestRecord: RequestRecord, tell: () => void): void {
+  if (!requestRecord.isHeld) return tell();
+  const before = requestRecord.onEnd;
+  requestRecord.onEnd = before
+    ? () => {
+        before();
+        tell();
+      }
+    : tell;
+}
+
 /** The fields that every line about a request has, as far as they are known. */
 export function requestLogFields(requestRecord: RequestRecord): LogFields {
   return {

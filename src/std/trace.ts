@@ -1,6 +1,6 @@
 /**
- * The caller's W3C Trace Context (https://www.w3.org/TR/trace-context/). No spans are made here, so it is passed on
- * unchanged, as that document asks of a participant that does not take part in the trace.
+ * The caller's W3C Trace Context (https://www.w3.org/TR/trace-context/). For a request that gets no span here it is
+ * passed on unchanged, as that document asks of a participant that does not take part in the trace.
  */
 export interface TraceContext {
   readonly traceparent: string;

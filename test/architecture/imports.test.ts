@@ -40,6 +40,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   identity: ['std', 'store', 'ledger', 'outbox'],
   activity: ['std', 'store', 'ledger'],
   payments: ['std', 'store', 'ledger', 'outbox'],
+  telemetry: ['std', 'activity'],
   cli: ['std', 'wire', 'store', 'ledger', 'catalog', 'outbox', 'upstream', 'identity', 'activity'],
   http: ['std', 'wire', 'ledger', 'catalog', 'relay'],
   console: [
@@ -84,6 +85,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'identity',
     'activity',
     'payments',
+    'telemetry',
     'cli',
     'http',
     'console',
