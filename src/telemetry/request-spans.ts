@@ -13,6 +13,7 @@ import {
 import type { IdGenerator } from '@opentelemetry/sdk-trace';
 import type { AnsweredRequest } from '../std/access-log.ts';
 import { requestTime } from '../std/ids.ts';
+import type { Log } from '../std/log.ts';
 import { whenOver, type RequestEnd, type RequestRecord } from '../std/request-record.ts';
 import type { AttemptSpan, RequestSpans } from '../std/request-spans.ts';
 import type { TraceContext } from '../std/trace.ts';
@@ -32,6 +33,7 @@ interface RequestSpansOptions extends CatalogNames {
   readonly isSampled: (traceId: string, isParentSampled: boolean | undefined) => boolean;
   readonly passesTrace: boolean;
   readonly now: () => number;
+  readonly log: Log;
 }
 
 /** Gives the next trace the id that was chosen before it was decided whether there is one. */
@@ -68,6 +70,10 @@ export class SampledRequestSpans implements RequestSpans {
   }
 
   attempt(requestRecord: RequestRecord, upstream: string, model: string): AttemptSpan | undefined {
+    return this.#quietly(() => this.#begin(requestRecord, upstream, model));
+  }
+
+  #begin(requestRecord: RequestRecord, upstream: string, model: string): AttemptSpan | undefined {
     const open = this.#openFor(requestRecord);
     if (!open) return undefined;
     const { tracer, passesTrace, now } = this.#options;
@@ -87,11 +93,21 @@ export class SampledRequestSpans implements RequestSpans {
   }
 
   answered(requestRecord: RequestRecord, answer: AnsweredRequest): void {
-    whenOver(requestRecord, () => this.#end(requestRecord, answer));
+    whenOver(requestRecord, () => this.#quietly(() => this.#end(requestRecord, answer)));
   }
 
   detached(requestRecord: RequestRecord): void {
-    requestRecord.onEnd = () => this.#end(requestRecord, undefined);
+    requestRecord.onEnd = () => this.#quietly(() => this.#end(requestRecord, undefined));
+  }
+
+  /** A mistake in a library must not fail the request that it watches. */
+  #quietly<T>(work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (error) {
+      this.#options.log.warn('telemetry_problem', { error });
+      return undefined;
+    }
   }
 
   #openFor(requestRecord: RequestRecord): OpenRequest | undefined {
