@@ -1,56 +1,27 @@
 /**
- * `npm run build [FILE]`: one binary, `dist/tollgate` unless another file is named, with the console's pages inside. The
- * bundler of the pages is replaced by its own output, so that the binary needs no sources.
+ * `npm run build [FILE] [-- --target TARGET]`: one binary, `dist/tollgate` unless another file is named. A target such as
+ * `bun-linux-arm64` is another platform than this machine's; its Bun is downloaded once.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import type { BunPlugin } from 'bun';
-import { buildWeb } from '../web/build.ts';
+import { parseArgs } from 'node:util';
+import { ROOT, serverBundle } from './release/server-bundle.ts';
 
-const ROOT = join(import.meta.dir, '..');
-const OUTFILE = resolve(process.argv[2] ?? join(ROOT, 'dist/tollgate'));
+const { positionals, values } = parseArgs({
+  options: { target: { type: 'string' } },
+  allowPositionals: true,
+});
+const outfile = resolve(positionals[0] ?? join(ROOT, 'dist/tollgate'));
+// The bundler refuses a target that it does not know.
+const target = values.target as Bun.Build.CompileTarget | undefined;
 
-mkdirSync(dirname(OUTFILE), { recursive: true });
-const pages = await buildWeb({ minify: true });
-
-const embedded: BunPlugin = {
-  name: 'embedded console',
-  setup(build) {
-    build.onLoad({ filter: /web\/pages\.ts$/ }, () => ({ contents: pagesModule(), loader: 'js' }));
-  },
-};
-
+mkdirSync(dirname(outfile), { recursive: true });
 const result = await Bun.build({
-  // Workers are entry points of their own; their common root with the program is `src`.
-  entrypoints: ['src/main/main.ts', 'src/house/paint-worker.ts', 'src/tokenizer/count-worker.ts'].map(
-    (path) => join(ROOT, path),
-  ),
-  root: join(ROOT, 'src'),
-  target: 'bun',
-  minify: { syntax: true, whitespace: true },
-  plugins: [embedded],
-  // Installed by who wants it, found at run time.
-  external: ['node-llama-cpp'],
-  compile: { outfile: OUTFILE },
+  ...(await serverBundle()),
+  compile: { outfile, ...(target && { target }) },
   // Compiled ahead: a start parses nothing, and takes half as long.
   bytecode: true,
-  format: 'esm',
 });
 if (!result.success) throw new AggregateError(result.logs, 'the binary could not be built');
-const { size } = Bun.file(OUTFILE);
-console.log(`${relative(process.cwd(), OUTFILE)}  ${(size / 1_048_576).toFixed(0)} MB`);
-
-function pagesModule(): string {
-  const entries = [...pages].map(([path, { bytes, mime, immutable, gzip }]) => ({
-    path,
-    mime,
-    immutable,
-    bytes: Buffer.from(bytes).toString('base64'),
-    gzip: gzip && Buffer.from(gzip).toString('base64'),
-  }));
-  return `const entries = ${JSON.stringify(entries)};
-const unpacked = (text) => text && new Uint8Array(Buffer.from(text, 'base64'));
-export async function loadPages() {
-  return new Map(entries.map(({ path, bytes, gzip, ...file }) => [path, { ...file, bytes: unpacked(bytes), gzip: unpacked(gzip) }]));
-}`;
-}
+const { size } = Bun.file(outfile);
+console.log(`${relative(process.cwd(), outfile)}  ${(size / 1_048_576).toFixed(0)} MB`);

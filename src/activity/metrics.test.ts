@@ -8,7 +8,7 @@ const DAY_SECONDS = 86_400;
 
 function metrics(openHolds: () => Promise<number> = () => Promise.resolve(3)): Metrics {
   return makeMetrics({
-    version: '1.2.3',
+    release: { version: '1.2.3', commit: '0123456789ab' },
     startedAtMs: 1_000_000,
     maxFiles: 1_024,
     openHolds,
@@ -153,7 +153,9 @@ test('shows what an operator watches besides', async () => {
     expect(lines).toContain(line);
   const remaining = lines.find((line) => line.startsWith('tollgate_certificate_remaining_seconds '));
   expect(Math.round(Number(remaining?.split(' ')[1]) / DAY_SECONDS)).toBe(30);
-  expect(lines.some((line) => line.startsWith('tollgate_build_info{version="1.2.3"'))).toBe(true);
+  expect(
+    lines.some((line) => line.startsWith('tollgate_build_info{version="1.2.3",commit="0123456789ab"')),
+  ).toBe(true);
 });
 
 test('the ledger has no breaches from the start on, and as many as the latest check found', async () => {

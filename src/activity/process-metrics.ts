@@ -1,6 +1,7 @@
 import type { LedgerLoad } from '../ledger/port.ts';
 import type { DistributionSample } from '../std/distribution.ts';
 import { openFileCount } from '../std/open-files.ts';
+import type { Release } from '../std/release.ts';
 import {
   counterFamily,
   gaugeFamily,
@@ -11,7 +12,7 @@ import {
 
 /** What is read when somebody asks; a part that fails is left out, and the others are still shown. */
 export interface ProcessParts {
-  readonly version: string;
+  readonly release: Release;
   readonly startedAtMs: number;
   /** How many files this process may have open. */
   readonly maxFiles?: number | undefined;
@@ -181,8 +182,9 @@ function diskFamilies(space: DiskSample | undefined): MetricFamily[] {
 
 const MICROSECONDS = 1_000_000;
 
-function runtimeFamilies({ version, startedAtMs, maxFiles }: ProcessParts): MetricFamily[] {
-  const build = labelText({ version, runtime: `bun ${Bun.version}` });
+function runtimeFamilies({ release, startedAtMs, maxFiles }: ProcessParts): MetricFamily[] {
+  const { version, commit } = release;
+  const build = labelText({ version, commit: commit ?? '', runtime: `bun ${Bun.version}` });
   return [
     gaugeFamily('tollgate_build_info', 'What is running.', [[`{${build}}`, 1]], 'max'),
     oneGauge('tollgate_processes', 'Processes that serve requests on this port.', 1),

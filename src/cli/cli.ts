@@ -26,7 +26,7 @@ import { reconcileCommand } from './reconcile.ts';
 import { metricsCommand } from './metrics.ts';
 import { moveCommand } from './move.ts';
 import { secretCommands } from './secret.ts';
-import { version } from '../../package.json' with { type: 'json' };
+import { currentRelease, releaseName } from '../std/release.ts';
 
 export const COMMANDS: readonly CliCommand[] = [
   ...accountCommands,
@@ -77,7 +77,8 @@ async function run(
   context: CliContext,
 ): Promise<number> {
   if (argv[0] === '--version' || argv[0] === 'version') {
-    context.print(argv.includes('--json') ? JSON.stringify({ version }) : version);
+    const release = currentRelease();
+    context.print(argv.includes('--json') ? JSON.stringify(release) : releaseName(release));
     return EXIT_CODES.done;
   }
   const words = argv[0] === 'help' ? argv.slice(1) : argv;
@@ -184,7 +185,11 @@ const HELP: Described = {
   usage: '[COMMAND] [--json]',
   about: 'print this, or the help of a command',
 };
-const VERSION: Described = { name: '--version', usage: '[--json]', about: 'print the version' };
+const VERSION: Described = {
+  name: '--version',
+  usage: '[--json]',
+  about: 'print the version and the commit',
+};
 
 /** All topics of the help, with the commands that are no {@link CliCommand}. */
 function described(commands: readonly CliCommand[]): readonly Described[] {

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { BoundedQueue, type Turn } from '../std/bounded-queue.ts';
 import { hasSpareFiles } from '../std/open-files.ts';
+import { workerUrl } from '../std/worker-url.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import { abortFailure } from './pacing.ts';
 import type { PaintedFile, PaintResult } from './paint-worker.ts';
@@ -102,7 +103,11 @@ export class PaintPool {
   }
 
   #hire(): Painter {
-    const painter: Painter = { worker: new Worker(workerUrl()), job: undefined, timer: undefined };
+    const painter: Painter = {
+      worker: new Worker(workerUrl('house/paint-worker')),
+      job: undefined,
+      timer: undefined,
+    };
     painter.worker.on('message', (result: PaintResult) => {
       deliver(painter.job, result);
       this.#rest(painter);
@@ -149,17 +154,6 @@ export class PaintPool {
     if (reason) job?.reject(reason);
     job?.leave();
   }
-}
-
-/**
- * In a compiled binary every module has the URL of the binary's root, where the bundler has put the worker under its
- * path below `src/`.
- */
-function workerUrl(): URL {
-  return new URL(
-    Bun.isStandaloneExecutable ? './house/paint-worker.ts' : './paint-worker.ts',
-    import.meta.url,
-  );
 }
 
 function asAborted(signal: AbortSignal): (error: unknown) => never {

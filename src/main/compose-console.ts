@@ -19,7 +19,7 @@ import { SERVER_SETTINGS, type LiveServerSettings } from './server-settings.ts';
 import type { Services } from './services.ts';
 import type { Log } from '../std/log.ts';
 import type { Pool } from '../upstream/pool.ts';
-import { version } from '../../package.json' with { type: 'json' };
+import { currentRelease, releaseName } from '../std/release.ts';
 
 export interface ConsoleServices {
   readonly console: Console;
@@ -78,7 +78,7 @@ export function composeConsole(
     publicUrl: config.publicUrl,
     clock,
     log,
-    version,
+    version: releaseName(currentRelease()),
   });
   return { console, auth, setup };
 }

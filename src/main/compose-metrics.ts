@@ -7,7 +7,7 @@ import { openFileLimit } from '../std/open-files.ts';
 import type { Heartbeat } from '../store/heartbeat.ts';
 import { lastBackupAt } from '../store/last-backup.ts';
 import type { Store } from '../store/store.ts';
-import { version } from '../../package.json' with { type: 'json' };
+import { currentRelease } from '../std/release.ts';
 import type { Config } from './config.ts';
 import { diskSpaceOf } from './data-folder.ts';
 import type { Telemetry } from '../telemetry/open-telemetry.ts';
@@ -26,7 +26,7 @@ interface MetricSources extends Pick<
 export function composeMetrics(services: Services, { heartbeat, ...sources }: MetricSources): Metrics {
   const { config, clock, store, ledger } = services;
   return makeMetrics({
-    version,
+    release: currentRelease(),
     startedAtMs: clock.now(),
     maxFiles: openFileLimit(),
     openHolds: () => countOpenHolds(store),

@@ -1,4 +1,4 @@
-import { version } from '../../package.json' with { type: 'json' };
+import { currentRelease, releaseName } from '../std/release.ts';
 import { backendCosts } from '../activity/margin.ts';
 import type { Metrics } from '../activity/metrics.ts';
 import type { RefusedCalls } from '../activity/refused-calls.ts';
@@ -416,7 +416,7 @@ function routerOf(
         store,
         clock,
         publicUrl: config.publicUrl,
-        version,
+        version: releaseName(currentRelease()),
         apiIsUp: async () => !state.draining && (await heartbeat.acceptsWrites()),
       }),
     },

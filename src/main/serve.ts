@@ -55,6 +55,12 @@ function ownCommand(): string[] {
   return [process.execPath, ...process.execArgv, ...process.argv.slice(isCompiled() ? 2 : 1)];
 }
 
+/** How somebody in a shell runs another command of what is running here. */
+function commandOfPeople(): string {
+  if (isCompiled()) return process.execPath;
+  return Bun.main.endsWith('.ts') ? 'npm run -s tollgate --' : 'npx tollgate';
+}
+
 function isCompiled(): boolean {
   return Bun.main.startsWith('/$bunfs/');
 }
@@ -94,7 +100,7 @@ function printAddresses({ url, setupLink }: Tollgate, config: Config): void {
     setupLink === undefined
       ? `  Console        ${reached}/`
       : `  First account  ${setupLink}   (opens once, within 30 minutes)`,
-    `  or in a shell  ${isCompiled() ? process.execPath : 'npm run -s tollgate --'} account create you@example.com --balance 5 --json`,
+    `  or in a shell  ${commandOfPeople()} account create you@example.com --balance 5 --json`,
     `  API            ${reached}/api/public/v1   ·   OpenAI and Anthropic clients: ${reached}/v1`,
     `  Data           ${databaseUrl === undefined ? dataDir : 'Postgres'}`,
     '',

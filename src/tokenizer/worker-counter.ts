@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../std/log.ts';
 import { hasSpareFiles } from '../std/open-files.ts';
+import { workerUrl } from '../std/worker-url.ts';
 import type { CountAnswer, CountOrder } from './count-worker.ts';
 import type { CountedText, CountJob, TokenCounter, TokenEncoding } from './port.ts';
 import { slicesOf, type TextSlice } from './slices.ts';
@@ -183,7 +184,7 @@ export class WorkerTokenCounter implements TokenCounter {
   }
 
   #start(): Worker {
-    const worker = new Worker(workerUrl());
+    const worker = new Worker(workerUrl('tokenizer/count-worker'));
     worker.on('message', (answer: CountAnswer) => this.#take(worker, answer));
     worker.on('error', (error: Error) => this.#fail(worker, error.message));
     worker.on('exit', () => this.#fail(worker, 'exited'));
@@ -240,15 +241,4 @@ let shared: WorkerTokenCounter | undefined;
 /** One for the whole process, because of the memory that its thread takes. It does not keep the process alive. */
 export function sharedTokenCounter(log: Log): WorkerTokenCounter {
   return (shared ??= new WorkerTokenCounter(log));
-}
-
-/**
- * In a compiled binary every module has the URL of the binary's root, where the bundler has put the worker under its
- * path below `src/`.
- */
-function workerUrl(): URL {
-  return new URL(
-    Bun.isStandaloneExecutable ? './tokenizer/count-worker.ts' : './count-worker.ts',
-    import.meta.url,
-  );
 }

@@ -1,36 +1,77 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Subprocess } from 'bun';
 import { version } from '../../package.json' with { type: 'json' };
+import { commitOf, releaseName, type Release } from '../../src/std/release.ts';
 
-/** The result of `npm run build`, run by somebody who has only this file. */
+/** What `npm run build` and `npm run package` make, run by somebody who has nothing else. */
 
+const ROOT = join(import.meta.dir, '../..');
 const BUILD_MS = 120_000;
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-binary-'));
 /** Built already where all tests run. */
 const built = process.env['TOLLGATE_TEST_BINARY'];
-const binary = built ?? join(folder, 'bin/tollgate');
 const running = new Set<Subprocess>();
 
-beforeAll(async () => {
-  if (built !== undefined) return;
-  const build = Bun.spawn([process.execPath, join(import.meta.dir, '../../scripts/build.ts'), binary], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  expect(await build.exited).toBe(0);
-}, BUILD_MS);
+/** A program that is ready to be started, and the only variables that it finds. */
+interface Installed {
+  readonly program: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const DELIVERED: Record<string, () => Promise<Installed>> = {
+  'the binary alone': async () => {
+    const program = built ?? join(folder, 'bin/tollgate');
+    if (built === undefined) await runScript('build.ts', program);
+    // Nothing of the build machine: no Bun in the path, no cache, no sources.
+    return { program, env: {} };
+  },
+  'the npm package': async () => {
+    await runScript('package.ts', folder);
+    const modules = join(folder, 'installed/node_modules');
+    await installPackage(join(folder, `tollgate-${version}.tgz`), modules);
+    // What a shell script needs to find itself.
+    return { program: join(modules, '.bin/tollgate'), env: { PATH: '/usr/bin:/bin' } };
+  },
+};
 
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe('the binary alone in an empty folder', () => {
-  test('prints its version', async () => {
-    const { code, output } = await run(emptyFolder(), '--version');
-    expect({ code, output }).toEqual({ code: 0, output: `${version}\n` });
+describe.each(Object.entries(DELIVERED))('%s in an empty folder', (_, install) => {
+  let installed: Installed;
+  beforeAll(async () => {
+    installed = await install();
+  }, BUILD_MS);
+
+  const run = (home: string, ...words: readonly string[]) => outputOf(spawn(installed, home, words));
+  const serve = (home: string) => whenReady(spawn(installed, home, ['serve']));
+
+  test('says its version and commit in a shell, in the console and in the metrics', async () => {
+    const home = emptyFolder();
+    const { code, output } = await run(home, '--version');
+    expect(code).toBe(0);
+    expect(output).toMatch(
+      commitOf(ROOT) === undefined ? /^[\d.]+\n$/ : /^[\d.]+ \([0-9a-f]{12}(-dirty)?\)\n$/,
+    );
+    const said = JSON.parse((await run(home, '--version', '--json')).output) as Release;
+    expect(said.version).toBe(version);
+    expect(releaseName(said)).toBe(output.trim());
+
+    const { child, url } = await serve(home);
+    const session = (await (await fetch(`${url}/api/console/session`)).json()) as unknown;
+    expect(session).toMatchObject({ site: { version: output.trim() } });
+    const token = (await run(home, 'metrics', 'token')).output.trim();
+    const metrics = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+    expect(await metrics.text()).toContain(
+      `tollgate_build_info{version="${version}",commit="${said.commit ?? ''}",`,
+    );
+    child.kill('SIGTERM');
+    expect(await child.exited).toBe(0);
   });
 
   test('serves a chat, a count of tokens, an image and the console, and ends with 0 on SIGTERM', async () => {
@@ -97,11 +138,51 @@ function emptyFolder(): string {
   return home;
 }
 
-function spawn(home: string, words: readonly string[]): Subprocess<'ignore', 'pipe', 'inherit'> {
-  const child = Bun.spawn([binary, ...words], {
+/** As `npm install` would, from the packages that are here: those of the package's own manifest and what they need. */
+async function installPackage(file: string, modules: string): Promise<void> {
+  const target = join(modules, 'tollgate');
+  mkdirSync(target, { recursive: true });
+  mkdirSync(join(modules, '.bin'));
+  await outputOf(Bun.spawn(['tar', '-xzf', file, '--strip-components=1', '-C', target], { stdout: 'pipe' }));
+  const names = new Set(Object.keys((await manifestIn(target)).dependencies ?? {}));
+  for (const name of names) {
+    const source = join(ROOT, 'node_modules', name);
+    // Packages of other platforms are not there.
+    if (!existsSync(source)) continue;
+    mkdirSync(dirname(join(modules, name)), { recursive: true });
+    symlinkSync(source, join(modules, name));
+    const { dependencies, optionalDependencies, bin } = await manifestIn(source);
+    for (const needed of Object.keys({ ...dependencies, ...optionalDependencies })) names.add(needed);
+    for (const [command, path] of Object.entries(bin ?? {})) {
+      symlinkSync(join('..', name, path), join(modules, '.bin', command));
+    }
+  }
+  symlinkSync('../tollgate/bin/tollgate', join(modules, '.bin/tollgate'));
+}
+
+interface PackageManifest {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly bin?: Readonly<Record<string, string>>;
+}
+
+async function manifestIn(path: string): Promise<PackageManifest> {
+  return (await Bun.file(join(path, 'package.json')).json()) as PackageManifest;
+}
+
+async function runScript(name: string, argument: string): Promise<void> {
+  const child = Bun.spawn([process.execPath, join(ROOT, 'scripts', name), argument], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  expect(await child.exited).toBe(0);
+}
+
+type Program = Subprocess<'ignore', 'pipe', 'inherit'>;
+
+function spawn({ program, env }: Installed, home: string, words: readonly string[]): Program {
+  const child = Bun.spawn([program, ...words], {
     cwd: home,
-    // Nothing of the build machine: no Bun in the path, no cache, no sources.
-    env: { HOME: home, TOLLGATE_PORT: '0', TOLLGATE_DRAIN_SECONDS: '0' },
+    env: { ...env, HOME: home, TOLLGATE_PORT: '0', TOLLGATE_DRAIN_SECONDS: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   running.add(child);
@@ -109,21 +190,19 @@ function spawn(home: string, words: readonly string[]): Subprocess<'ignore', 'pi
   return child;
 }
 
-async function run(home: string, ...words: readonly string[]): Promise<{ code: number; output: string }> {
-  const child = spawn(home, words);
+async function outputOf(child: Program): Promise<{ code: number; output: string }> {
   const output = await new Response(child.stdout).text();
   return { code: await child.exited, output };
 }
 
-async function serve(home: string): Promise<{ child: Subprocess; url: string }> {
-  const child = spawn(home, ['serve']);
+async function whenReady(child: Program): Promise<{ child: Subprocess; url: string }> {
   let greeting = '';
   for await (const bytes of child.stdout) {
     greeting += Buffer.from(bytes).toString('utf8');
     const url = /ready at (\S+)/.exec(greeting)?.[1];
     if (url !== undefined) return { child, url };
   }
-  throw new Error(`the binary ended with ${await child.exited} before it was ready: ${greeting}`);
+  throw new Error(`the server ended with ${await child.exited} before it was ready: ${greeting}`);
 }
 
 async function post(url: string, token: string, body: unknown): Promise<unknown> {
