@@ -37,13 +37,18 @@ interface FindOptions {
   readonly connections?: number | undefined;
 }
 
-/** Waits until the database answers, and finds out whether a pooler is in between. */
+/** Waits until the database answers and takes writes, and finds out whether a pooler is in between. */
 export async function findPostgres(
   url: string,
   { log, waitMs, connections }: FindOptions,
 ): Promise<PostgresAddress> {
   if (!/^postgres(ql)?:\/\//.test(url)) {
     throw new StartupError('DATABASE_URL must look like postgres://user:password@host:5432/database');
+  }
+  if (hostsOf(url).includes(',')) {
+    throw new StartupError(
+      'DATABASE_URL names several hosts. Give it one address that follows the primary, such as a proxy in front of them; docs/postgres.md shows how.',
+    );
   }
   const until = performance.now() + waitMs;
   for (let announced = false; ; announced = true) {
@@ -60,15 +65,33 @@ export async function findPostgres(
   }
 }
 
+/** What libpq would read as one host or several, with their ports. */
+function hostsOf(url: string): string {
+  const [authority = ''] = url.slice(url.indexOf('//') + 2).split(/[/?#]/);
+  return authority.slice(authority.lastIndexOf('@') + 1);
+}
+
+/** What a replica is until it becomes the primary. */
+class ReadOnlyDatabase extends Error {
+  /** As Postgres calls a write that it refuses for this. */
+  readonly code = '25006';
+
+  constructor() {
+    super('it takes no writes: it is a replica, or default_transaction_read_only is on');
+  }
+}
+
 /** A pooler gives its clients keys of its own, so the number of the process behind is not the one that it named. */
 async function isPooled(url: string): Promise<boolean> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const { rows } = await client.query<{ pid: number; isolation: string }>(
-      `SELECT pg_backend_pid() AS pid, current_setting('default_transaction_isolation') AS isolation`,
+    const { rows } = await client.query<{ pid: number; isolation: string; readonly: string }>(
+      `SELECT pg_backend_pid() AS pid, current_setting('default_transaction_isolation') AS isolation,
+              current_setting('transaction_read_only') AS readonly`,
     );
+    if (rows[0]?.readonly === 'on') throw new ReadOnlyDatabase();
     // The driver has this field; its types do not.
     const named = (client as Client & { readonly processID?: number }).processID;
     const pooled = rows[0]?.pid !== named;
@@ -85,11 +108,12 @@ async function isPooled(url: string): Promise<boolean> {
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const START_PAUSE_MS = 250;
-/** Postgres's codes while it starts, stops or has no free connection, and the network's while nobody listens yet. */
+/** Postgres's codes while it starts, stops, has no free connection or is a replica, and the network's while nobody listens yet. */
 const TEMPORARY_CODES: ReadonlySet<unknown> = new Set([
   '57P03',
   '57P01',
   '53300',
+  '25006',
   'ECONNREFUSED',
   'ENOENT',
   'ECONNRESET',

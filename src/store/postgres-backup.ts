@@ -43,6 +43,9 @@ function command(databaseUrl: string, words: readonly string[]): PostgresCommand
   const url = new URL(databaseUrl);
   const password = decodeURIComponent(url.password);
   url.password = '';
+  // Of our driver alone: it then reads `sslmode` as these programs do.
+  const parameters = url.search.slice(1).split('&');
+  url.search = parameters.filter((one) => !one.startsWith('uselibpqcompat=')).join('&');
   return {
     words: [...words, `--dbname=${url.href}`],
     env: password === '' ? {} : { PGPASSWORD: password },

@@ -1,5 +1,15 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -19,6 +29,11 @@ const known = (name: string): boolean => Object.hasOwn(ENVIRONMENT, name);
 /** What a node takes from SIGTERM to its end: the pause, the grace, and the time for what is cut off then. */
 const LONGEST_STOP_SECONDS =
   ENVIRONMENT.TOLLGATE_DRAIN_SECONDS.fallback + ENVIRONMENT.TOLLGATE_GRACE_SECONDS.fallback + 5;
+
+const ANALYZE = Bun.which('systemd-analyze');
+const TOLLGATE = [process.execPath, join(import.meta.dir, '../../src/main/main.ts')];
+/** As pg_dump ends when the database goes away: with half of a file. */
+const BROKEN_OFF_DUMP = ['sh', '-c', 'echo half > "$0"; exit 1'];
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-deploy-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -65,14 +80,11 @@ describe('the image', () => {
 });
 
 async function healthOf(node: NodeProcess, port: string, words: readonly string[]) {
-  const main = join(import.meta.dir, '../../src/main/main.ts');
-  const child = Bun.spawn([process.execPath, main, ...words], {
-    cwd: folder,
-    env: { ...node.env, PATH: process.env['PATH'] ?? '', TOLLGATE_PORT: port },
-    stdio: ['ignore', 'pipe', 'ignore'],
+  return await run([...TOLLGATE, ...words], {
+    ...node.env,
+    PATH: process.env['PATH'] ?? '',
+    TOLLGATE_PORT: port,
   });
-  const output = await new Response(child.stdout).text();
-  return { code: await child.exited, output };
 }
 
 interface ComposeService {
@@ -264,12 +276,130 @@ describe('the unit of systemd', () => {
     expect(value('MemoryDenyWriteExecute')).toBe('');
   });
 
-  const analyze = Bun.which('systemd-analyze');
-  test.skipIf(analyze === null)('systemd takes it, where it is installed', () => {
-    const unit = join(folder, 'tollgate.service');
-    const existing = lines.map((line) => (line.startsWith('ExecStart=') ? 'ExecStart=/bin/true' : line));
-    writeFileSync(unit, existing.filter((line) => !/^(User|Group)=/.test(line)).join('\n'));
-    const checked = Bun.spawnSync([analyze ?? '', 'verify', unit], { stdio: ['ignore', 'pipe', 'pipe'] });
-    expect(checked.stderr.toString().includes('tollgate.service:')).toBe(false);
+  test.skipIf(ANALYZE === null)('systemd takes it, where it is installed', () => {
+    expect(complaintsAbout('tollgate.service')).toEqual([]);
   });
 });
+
+describe('backups by a timer', () => {
+  const service = read('tollgate-backup.service');
+
+  test('the unit has the settings of the server and may write the folder of backups', () => {
+    expect(service).toContain('\nEnvironmentFile=/etc/tollgate.env\n');
+    const [, backups = ''] = /^ExecStart=\S+ (\S+) \/usr\/local\/bin\/tollgate backup$/m.exec(service) ?? [];
+    expect(service).toContain(`\nReadWritePaths=${backups}\n`);
+    const shared = /^(?:User|Group|StateDirectory|Protect\w+|RestrictAddressFamilies)=.*$/gm;
+    expect(service.match(shared)).toEqual(read('tollgate.service').match(shared));
+  });
+
+  test.skipIf(ANALYZE === null)('systemd takes the unit and the timer, where it is installed', () => {
+    expect(complaintsAbout('tollgate-backup.service', 'tollgate-backup.timer')).toEqual([]);
+  });
+
+  test('writes a backup that can be restored, has it copied away, and deletes those that are too old', async () => {
+    const home = await homeWithStore();
+    const old = oldBackup(home);
+    const away = join(home, 'away');
+    const { code, output } = await backUp(home, {
+      BACKUP_COPY: `mkdir ${away} && cp ${home}/backups/* ${away}`,
+    });
+    expect(code).toBe(0);
+    const [made = '', ...others] = backupsIn(home);
+    expect([output.trim().split('\n').at(-1), others]).toEqual([join(home, 'backups', made), []]);
+    expect(existsSync(old)).toBe(false);
+    expect(readdirSync(away).toSorted()).toEqual([OLD_BACKUP, made]);
+    expect(statSync(join(home, 'backups', made)).mode & 0o777).toBe(0o600);
+
+    const restored = { ...env(home), TOLLGATE_DATA: join(home, 'restored') };
+    expect((await run([...TOLLGATE, 'restore', join(away, made)], restored)).code).toBe(0);
+    expect((await run([...TOLLGATE, 'account', 'list'], restored)).output).toContain('you@example.com');
+  });
+
+  test.each([
+    ['that failed', BROKEN_OFF_DUMP, {}],
+    ['that could not be copied away', undefined, { BACKUP_COPY: 'exit 7' }],
+  ])('after one %s none is deleted, and the unit fails', async (_, command, settings) => {
+    const home = await homeWithStore();
+    const old = oldBackup(home);
+    expect((await backUp(home, settings, command)).code).not.toBe(0);
+    expect(existsSync(old)).toBe(true);
+    expect(backupsIn(home).filter((name) => name.endsWith('.unfinished'))).toEqual([]);
+  });
+
+  test('of compose.yaml are made by the same program', () => {
+    const { services } = parse(read('compose.yaml'), { merge: true }) as {
+      readonly services: { readonly backup: ComposeService & { readonly command: readonly string[] } };
+    };
+    const { command, volumes, environment } = services.backup;
+    expect(volumes).toContain('./tollgate-backup.sh:/usr/local/bin/tollgate-backup:ro');
+    expect(command.at(-1)).toContain('sh /usr/local/bin/tollgate-backup /backups pg_dump --format=custom');
+    expect(volumes).toContain('./backups:/backups');
+    expect(environment).toMatchObject({ PGHOST: 'postgres', PGUSER: 'tollgate', PGDATABASE: 'tollgate' });
+    expect(Bun.spawnSync(['sh', '-n', '-c', command.at(-1) ?? '']).exitCode).toBe(0);
+  });
+});
+
+/** What systemd says about these units, of programs and users that are here. */
+function complaintsAbout(...names: readonly string[]): string[] {
+  const units = mkdtempSync(join(folder, 'units-'));
+  for (const name of names) {
+    const lines = read(name)
+      .split('\n')
+      .filter((line) => !/^(User|Group)=/.test(line));
+    writeFileSync(
+      join(units, name),
+      lines.map((line) => line.replace(/^ExecStart=.*/, 'ExecStart=/bin/true')).join('\n'),
+    );
+  }
+  const checked = Bun.spawnSync([ANALYZE ?? '', 'verify', ...names.map((name) => join(units, name))], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const said = checked.stderr.toString().split('\n');
+  return said.filter((line) => names.some((name) => line.includes(name)));
+}
+
+const OLD_BACKUP = 'tollgate-2020-01-01T000000Z.dump';
+
+/** A folder with a store that has an account, and an empty one for backups. */
+async function homeWithStore(): Promise<string> {
+  const home = mkdtempSync(join(folder, 'home-'));
+  mkdirSync(join(home, 'backups'));
+  expect((await run([...TOLLGATE, 'account', 'create', 'you@example.com'], env(home))).code).toBe(0);
+  return home;
+}
+
+function oldBackup(home: string): string {
+  const path = join(home, 'backups', OLD_BACKUP);
+  writeFileSync(path, 'of long ago');
+  utimesSync(path, 0, 0);
+  return path;
+}
+
+function backupsIn(home: string): string[] {
+  return readdirSync(join(home, 'backups')).toSorted();
+}
+
+function env(home: string): Record<string, string> {
+  return {
+    PATH: process.env['PATH'] ?? '',
+    HOME: home,
+    TOLLGATE_DATA: join(home, 'data'),
+    TOLLGATE_SECRET: 'a secret of the tests of backups',
+    TOLLGATE_ENV_FILE: '/dev/null',
+  };
+}
+
+function backUp(
+  home: string,
+  settings: Readonly<Record<string, string>>,
+  command: readonly string[] = [...TOLLGATE, 'backup'],
+) {
+  const words = ['sh', join(DEPLOY, 'tollgate-backup.sh'), join(home, 'backups'), ...command];
+  return run(words, { ...env(home), ...settings });
+}
+
+async function run(words: readonly string[], variables: Readonly<Record<string, string>>) {
+  const child = Bun.spawn([...words], { cwd: folder, env: variables, stdio: ['ignore', 'pipe', 'ignore'] });
+  const output = await new Response(child.stdout).text();
+  return { code: await child.exited, output };
+}
