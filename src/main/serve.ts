@@ -4,6 +4,7 @@ import { StartupError } from '../std/startup-error.ts';
 import { BUN_SETTINGS } from './bun-settings.ts';
 import { startTollgate, type Tollgate } from './compose.ts';
 import { readConfig, type Config } from './config.ts';
+import type { CpuProfile } from './cpu-profile.ts';
 import { actAsOwnerOf } from './data-folder.ts';
 import { readEnvironment } from './environment-file.ts';
 import { STARTUP_ERROR_EXIT, WORKER_VARIABLE, Workers } from './workers.ts';
@@ -14,9 +15,11 @@ type Env = Record<string, string | undefined>;
 export async function serve(given: Env, printError: (line: string) => void): Promise<number> {
   if (Object.keys(BUN_SETTINGS).some((name) => given[name] === undefined) && process.execve)
     process.execve(process.execPath, ownCommand(), { ...BUN_SETTINGS, ...definedOnly(given) });
-  // During startup there is nothing to reload, but SIGHUP must not terminate the process either.
+  // During startup there is nothing to reload or to profile, but the signals must not terminate the process either.
   let reload = (): void => undefined;
+  let profile = (): void => undefined;
   onHangup(() => reload());
+  process.on('SIGUSR2', () => profile());
   try {
     const { env } = readEnvironment(given);
     const config = readConfig(env);
@@ -29,14 +32,18 @@ export async function serve(given: Env, printError: (line: string) => void): Pro
         env: { ...definedOnly(env), TOLLGATE_ENV_FILE: '/dev/null' },
         log: stderrLog,
       });
-      reload = () => workers.reload();
+      reload = () => workers.tell('SIGHUP');
+      profile = () => workers.tell('SIGUSR2');
       return await workers.run();
     }
     const tollgate = await startTollgate(config, stderrLog);
     reload = oneAtATime(() => tollgate.reload());
+    profile = profilerIn(config.dataDir);
+    // Before anybody is told that it is ready: whoever knows may send the signal.
+    const signalled = stopSignal();
     if ((config.worker ?? 0) === 0) printAddresses(tollgate, config);
     if (config.worker !== undefined) reportReady();
-    return await untilStopped(tollgate, config.drainMs);
+    return await untilStopped(tollgate, config.drainMs, signalled);
   } catch (thrown) {
     if (!(thrown instanceof StartupError)) throw thrown;
     printError(`Tollgate cannot start: ${thrown.message}`);
@@ -50,9 +57,13 @@ function reportReady(): void {
   process.send?.('ready');
 }
 
-/** The command line of this process. A compiled binary contains its program, so the program's path is left out. */
+/**
+ * The command line of this process. A compiled binary contains its program, so the program's path is left out; and options
+ * of Bun reach it by `BUN_OPTIONS` alone, because it takes every word for its own.
+ */
 function ownCommand(): string[] {
-  return [process.execPath, ...process.execArgv, ...process.argv.slice(isCompiled() ? 2 : 1)];
+  if (isCompiled()) return [process.execPath, ...process.argv.slice(2)];
+  return [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
 }
 
 /** How somebody in a shell runs another command of what is running here. */
@@ -65,12 +76,29 @@ function isCompiled(): boolean {
   return Bun.main.startsWith('/$bunfs/');
 }
 
-/** The first signal drains; a second one exits at once, and the ledger recovers from it as from a crash. */
-async function untilStopped(tollgate: Tollgate, drainMs: number): Promise<number> {
-  const signal = await new Promise<string>((resolve) => {
+/** Loaded when it is first asked for: few servers ever are. */
+function profilerIn(folder: string): () => void {
+  let loaded: Promise<CpuProfile> | undefined;
+  return () => {
+    loaded ??= import('./cpu-profile.ts').then((module) => new module.CpuProfile(folder, stderrLog));
+    void loaded.then((profile) => profile.toggle());
+  };
+}
+
+function stopSignal(): Promise<string> {
+  return new Promise<string>((resolve) => {
     process.once('SIGTERM', () => resolve('SIGTERM'));
     process.once('SIGINT', () => resolve('SIGINT'));
   });
+}
+
+/** The first signal drains; a second one exits at once, and the ledger recovers from it as from a crash. */
+async function untilStopped(
+  tollgate: Tollgate,
+  drainMs: number,
+  signalled: Promise<string>,
+): Promise<number> {
+  const signal = await signalled;
   // SIGINT is a person at a terminal, not a service manager behind a load balancer.
   const pauseMs = signal === 'SIGTERM' ? drainMs : 0;
   stderrLog.info('draining', { signal, served_for_ms: pauseMs });

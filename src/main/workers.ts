@@ -51,9 +51,9 @@ export class Workers {
     return this.#exitCode;
   }
 
-  /** Makes every worker reload the catalog. One that is starting reads it anyway, and may not handle the signal yet. */
-  reload(): void {
-    for (const child of this.#ready) child.kill('SIGHUP');
+  /** Makes every worker reload the catalog, or profile itself. One that is starting may not handle the signal yet. */
+  tell(signal: 'SIGHUP' | 'SIGUSR2'): void {
+    for (const child of this.#ready) child.kill(signal);
   }
 
   async #keepRunning(index: number, onReady: () => void): Promise<void> {

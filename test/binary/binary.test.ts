@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Subprocess } from 'bun';
@@ -106,6 +106,16 @@ describe.each(Object.entries(DELIVERED))('%s in an empty folder', (_, install) =
 
     child.kill('SIGTERM');
     expect(await child.exited).toBe(0);
+  });
+
+  test('hands options of Bun on to itself when it starts over: a profile of its whole life is written', async () => {
+    const home = emptyFolder();
+    const options = { BUN_OPTIONS: `--cpu-prof --cpu-prof-dir=${home}/profiles` };
+    const profiled = { ...installed, env: { ...installed.env, ...options } };
+    const { child } = await whenReady(spawn(profiled, home, ['serve']));
+    child.kill('SIGTERM');
+    expect(await child.exited).toBe(0);
+    expect(readdirSync(join(home, 'profiles'))).toHaveLength(1);
   });
 
   test('makes its own certificate and serves https with it', async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { readTls } from '../../src/http/tls.ts';
+import { freePort } from '../support/free-port.ts';
 import { eventually, NodeProcess } from '../support/node-process.ts';
 import { Operator } from '../support/operator.ts';
 import { testPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -57,15 +57,6 @@ function certificate(name: string): string {
 function install(name: string): void {
   copyFileSync(join(folder, name, 'tls-cert.pem'), files.cert);
   copyFileSync(join(folder, name, 'tls-key.pem'), files.key);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A TCP server's address is an object with a port.
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** On a new connection, so that the kernel chooses a worker again; 0 if the certificate is another one. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { freePort } from '../support/free-port.ts';
 import { METRICS_TOKEN } from '../support/leaks.ts';
 import { eventually, NodeProcess } from '../support/node-process.ts';
 import { testPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -195,13 +195,4 @@ async function number(sql: string): Promise<number> {
 async function workerPids(): Promise<number[]> {
   const text = await Bun.file(`/proc/${node.pid}/task/${node.pid}/children`).text();
   return text.trim().split(' ').filter(Boolean).map(Number);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A TCP server's address is an object with a port.
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
