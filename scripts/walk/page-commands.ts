@@ -1,0 +1,24 @@
+/** A command that a page tells its reader to type. */
+export interface PageCommand {
+  /** One line, or all of a block for a shell. */
+  readonly text: string;
+}
+
+const PROGRAMS =
+  'tollgate|curl|bun|npm|npx|sudo|apt|install|systemctl|journalctl|openssl|docker|useradd|kill|cp|createdb|pg_\\w+';
+const BLOCK = /^( *)```sh\n([^]*?)^ *```$/gm;
+const INLINE = new RegExp(`\`((?:[A-Z_]+=\\S+ )*(?:${PROGRAMS}) [^\`]+)\``, 'g');
+
+/** The blocks for a shell, and what begins with a program's name within sentences; each text once, in the page's order. */
+export function commandsOf(markdown: string): PageCommand[] {
+  const found = new Map<string, number>();
+  const add = (text: string, index: number): void => {
+    if (!found.has(text)) found.set(text, index);
+  };
+  for (const { 1: indent = '', 2: block = '', index } of markdown.matchAll(BLOCK))
+    add(block.replaceAll(new RegExp(`^${indent}`, 'gm'), '').trimEnd(), index);
+  // A block's own lines are no sentences.
+  const sentences = markdown.replaceAll(/^ *```[^]*?^ *```$/gm, (block) => ' '.repeat(block.length));
+  for (const { 1: text = '', index } of sentences.matchAll(INLINE)) add(text, index);
+  return [...found].toSorted(([, a], [, b]) => a - b).map(([text]) => ({ text }));
+}
