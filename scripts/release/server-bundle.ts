@@ -29,7 +29,7 @@ export async function serverBundle() {
     plugins: [embedded],
     // Installed by who wants it, found at run time.
     external: ['node-llama-cpp'],
-    define: { TOLLGATE_BUILD_COMMIT: JSON.stringify(commitOf(ROOT) ?? '') },
+    define: { BUILD_COMMIT: JSON.stringify(commitOf(ROOT) ?? '') },
   } satisfies BuildConfig;
 }
 

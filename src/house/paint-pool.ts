@@ -104,7 +104,7 @@ export class PaintPool {
 
   #hire(): Painter {
     const painter: Painter = {
-      worker: new Worker(workerUrl('house/paint-worker')),
+      worker: new Worker(workerUrl('../house/paint-worker.ts')),
       job: undefined,
       timer: undefined,
     };

@@ -23,10 +23,10 @@ export function currentRelease(): Release {
 }
 
 /** Written into a binary by scripts/build.ts; empty if it was not known there. Sources have none. */
-declare const TOLLGATE_BUILD_COMMIT: string | undefined;
+declare const BUILD_COMMIT: string | undefined;
 
 function currentCommit(): string | undefined {
-  if (typeof TOLLGATE_BUILD_COMMIT === 'string') return TOLLGATE_BUILD_COMMIT || undefined;
+  if (typeof BUILD_COMMIT === 'string') return BUILD_COMMIT || undefined;
   return commitOf(join(import.meta.dir, '../..'));
 }
 

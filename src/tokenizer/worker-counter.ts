@@ -184,7 +184,7 @@ export class WorkerTokenCounter implements TokenCounter {
   }
 
   #start(): Worker {
-    const worker = new Worker(workerUrl('tokenizer/count-worker'));
+    const worker = new Worker(workerUrl('../tokenizer/count-worker.ts'));
     worker.on('message', (answer: CountAnswer) => this.#take(worker, answer));
     worker.on('error', (error: Error) => this.#fail(worker, error.message));
     worker.on('exit', () => this.#fail(worker, 'exited'));
