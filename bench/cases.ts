@@ -10,6 +10,8 @@ export interface Case {
   readonly streamed: boolean;
   /** What sets this case apart only matters to a contender with accounts. */
   readonly needsAccounts: boolean;
+  /** Of what is no chat. */
+  readonly path?: string;
 }
 
 export const CONNECTIONS = 64;
@@ -89,18 +91,19 @@ export const IMAGE: Case = {
   accounts: FEW_ACCOUNTS,
   streamed: false,
   needsAccounts: true,
+  path: '/images/generations',
 };
 
 /** The load of a case on a contender: one plan for each of its nodes. */
 export function plansFor(
-  { body, accounts }: Case,
+  { body, accounts, path }: Case,
   { urls, headers }: Contender,
   run: { readonly seconds: number; readonly connections?: number; readonly ratePerSecond?: number },
 ): LoadPlan[] {
   const requests = headers.slice(0, accounts).map((one) => ({ headers: one, body }));
   const { seconds, connections = CONNECTIONS, ratePerSecond } = run;
   return urls.map((url) => ({
-    url,
+    url: path === undefined ? url : url.replace('/chat/completions', path),
     requests,
     seconds,
     connections: Math.ceil(connections / urls.length),

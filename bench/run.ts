@@ -6,6 +6,8 @@
  *   --rounds N     how often each contender gets its turn (default 4)
  *   --seconds S    how long each turn lasts (default 2)
  *   --write        write bench/results.md although only a part was run
+ *
+ * `npm run bench -- alloc`: what a request leaves to the garbage collector instead; see bench/alloc.ts.
  */
 import { parseArgs } from 'node:util';
 import { CASES, CONNECTIONS, MOST_ACCOUNTS, type Case } from './cases.ts';
@@ -28,6 +30,8 @@ import {
   versionLine,
   type Measurements,
 } from './speed-report.ts';
+
+if (process.argv[2] === 'alloc') await import('./alloc.ts');
 
 const RATE_PER_SECOND = 500;
 

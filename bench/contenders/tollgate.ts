@@ -146,7 +146,10 @@ lists:
   chat_models:
     - { model: m, display_name: Model M, input: 1, output: 2, context: 200000, max_output: 100000 }
 ${moreModels}
+  image_models:
+    - { model: i, image: 0.01, sizes: [256x256] }
 endpoints:
+  svc_images: { name: primary images, type: image_generation, lists: [image_models], upstreams: [backend] }
   svc_chat: { name: primary chat, type: chat_completion, lists: [chat_models], upstreams: [backend] }
 `;
 }

@@ -1,6 +1,7 @@
 /** What the mock backend says: the same bytes each time, framed once. */
 export interface Answers {
   readonly whole: Uint8Array;
+  readonly image: Uint8Array;
   readonly streamHead: Uint8Array;
   readonly firstChunk: Uint8Array;
   readonly contentChunk: Uint8Array;
@@ -16,6 +17,7 @@ export function makeAnswers(): Answers {
   const usage = data({ ...CHUNK, choices: [], usage: USAGE });
   return {
     whole: json(200, COMPLETION),
+    image: json(200, IMAGE),
     streamHead: bytes(
       'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n',
     ),
@@ -47,6 +49,17 @@ const COMPLETION = {
     },
   ],
   usage: { prompt_tokens: 24, completion_tokens: 16, total_tokens: 40 },
+};
+
+/** One pixel. */
+const IMAGE = {
+  created: 1_700_000_000,
+  data: [
+    {
+      b64_json:
+        'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    },
+  ],
 };
 
 const CHUNK = {

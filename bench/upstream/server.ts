@@ -90,7 +90,8 @@ function answer(socket: Socket<Connection>, body: string): void {
     send(socket, answers.failure);
     return;
   }
-  if (body.includes('"stream":true')) startStream(socket, behaviour);
+  if (body.includes('"prompt":')) send(socket, answers.image);
+  else if (body.includes('"stream":true')) startStream(socket, behaviour);
   else send(socket, answers.whole);
 }
 

@@ -4,7 +4,7 @@ import { paidAnswer } from '../http/response.ts';
 import type { ChatCall, RelayParts } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { openAiEncoder, withCost } from '../wire/openai/answer.ts';
-import { CHAT_FIELDS, chatRequestSchema, type ChatRequest } from '../wire/openai/chat.ts';
+import { CHAT_FIELDS, chatRequestSchema, ordinaryChat, type ChatRequest } from '../wire/openai/chat.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import {
   ENDPOINT_FIELDS,
@@ -166,11 +166,15 @@ export const v1ChatCompletions: ApiOperation = {
   }),
 };
 
+function checkedChat(body: Record<string, unknown>): ChatRequest {
+  return ordinaryChat(body) ?? (parseBody(chatRequestSchema, body) as ChatRequest);
+}
+
 /** A checked chat request of the public API. */
 export function publicChatCall(base: CallBase, value: Record<string, unknown>): ChatCall {
   const endpoint = takeEndpointCode(value);
   const { body, knobs } = selectFields(value, CHAT_FIELDS);
-  const request = parseBody(chatRequestSchema, body) as ChatRequest;
+  const request = checkedChat(body);
   const { code, model } = splitModel(endpoint, request.model);
   return {
     requestId: base.requestId,
@@ -191,7 +195,7 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
 
 function readV1Chat(base: CallBase, value: Record<string, unknown>, parts: ApiParts): ChatCall {
   const { body, knobs } = selectFields(value, CHAT_FIELDS);
-  const request = parseBody(chatRequestSchema, body) as ChatRequest;
+  const request = checkedChat(body);
   return {
     ...base,
     selector: routeSelector(parts, request.model, 'chat_completion'),

@@ -30,11 +30,22 @@ export class GroupCommit<Work> {
    * it survives a power cut. `run` may throw a fault only before it has changed anything.
    */
   submit<T>(run: (work: Work) => T, durable: boolean): Promise<T> {
+    return this.submitWith(run, undefined, durable);
+  }
+
+  /** The same for what every request needs: a function that all share, and its argument. */
+  submitWith<T, Argument>(
+    run: (work: Work, argument: Argument) => T,
+    argument: Argument,
+    durable: boolean,
+  ): Promise<T> {
     if (this.#closed || this.#queue.length >= MAX_QUEUE)
       return Promise.reject(unavailable('the ledger has too much to do'));
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.#queue.push({
-      run,
+      // `argument` is what `run` takes.
+      run: run as (work: Work, argument: unknown) => unknown,
+      argument,
       durable,
       // The promise was created with the type of the result of `run`.
       resolve: resolve as (value: unknown) => void,
@@ -209,7 +220,8 @@ interface TransactionPort<Work> {
 }
 
 interface Operation<Work> {
-  readonly run: (work: Work) => unknown;
+  readonly run: (work: Work, argument: unknown) => unknown;
+  readonly argument: unknown;
   readonly durable: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (reason: Fault) => void;
@@ -234,7 +246,7 @@ const RETRY_AFTER_MS = 1_000;
 function attempt<Work>(operation: Operation<Work>, work: Work): void {
   operation.fault = undefined;
   try {
-    operation.result = operation.run(work);
+    operation.result = operation.run(work, operation.argument);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     operation.fault = error;

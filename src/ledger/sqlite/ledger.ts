@@ -73,12 +73,15 @@ export class SqliteLedger implements Ledger {
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
-    return this.#commits.submit((transaction) => admitRequest(transaction, request, this.#lease), false);
+    return this.#commits.submitWith(this.#admitRequest, request, false);
   }
 
   settle(requestId: RequestId, settlement: Settlement): Promise<Settled> {
-    return this.#commits.submit((transaction) => settle(transaction, requestId, settlement), true);
+    return this.#commits.submitWith(settle, { requestId, settlement }, true);
   }
+
+  readonly #admitRequest = (transaction: LedgerTransaction, request: AdmissionRequest): Admission =>
+    admitRequest(transaction, request, this.#lease);
 
   void(requestId: RequestId, ending: Ending): Promise<Settled> {
     return this.#commits.submit((transaction) => voidHold(transaction, requestId, ending), true);

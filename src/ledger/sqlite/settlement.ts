@@ -41,7 +41,10 @@ import type { HoldRow, ReceiptRow } from './statements.ts';
 
 /** Each function is one operation inside a batch's transaction. It throws a fault only before it changes anything. */
 
-export function settle(transaction: LedgerTransaction, requestId: string, settlement: Settlement): Settled {
+export function settle(
+  transaction: LedgerTransaction,
+  { requestId, settlement }: { readonly requestId: string; readonly settlement: Settlement },
+): Settled {
   const hold = transaction.hold(requestId);
   if (!hold) return closedBefore(transaction, requestId);
   const { usage, source } = settlement;

@@ -47,7 +47,7 @@ export class Meter implements TextMeter {
   #hasNews = false;
   #hasOutput = false;
   readonly #source: () => MeterSource;
-  readonly #answer: TextTally;
+  #answer: TextTally | undefined;
   /** What the model thought in sight; most show nothing. */
   #thought: TextTally | undefined;
   #media: ShownMedia | undefined;
@@ -60,7 +60,6 @@ export class Meter implements TextMeter {
   /** The source is made when it is needed: most backends count themselves. */
   constructor(source: () => MeterSource) {
     this.#source = source;
-    this.#answer = new TextTally(source);
   }
 
   observe(chunk: ChatChunk): void {
@@ -80,15 +79,16 @@ export class Meter implements TextMeter {
   observeRaw(bytes: Uint8Array, from: number, to: number, isThought: boolean): void {
     if (from === to) return;
     this.#hasNews = true;
-    (isThought ? this.#thoughts() : this.#answer).addRaw(bytes, from, to);
+    (isThought ? this.#thoughts() : this.#answers()).addRaw(bytes, from, to);
   }
 
   observeWhole(completion: ChatCompletion): MeteredUsage | Promise<MeteredUsage> {
     for (const choice of completion.choices) {
       this.#noteFinish(choice.finish_reason);
       // Counted only if the backend reported no usage, so not block by block.
-      const [answer, thought] = [answerText(choice.message), thoughtText(choice.message)];
-      this.#answer.keep(answer);
+      const answer = answerText(choice.message);
+      const thought = thoughtText(choice.message);
+      if (answer !== '') this.#answers().keep(answer);
       if (thought !== '') this.#thoughts().keep(thought);
       this.#hasNews ||= answer !== '' || thought !== '';
       this.#noteMedia(choice.message);
@@ -122,7 +122,7 @@ export class Meter implements TextMeter {
     const reported = this.#reported ?? NO_USAGE;
     const input = reported.input > 0 ? reported.input : this.#source().knownInput();
     if (this.#reported && this.#isOutputTrue(reported)) return { ...reported, input };
-    return this.#withShown({ ...reported, input }, this.#answer.fewest(), this.#thought?.fewest() ?? 0);
+    return this.#withShown({ ...reported, input }, this.#answer?.fewest() ?? 0, this.#thought?.fewest() ?? 0);
   }
 
   async #measureCounted(reported: Usage | undefined): Promise<MeteredUsage> {
@@ -130,12 +130,12 @@ export class Meter implements TextMeter {
     const isOutputTrue = reported !== undefined && this.#isOutputTrue(reported);
     const [input, answer, thought] = await Promise.all([
       hasInput ? reported.input : this.#source().chargedInput(),
-      isOutputTrue ? 0 : this.#answer.count(),
+      isOutputTrue ? 0 : this.#answer?.count(),
       isOutputTrue ? 0 : this.#thought?.count(),
     ]);
     const known = { ...(reported ?? NO_USAGE), input };
     return {
-      usage: isOutputTrue ? known : this.#withShown(known, answer, thought ?? 0),
+      usage: isOutputTrue ? known : this.#withShown(known, answer ?? 0, thought ?? 0),
       source: reported ? 'mixed' : 'counted',
       ...(reported && { cost: this.#cost }),
     };
@@ -166,13 +166,18 @@ export class Meter implements TextMeter {
     return !this.#hasNews && (reported.output > 0 || !this.#hasOutput);
   }
 
+  #answers(): TextTally {
+    return (this.#answer ??= new TextTally(this.#source));
+  }
+
   #thoughts(): TextTally {
     return (this.#thought ??= new TextTally(this.#source));
   }
 
   #noteDelta(delta: unknown): void {
-    const [answer, thought] = [answerText(delta), thoughtText(delta)];
-    if (answer !== '') this.#answer.add(answer);
+    const answer = answerText(delta);
+    const thought = thoughtText(delta);
+    if (answer !== '') this.#answers().add(answer);
     if (thought !== '') this.#thoughts().add(thought);
     this.#hasNews ||= answer !== '' || thought !== '';
     this.#noteMedia(delta);

@@ -10,9 +10,6 @@ import {
   type FieldRules,
 } from '../field-table.ts';
 
-const number = (min: number, max: number) => z.number().min(min).max(max);
-const integer = (min: number, max: number) => z.number().int().min(min).max(max);
-
 const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
 const imagePart = z.looseObject({
   type: z.literal('image_url'),
@@ -100,18 +97,40 @@ const toolSchema = z.looseObject({
 /** The largest integer that may be multiplied by a price; the model's own limit is checked once the model is known. */
 const MAX_TOKENS = 10_000_000;
 
+interface NumberBounds {
+  readonly min: number;
+  readonly max: number;
+  readonly isWhole?: true;
+}
+
+const NUMBERS = {
+  temperature: { min: 0, max: 2 },
+  top_p: { min: 0, max: 1 },
+  frequency_penalty: { min: -2, max: 2 },
+  presence_penalty: { min: -2, max: 2 },
+  n: { min: 1, max: 8, isWhole: true },
+  max_tokens: { min: 1, max: MAX_TOKENS, isWhole: true },
+  max_completion_tokens: { min: 1, max: MAX_TOKENS, isWhole: true },
+} as const satisfies Record<string, NumberBounds>;
+
+const number = ({ min, max }: NumberBounds) => z.number().min(min).max(max).nullish();
+const integer = ({ min, max }: NumberBounds) => z.number().int().min(min).max(max).nullish();
+
+const MODEL_CHARACTERS = 256;
+const MOST_MESSAGES = 10_000;
+
 /** The canonical chat request: OpenAI's, without the selector fields of the public API. */
 const chatRequestFields = z.looseObject({
-  model: z.string().min(1).max(256),
-  messages: z.array(messageSchema).min(1).max(10_000),
-  temperature: number(0, 2).nullish(),
-  top_p: number(0, 1).nullish(),
-  frequency_penalty: number(-2, 2).nullish(),
-  presence_penalty: number(-2, 2).nullish(),
-  n: integer(1, 8).nullish(),
+  model: z.string().min(1).max(MODEL_CHARACTERS),
+  messages: z.array(messageSchema).min(1).max(MOST_MESSAGES),
+  temperature: number(NUMBERS.temperature),
+  top_p: number(NUMBERS.top_p),
+  frequency_penalty: number(NUMBERS.frequency_penalty),
+  presence_penalty: number(NUMBERS.presence_penalty),
+  n: integer(NUMBERS.n),
   stop: z.union([z.string(), z.array(z.string()).max(4)]).nullish(),
-  max_tokens: integer(1, MAX_TOKENS).nullish(),
-  max_completion_tokens: integer(1, MAX_TOKENS).nullish(),
+  max_tokens: integer(NUMBERS.max_tokens),
+  max_completion_tokens: integer(NUMBERS.max_completion_tokens),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
   tools: z.array(toolSchema).max(512).nullish(),
@@ -129,6 +148,63 @@ export type ChatRequest = { [K in keyof Parsed]: Exclude<Parsed[K], null> };
 export type ChatMessage = z.infer<typeof messageSchema>;
 export type ContentPart = z.infer<typeof contentPartSchema>;
 export type ChatTool = z.infer<typeof toolSchema>;
+
+/**
+ * What the schema makes of a chat of plain text and numbers within their bounds, as most are, without the objects that a
+ * schema makes on its way. `undefined` says nothing: the schema decides then.
+ */
+export function ordinaryChat(body: Readonly<Record<string, unknown>>): ChatRequest | undefined {
+  for (const field in body) {
+    const value = body[field];
+    if (value !== undefined && !isOrdinaryField(field, value)) return undefined;
+  }
+  if (body['model'] === undefined || body['messages'] === undefined) return undefined;
+  const chat: Record<string, unknown> = {};
+  for (const field of ORDINARY_FIELDS) if (body[field] !== undefined) chat[field] = body[field];
+  return chat as ChatRequest;
+}
+
+function isOrdinaryField(field: string, value: unknown): boolean {
+  switch (field) {
+    case 'model':
+      return typeof value === 'string' && value !== '' && value.length <= MODEL_CHARACTERS;
+    case 'messages':
+      return Array.isArray(value) && value.length > 0 && value.length <= MOST_MESSAGES && areTexts(value);
+    case 'stream':
+      return typeof value === 'boolean';
+    default:
+      return Object.hasOwn(NUMBERS, field) && isWithin(value, NUMBERS[field as keyof typeof NUMBERS]);
+  }
+}
+
+function areTexts(messages: readonly unknown[]): boolean {
+  for (const message of messages) {
+    if (typeof message !== 'object' || message === null || Array.isArray(message)) return false;
+    let hasRole = false;
+    let hasContent = false;
+    for (const field in message) {
+      const value = (message as Record<string, unknown>)[field];
+      if (field === 'role') hasRole = TALKING_ROLES.has(value);
+      // The schema would put them in this order.
+      else if (field === 'content' && hasRole) hasContent = typeof value === 'string';
+      else return false;
+    }
+    if (!hasRole || !hasContent) return false;
+  }
+  return true;
+}
+
+/** In the order of the schema. */
+const ORDINARY_FIELDS = Object.keys(chatRequestFields.shape).filter(
+  (field) => field === 'model' || field === 'messages' || field === 'stream' || field in NUMBERS,
+);
+
+const TALKING_ROLES: ReadonlySet<unknown> = new Set(['system', 'developer', 'user', 'assistant']);
+
+function isWithin(value: unknown, { min, max, isWhole }: NumberBounds): boolean {
+  if (typeof value !== 'number' || !(value >= min && value <= max)) return false;
+  return isWhole !== true || Number.isInteger(value);
+}
 
 /** A whole answer; extra fields of a backend pass through. */
 export interface ChatCompletion {
