@@ -53,17 +53,23 @@ const FINISH = /"finish_reason":"[a-z_]+"/;
 /** What the client must have read before it leaves. Before the first event there is nothing to read. */
 function hasSeen(plan: Plan, text: string): boolean {
   if (plan.ask.stopsReading) return true;
+  const hasHeaders = text.includes('\r\n\r\n');
+  // Google's clients get a call in one piece, at the end.
+  const isToldAtOnce = plan.dialect === 'gemini' && plan.answer.kind === 'tool call';
   // A translated stream ends in one piece, when the backend's has ended.
   const isOpenAi =
     (plan.dialect === 'public' || plan.dialect === 'v1') && endpointOf(plan.model) === 'svc_chat';
   switch (plan.leave) {
     case 'at first event':
-      return text.includes('\r\n\r\n') && text.includes('data: {');
+      // Google has no event for an answer that has said nothing yet.
+      return hasHeaders && (plan.dialect === 'gemini' || text.includes('data: {'));
     case 'in mid text':
-      return text.includes(HALFWAY);
+      return isToldAtOnce ? hasHeaders : text.includes(HALFWAY);
     case 'after finish':
+      if (isToldAtOnce) return hasHeaders;
       return isOpenAi ? FINISH.test(text) : text.includes(LAST);
     case 'after usage':
+      if (isToldAtOnce) return hasHeaders;
       if (!isOpenAi) return text.includes(LAST);
       // Under /v1 the usage has the charge in it, which is known when the backend's stream has ended.
       if (plan.answer.usage === 'none' || plan.dialect === 'v1') return FINISH.test(text);

@@ -27,7 +27,7 @@ export interface Plan {
  */
 export type Verdict = 'exact' | 'left' | 'apart' | 'cost' | 'possible' | 'failover' | 'untold' | 'refused';
 
-export const CHAT_DIALECTS = ['public', 'v1', 'messages', 'responses'] as const;
+export const CHAT_DIALECTS = ['public', 'v1', 'messages', 'responses', 'gemini'] as const;
 export type ChatDialect = (typeof CHAT_DIALECTS)[number];
 export type Dialect = ChatDialect | 'embeddings' | 'public images' | 'v1 images';
 

@@ -22,6 +22,11 @@ const DIALECTS: Readonly<Record<Plan['dialect'], (plan: Plan) => OutgoingRequest
   v1: (plan) => ({ path: '/v1/chat/completions', body: { ...chatBody(plan), model: fullName(plan) } }),
   messages: (plan) => ({ path: '/v1/messages', body: messagesBody(plan) }),
   responses: (plan) => ({ path: '/v1/responses', body: responsesBody(plan) }),
+  // https://ai.google.dev/api/generate-content
+  gemini: (plan) => ({
+    path: `/v1beta/models/${fullName(plan)}:${plan.streamed ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    body: geminiBody(plan),
+  }),
   embeddings: (plan) => ({ path: '/v1/embeddings', body: { model: fullName(plan), input: embedded(plan) } }),
   'public images': (plan) => ({
     path: '/api/public/v1/images/generations',
@@ -119,6 +124,23 @@ function responsesBody(plan: Plan): Record<string, unknown> {
     max_output_tokens: maxTokens,
     tools: withTools ? [{ type: 'function', ...LOOK_UP }] : undefined,
   };
+}
+
+function geminiBody(plan: Plan): Record<string, unknown> {
+  const { system, attachments = [], maxTokens, choices, withTools } = plan.ask;
+  return {
+    systemInstruction: system === undefined ? undefined : { parts: [{ text: system }] },
+    contents: [{ role: 'user', parts: [{ text: promptOf(plan) }, ...attachments.map(geminiAttachment)] }],
+    generationConfig: withoutUndefined({ maxOutputTokens: maxTokens, candidateCount: choices }),
+    tools: withTools ? [{ functionDeclarations: [LOOK_UP] }] : undefined,
+  };
+}
+
+function geminiAttachment({ kind, data }: Attachment): Record<string, unknown> {
+  const mimeType = kind === 'image' ? 'image/png' : 'application/pdf';
+  return data.startsWith('http')
+    ? { fileData: { mimeType, fileUri: data } }
+    : { inlineData: { mimeType, data } };
 }
 
 function embedded(plan: Plan): unknown {
