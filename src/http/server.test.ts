@@ -10,9 +10,9 @@ import { healthRoutes, MetricsGuard } from './health.ts';
 import { RequestSlots } from '../std/request-slots.ts';
 import { NO_BODY } from './request-body.ts';
 import { json, PLAIN_ERRORS } from './response.ts';
-import { Router } from './router.ts';
+import { Router, type IncomingRequest } from './router.ts';
 import { startServer, type RunningServer } from './server.ts';
-import { readTls } from './tls.ts';
+import { readTls, type TlsPair } from './tls.ts';
 
 const HEALTH = {
   storeAnswers: async () => true,
@@ -40,13 +40,23 @@ beforeAll(async () => {
     errors: PLAIN_ERRORS,
     handle: async (incoming) =>
       json({ origin: incoming.origin, address: incoming.address }, incoming.requestId),
-  } as const satisfies Parameters<typeof routed>[0][number];
-  server = await startServer({
-    host: '0.0.0.0',
+  } as const satisfies Routes[number];
+  server = await serverWith([echo, ...healthRoutes(HEALTH)], { host: '0.0.0.0' });
+});
+afterAll(() => server.stop());
+
+type Routes = ConstructorParameters<typeof Router>[0];
+
+function serverWith(
+  routes: Routes,
+  { host = '127.0.0.1', tls }: { readonly host?: string; readonly tls?: TlsPair | undefined },
+): Promise<RunningServer> {
+  return startServer({
+    host,
     port: 0,
     shared: false,
-    tls: undefined,
-    router: routed([echo, ...healthRoutes(HEALTH)]),
+    tls,
+    router: new Router(routes),
     callerAuth,
     requestSlots: new RequestSlots({ max: 100, eventLoop: { isOverloaded: false }, onShed: () => undefined }),
     activeRequests: new Set(),
@@ -57,11 +67,6 @@ beforeAll(async () => {
     accessLog: { isOn: false, answered: () => undefined },
     metrics: { answered: () => undefined },
   });
-});
-afterAll(() => server.stop());
-
-function routed(routes: ConstructorParameters<typeof Router>[0]): Router {
-  return new Router(routes);
 }
 
 const at = (host: string, path = '/echo', headers: Record<string, string> = {}) =>
@@ -129,22 +134,7 @@ test('before the listener closes, every answer asks for its connection to be clo
 test('over our own TLS every answer, a refusal too, tells browsers to come by https for a year', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-hsts-'));
   const tls = await readTls({ kind: 'self-signed' }, folder);
-  const secure = await startServer({
-    host: '127.0.0.1',
-    port: 0,
-    shared: false,
-    tls,
-    router: routed(healthRoutes(HEALTH)),
-    callerAuth,
-    requestSlots: new RequestSlots({ max: 100, eventLoop: { isOverloaded: false }, onShed: () => undefined }),
-    activeRequests: new Set(),
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    eventLoop: { began: () => undefined },
-    accessLog: { isOn: false, answered: () => undefined },
-    metrics: { answered: () => undefined },
-  });
+  const secure = await serverWith(healthRoutes(HEALTH), { tls });
   for (const path of ['/healthz', '/nowhere']) {
     const answer = await fetch(`${secure.url}${path}`, { tls: { ca: tls?.cert } });
     expect(answer.headers.get('strict-transport-security')).toBe('max-age=31536000');
@@ -163,3 +153,39 @@ test('metrics are for the bearer of their token, and for nobody else, wherever a
     expect(await status({ ...from, authorization: 'Bearer token-for-metrics' })).toBe(200);
   }
 });
+
+test.each(['plain', 'TLS'])(
+  'whether a client has left is known without its signal, over %s',
+  async (transport) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-left-'));
+    const tls = transport === 'TLS' ? await readTls({ kind: 'self-signed' }, folder) : undefined;
+    const entered = Promise.withResolvers<IncomingRequest>();
+    const mayAnswer = Promise.withResolvers<void>();
+    const wait = {
+      method: 'GET',
+      path: '/wait',
+      door: 'api',
+      body: NO_BODY,
+      errors: PLAIN_ERRORS,
+      async handle(incoming) {
+        entered.resolve(incoming);
+        await mayAnswer.promise;
+        return json({}, incoming.requestId);
+      },
+    } as const satisfies Routes[number];
+    const own = await serverWith([wait], { tls });
+    const client = new AbortController();
+    const options = { signal: client.signal, ...(tls && { tls: { ca: tls.cert } }) };
+    const answer = fetch(`${own.url}/wait`, options).catch((error: unknown) => error);
+    const incoming = await entered.promise;
+    expect(incoming.hasLeft).toBe(false);
+    client.abort();
+    await answer;
+    // The test's own time limit ends this.
+    while (!incoming.hasLeft) await Bun.sleep(5);
+    expect(incoming.signal.aborted).toBe(true);
+    mayAnswer.resolve();
+    await own.stop();
+    rmSync(folder, { recursive: true, force: true });
+  },
+);
