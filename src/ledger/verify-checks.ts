@@ -46,6 +46,13 @@ const COST = costSql({
   images: 'r.images',
 });
 
+/** The most that a request may use, at the dearer price of its input. */
+const CEILING = { input: 'h.input_ceiling', output: '(h.output_cap * h.choices)', images: 'h.choices' };
+const CEILING_COST = {
+  plain: costSql({ ...CEILING, cached: '0' }),
+  cached: costSql({ ...CEILING, cached: CEILING.input }),
+};
+
 /** Without a limit SQLite takes the inner query apart, and computes the cost again wherever it is named. */
 const COMPUTED_ONCE = `LIMIT ${2n ** 63n - 1n}`;
 
@@ -266,6 +273,15 @@ const COMMON: readonly InvariantCheck[] = [
       FROM account a LEFT JOIN (SELECT account_id, SUM(held) AS total, COUNT(*) AS number
         FROM hold GROUP BY account_id) h ON h.account_id = a.id
       WHERE a.held <> COALESCE(h.total, 0) OR a.open_holds <> COALESCE(h.number, 0) LIMIT ${MOST}`,
+  },
+  {
+    // Where the price has parts that SQL does not know, the charge is checked instead.
+    invariant: 'I2',
+    sql: `SELECT id AS subject, 'held ' || held || ', price × ceiling ' || COALESCE(CAST(most AS TEXT), 'unknown') AS detail
+      FROM (SELECT h.id, h.held, CASE WHEN p.cached_input > p.input THEN ${CEILING_COST.cached} ELSE ${CEILING_COST.plain} END AS most
+        FROM hold h LEFT JOIN price p ON p.id = h.price
+        WHERE p.value IS NULL OR p.value NOT LIKE '%"extra":%' ${COMPUTED_ONCE}) AS again
+      WHERE most IS NULL OR held <> most LIMIT ${MOST}`,
   },
   {
     invariant: 'I3',

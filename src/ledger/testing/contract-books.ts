@@ -188,6 +188,16 @@ const BREAKS: readonly {
     sql: `UPDATE account SET open_holds = 7 WHERE id = '{account}'`,
   },
   {
+    what: 'a hold that is not its price × what its request may use',
+    invariant: 'I2',
+    sql: `UPDATE hold SET output_cap = output_cap + 1 WHERE id = '{pending}'`,
+  },
+  {
+    what: 'a hold whose price is unknown',
+    invariant: 'I2',
+    sql: `UPDATE hold SET price = 999 WHERE id = '{pending}'`,
+  },
+  {
     what: 'more held than there is',
     invariant: 'I3',
     sql: `UPDATE account SET held = balance + 1 WHERE id = '{account}'`,
