@@ -54,10 +54,7 @@ async function complete(change: SchemaChange, index: ConcurrentIndex): Promise<v
     try {
       if (left.state === 'invalid') await watched(change, `DROP INDEX CONCURRENTLY IF EXISTS ${index.name}`);
       await watched(change, concurrently(index));
-      log.info('index_built', {
-        index: index.name,
-        seconds: Math.round((performance.now() - startedAt) / 1000),
-      });
+      log.info('index_built', { index: index.name, ms: Math.round(performance.now() - startedAt) });
     } catch (error) {
       if (!isInTheWay(error)) throw error;
       await waits.pause(building, () => Promise.resolve([]));

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Database } from 'bun:sqlite';
 import type { Client } from 'pg';
 import type { Clock } from '../std/clock.ts';
-import type { Log } from '../std/log.ts';
+import { silentLog, type Log } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
 import { sqliteCode, retryWhileBusy } from './bun-sqlite.ts';
 import { completeIndexes, type ConcurrentIndex } from './concurrent-indexes.ts';
@@ -28,7 +28,7 @@ export async function migrateSqlite(database: Database, clock: Clock, steps = MI
   try {
     await retryWhileBusy(() => database.run('BEGIN IMMEDIATE'));
     try {
-      while (await applyNext(target, clock, steps)) continue;
+      while ((await applyNext(target, clock, steps)) !== undefined) continue;
       checkTables(await target.tables(), target, steps);
       database.run('COMMIT');
     } catch (error) {
@@ -59,12 +59,14 @@ export async function migratePostgres(
   const waits = new SchemaWaits(log);
   const target = postgresTarget(client);
   try {
+    // Nobody waits for the steps of a new database.
+    const stepLog = (await appliedTo(target)).length === 0 ? silentLog : log;
     do {
       const done = await appliedTo(target);
       checkHistory(done, steps, target.dialect);
       const indexes = concurrentIndexes(steps.slice(0, done.length), target.dialect);
       await completeIndexes({ address, client, waits, log }, indexes);
-    } while (await applyNextBesideOthers({ client, waits, target, clock }, steps));
+    } while (await applyNextBesideOthers({ client, waits, target, clock, log: stepLog }, steps));
     await underSchemaLock(client, waits, () => announceFunctions(client, ledgerSql));
     checkTables(await target.tables(), target, steps);
   } finally {
@@ -77,16 +79,30 @@ interface PostgresStep {
   readonly waits: SchemaWaits;
   readonly target: Target;
   readonly clock: Clock;
+  readonly log: Log;
 }
 
 /** A table that somebody else has locked is asked for again after a pause in which all others can use it. */
 async function applyNextBesideOthers(
-  { client, waits, target, clock }: PostgresStep,
+  { client, waits, target, clock, log }: PostgresStep,
   steps: readonly Migration[],
 ): Promise<boolean> {
+  const askedAt = performance.now();
+  let begunAt = askedAt;
   for (;;) {
     try {
-      return await underSchemaLock(client, waits, () => applyNext(target, clock, steps));
+      const step = await underSchemaLock(client, waits, () => {
+        begunAt = performance.now();
+        return applyNext(target, clock, steps);
+      });
+      if (step === undefined) return false;
+      log.info('schema_step_done', {
+        step: step.number,
+        name: step.name,
+        ms: Math.round(performance.now() - begunAt),
+        waited_ms: Math.round(begunAt - askedAt),
+      });
+      return true;
     } catch (error) {
       if (!isInTheWay(error)) throw error;
       const next = steps[(await appliedTo(target)).length];
@@ -121,8 +137,12 @@ export interface AppliedStep {
   readonly compatible_from: number;
 }
 
-/** Applies the first step that is not applied yet; false when there is none. Runs in a transaction under a lock. */
-async function applyNext(target: Target, clock: Clock, steps: readonly Migration[]): Promise<boolean> {
+/** Applies the first step that is not applied yet, and returns it, if there is one. Runs in a transaction under a lock. */
+async function applyNext(
+  target: Target,
+  clock: Clock,
+  steps: readonly Migration[],
+): Promise<Migration | undefined> {
   const before = await target.tables();
   const isNew = !before.has('schema_step');
   if (isNew) {
@@ -132,7 +152,7 @@ async function applyNext(target: Target, clock: Clock, steps: readonly Migration
   const applied = isNew ? [] : await target.applied();
   checkHistory(applied, steps, target.dialect);
   const step = steps[applied.length];
-  if (step === undefined) return false;
+  if (step === undefined) return undefined;
   const later = new Set(concurrentIndexes([step], target.dialect).map(({ statement }) => statement));
   await target.run([
     ...(isNew ? [stepTable(target.dialect)] : []),
@@ -140,7 +160,7 @@ async function applyNext(target: Target, clock: Clock, steps: readonly Migration
     `INSERT INTO schema_step (number, name, checksum, compatible_from, applied_at)
      VALUES (${step.number}, '${step.name}', '${checksumOf(step, target.dialect)}', ${step.compatibleFrom}, ${clock.now()})`,
   ]);
-  return true;
+  return step;
 }
 
 async function appliedTo(target: Target): Promise<readonly AppliedStep[]> {

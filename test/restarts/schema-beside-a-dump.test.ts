@@ -118,11 +118,38 @@ test(
     await dump.query('COMMIT');
     await migrating;
     expect(await indexes('receipt_later')).toEqual({ receipt_later: true });
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual(
+      expect.objectContaining({
+        event: 'schema_step_done',
+        step: LATER.length,
+        name: 'later',
+        ms: expect.any(Number) as number,
+        waited_ms: expect.any(Number) as number,
+      }),
+    );
     expect((await old.chat(token, { model: 'house-echo' })).status).toBe(200);
     await old.verify();
   },
   DEADLINE_MS,
 );
+
+test(
+  'each step that a database with a history gets is a line of the log, and those of a new one are none',
+  async () => {
+    await migrate(MIGRATIONS.slice(0, -2));
+    expect(stepsSaid()).toEqual([]);
+    await migrate();
+    expect(stepsSaid()).toEqual(MIGRATIONS.slice(-2).map(({ number }) => number));
+  },
+  DEADLINE_MS,
+);
+
+function stepsSaid(): unknown[] {
+  return lines
+    .map((line) => JSON.parse(line) as { event: string; step?: number })
+    .filter(({ event }) => event === 'schema_step_done')
+    .map(({ step }) => step);
+}
 
 test(
   'an index of a table in use is built while rows are written, and a killed build is made good',

@@ -1,3 +1,4 @@
+import { ASYNC, endOfJob } from './image-jobs.ts';
 import type { BackendScript } from './raw-backend.ts';
 
 export interface TrafficPlan {
@@ -6,11 +7,17 @@ export interface TrafficPlan {
   /** Clients that ask for whole answers, and clients that ask for streams; each asks again and again. */
   readonly whole: number;
   readonly streams: number;
+  /** Clients that ask for an image as a job, and look until it has ended. */
+  readonly imageJobs?: number;
+  /** Called when the head of an answer is there, whatever it says. */
+  readonly onAnswer?: (answer: { readonly askedAt: number; readonly answeredAt: number }) => void;
   readonly script?: { readonly whole?: BackendScript; readonly stream?: BackendScript };
 }
 
 /** One output token costs so much in the catalogs of these tests, and input nothing. */
 export const TOKEN_NANO_USD = 2_000;
+/** What the catalogs of these tests take for an image. */
+const IMAGE_NANO_USD = 10_000_000;
 const CAP = 100;
 
 /** Clients that remember every answer that reached them whole: what such an answer cost is a promise. */
@@ -26,9 +33,13 @@ export class Traffic {
 
   constructor(plan: TrafficPlan) {
     this.#plan = plan;
-    const whole = Array.from({ length: plan.whole }, () => this.#client(false));
-    const streams = Array.from({ length: plan.streams }, () => this.#client(true));
-    this.#clients = [...whole, ...streams];
+    const clients = (count: number, ask: () => Promise<string>): Promise<void>[] =>
+      Array.from({ length: count }, () => this.#client(ask));
+    this.#clients = [
+      ...clients(plan.whole, () => this.#chat(false)),
+      ...clients(plan.streams, () => this.#chat(true)),
+      ...clients(plan.imageJobs ?? 0, () => this.#imageJob()),
+    ];
   }
 
   get running(): number {
@@ -41,10 +52,10 @@ export class Traffic {
     await Promise.all(this.#clients);
   }
 
-  async #client(stream: boolean): Promise<void> {
+  async #client(ask: () => Promise<string>): Promise<void> {
     while (!this.#stopping) {
       this.#running++;
-      const end = await this.#ask(stream).catch(() => 'broken');
+      const end = await ask().catch(() => 'broken');
       this.#running--;
       this.ends[end] = (this.ends[end] ?? 0) + 1;
       // A client that was refused or cut off pauses before its next request.
@@ -52,26 +63,50 @@ export class Traffic {
     }
   }
 
-  async #ask(stream: boolean): Promise<string> {
-    const { url, token, script } = this.#plan;
+  async #chat(stream: boolean): Promise<string> {
+    const { script } = this.#plan;
     const chosen = stream ? script?.stream : script?.whole;
-    const response = await fetch(`${url}/api/public/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        endpoint: 'svc_chat',
-        model: 'm',
-        messages: [{ role: 'user', content: 'hi' }],
-        max_tokens: CAP,
-        stream,
-        ...(chosen ? { script: chosen } : {}),
-      }),
+    const response = await this.#post('chat/completions', {
+      endpoint: 'svc_chat',
+      model: 'm',
+      messages: [{ role: 'user', content: 'hi' }],
+      max_tokens: CAP,
+      stream,
+      ...(chosen ? { script: chosen } : {}),
     });
     const text = await response.text();
-    if (response.status !== 200) return /"code":"(\w+)"/.exec(text)?.[1] ?? String(response.status);
+    if (response.status !== 200) return refusalIn(text, response.status);
     const whole = stream ? text.endsWith('data: [DONE]\n\n') : text.endsWith('}');
     const id = response.headers.get('x-request-id') ?? '';
     if (whole) this.acknowledged.set(id, (stream ? (chosen?.chunks ?? 1) : 1) * TOKEN_NANO_USD);
     return whole ? 'answered' : 'broken';
   }
+
+  async #imageJob(): Promise<string> {
+    const wish = { endpoint: 'svc_tgter', model: 'p', prompt: 'a gate', size: '512x512' };
+    const response = await this.#post('images/generations', wish, ASYNC);
+    const text = await response.text();
+    if (response.status !== 202) return refusalIn(text, response.status);
+    const { id } = JSON.parse(text) as { id: string };
+    const { status, error } = await endOfJob(this.#plan.url, this.#plan.token, id);
+    if (status !== 'done') return error?.code ?? 'broken';
+    this.acknowledged.set(id, IMAGE_NANO_USD);
+    return 'answered';
+  }
+
+  async #post(path: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    const { url, token, onAnswer } = this.#plan;
+    const askedAt = performance.now();
+    const response = await fetch(`${url}/api/public/v1/${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+    onAnswer?.({ askedAt, answeredAt: performance.now() });
+    return response;
+  }
+}
+
+function refusalIn(text: string, status: number): string {
+  return /"code":"(\w+)"/.exec(text)?.[1] ?? String(status);
 }
