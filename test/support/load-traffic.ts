@@ -86,7 +86,7 @@ export class Traffic {
     const wish = { endpoint: 'svc_tgter', model: 'p', prompt: 'a gate', size: '512x512' };
     const response = await this.#post('images/generations', wish, ASYNC);
     const text = await response.text();
-    if (response.status !== 202) return refusalIn(text, response.status);
+    if (response.status !== 200) return refusalIn(text, response.status);
     const { id } = JSON.parse(text) as { id: string };
     const { status, error } = await endOfJob(this.#plan.url, this.#plan.token, id);
     if (status !== 'done') return error?.code ?? 'broken';
