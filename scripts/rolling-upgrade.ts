@@ -20,7 +20,7 @@ import { seedReceipts } from './rolling-upgrade/seed-receipts.ts';
 
 const { values: flags } = parseArgs({
   options: {
-    /** The default is the newest one whose schema ends before the steps that are in no release yet. */
+    /** The default knows the first 16 steps of the schema. */
     from: { type: 'string', default: 'c8cb2d17' },
     /** Receipts that the old database has before the load begins. */
     receipts: { type: 'string', default: '0' },
