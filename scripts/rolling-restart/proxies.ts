@@ -68,7 +68,7 @@ export async function startOrderedHaproxy(
   };
 }
 
-/** Nothing but what nginx needs to run in the foreground; `upstream` and `proxy_pass` as in its manual. */
+/** Nothing but what nginx needs to run in the foreground and in a folder of its own; `upstream` and `proxy_pass` as in its manual. */
 function nginxConfig(port: number, nodePorts: readonly number[]): string {
   return `
 daemon off;
@@ -77,6 +77,7 @@ error_log stderr crit;
 events {}
 http {
   access_log off;
+${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `  ${name}_temp_path ${name};`).join('\n')}
   upstream tollgate {
 ${nodePorts.map((node) => `    server 127.0.0.1:${node};`).join('\n')}
   }
