@@ -184,10 +184,7 @@ async function inParallel<T>(plans: readonly Plan[], run: (plan: Plan) => Promis
 export async function withinTime<T>(plan: Plan, work: Promise<T>): Promise<T> {
   let timer: Timer | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`no end in time: ${describePlan(plan)}`)),
-      PLAN_TIMEOUT_MS,
-    );
+    timer = setTimeout(() => reject(new Error(`no end in time: ${describePlan(plan)}`)), PLAN_TIMEOUT_MS);
   });
   try {
     return await Promise.race([work, late]);
