@@ -129,7 +129,7 @@ function collectionsOf({ logFile }: TollgateContender): readonly Collection[] {
 
 async function probe({ pids }: TollgateContender, file: string): Promise<HeapProbe> {
   rmSync(file, { force: true });
-  for (const pid of pids) process.kill(pid, 'SIGUSR2');
+  for (const pid of pids) process.kill(pid, 'SIGIO');
   const deadline = performance.now() + FILE_WAIT_MS;
   while (!existsSync(file)) {
     if (performance.now() > deadline) throw new Error('the server has not told what its heap holds');

@@ -1,4 +1,4 @@
-/** Preloaded into a server: for each SIGUSR2 it writes how many objects of each kind its heap has, to the file in `HEAP_PROBE`. */
+/** Preloaded into a server: for each SIGIO it writes how many objects of each kind its heap has, to the file in `HEAP_PROBE`. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { heapStats } from 'bun:jsc';
 
@@ -8,7 +8,7 @@ const heapOf = ({ heapCapacity, objectTypeCounts }: ReturnType<typeof heapStats>
 });
 const file = process.env['HEAP_PROBE'];
 if (file !== undefined)
-  process.on('SIGUSR2', () => {
+  process.on('SIGIO', () => {
     writeFileSync(`${file}.new`, JSON.stringify(heapOf(heapStats())));
     renameSync(`${file}.new`, file);
   });

@@ -13,7 +13,8 @@ type Env = Record<string, string | undefined>;
 
 /** Runs the server until a signal stops it; resolves with the exit code. */
 export async function serve(given: Env, printError: (line: string) => void): Promise<number> {
-  if (Object.keys(BUN_SETTINGS).some((name) => given[name] === undefined) && process.execve)
+  const lacksSettings = Object.keys(BUN_SETTINGS).some((name) => given[name] === undefined);
+  if (lacksSettings && process.execve && !isProfiled(given))
     process.execve(process.execPath, ownCommand(), { ...BUN_SETTINGS, ...definedOnly(given) });
   // During startup there is nothing to reload or to profile, but the signals must not terminate the process either.
   let reload = (): void => undefined;
@@ -64,6 +65,11 @@ function reportReady(): void {
 function ownCommand(): string[] {
   if (isCompiled()) return [process.execPath, ...process.argv.slice(2)];
   return [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+}
+
+/** Bun's profiler stops threads by a signal that would end a process which has just started over. */
+function isProfiled(env: Env): boolean {
+  return [env['BUN_OPTIONS'] ?? '', ...process.execArgv].some((option) => option.includes('--cpu-prof'));
 }
 
 /** How somebody in a shell runs another command of what is running here. */

@@ -108,7 +108,7 @@ describe.each(Object.entries(DELIVERED))('%s in an empty folder', (_, install) =
     expect(await child.exited).toBe(0);
   });
 
-  test('hands options of Bun on to itself when it starts over: a profile of its whole life is written', async () => {
+  test('takes options of Bun: a profile of its whole life is written', async () => {
     const home = emptyFolder();
     const options = { BUN_OPTIONS: `--cpu-prof --cpu-prof-dir=${home}/profiles` };
     const profiled = { ...installed, env: { ...installed.env, ...options } };
