@@ -27,17 +27,15 @@ export const STAGES: readonly (readonly TestRow[])[] = [
       { name: 'stories', paths: ['test/stories'] },
     ],
   ],
-  // Many requests at once, beside tests that wait for deadlines most of their time; both rows take about as long.
+  // Many requests at once, beside tests that wait for deadlines most of their time.
   [
     [
       { name: 'load', paths: ['test/load'], slow: true },
       { name: 'restarts', paths: ['test/restarts'], slow: true },
       { name: 'bill', paths: ['test/bill'], slow: true },
-    ],
-    [
       { name: 'binary', paths: ['test/binary'], slow: true },
-      { name: 'faults', paths: ['test/faults'], slow: true },
     ],
+    [{ name: 'faults', paths: ['test/faults'], slow: true }],
   ],
   // What measures the machine has it alone.
   [[{ name: 'speed', paths: ['test/speed'], slow: true }]],
