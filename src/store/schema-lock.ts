@@ -46,6 +46,11 @@ export async function underSchemaLock<Result>(
     const find = () => holders(client, LOCK_HOLDERS);
     await waits.pause('another node changes the schema', find, ASK_AGAIN_MS);
   }
+  return await committed(client, work);
+}
+
+/** Ends the transaction that has begun: with what the work has done, or without it if it fails. */
+export async function committed<Result>(client: ClientBase, work: () => Promise<Result>): Promise<Result> {
   try {
     const result = await work();
     await client.query('COMMIT');

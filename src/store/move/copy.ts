@@ -1,6 +1,7 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite';
 import type { Client } from 'pg';
 import type { ImageObjects } from '../image-objects.ts';
+import { committed } from '../schema-lock.ts';
 import { columnsOf, type SqliteRow, type SqliteValue, type TableColumns } from './columns.ts';
 import { MARK_KEY, type TablePart, type TargetMark } from './mark.ts';
 import { MOVED } from './tables.ts';
@@ -151,15 +152,7 @@ function batchInserter(target: Client, name: string, { names, identity }: TableC
 
 export async function inTransaction<T>(client: Client, work: () => Promise<T>): Promise<T> {
   await client.query('BEGIN');
-  try {
-    const result = await work();
-    await client.query('COMMIT');
-    return result;
-  } catch (error) {
-    // A connection that is gone has rolled back.
-    await client.query('ROLLBACK').catch(() => undefined);
-    throw error;
-  }
+  return await committed(client, work);
 }
 
 /** The image with its bytes in the row, where they are a file; `undefined`: the file is gone. */
