@@ -1,6 +1,8 @@
 export interface TestGroup {
   readonly name: string;
   readonly paths: readonly string[];
+  /** The part of its files that it runs, such as '1/2'. */
+  readonly shard?: string;
   /** What its lines begin with; the group's name unless told otherwise. */
   readonly linesBegin?: string;
   /** One of its files takes longer than `npm run quick` has; that runs only those that were changed themselves. */
@@ -13,10 +15,9 @@ export type TestRow = readonly TestGroup[];
 /** The stages come one after another; the rows of a stage run side by side. */
 export const STAGES: readonly (readonly TestRow[])[] = [
   [
+    [{ name: 'units', paths: ['src', 'web', 'scripts'] }],
     [
-      { name: 'units', paths: ['src', 'web', 'scripts'] },
-      { name: 'golden', paths: ['test/golden'] },
-      { name: 'clients', paths: ['test/clients'] },
+      { name: 'stories', paths: ['test/stories'] },
       {
         name: 'services',
         paths: ['test/payments', 'test/providers', 'test/matrix', 'test/import', 'test/architecture'],
@@ -24,7 +25,8 @@ export const STAGES: readonly (readonly TestRow[])[] = [
     ],
     [
       { name: 'browser', paths: ['test/browser'], slow: true },
-      { name: 'stories', paths: ['test/stories'] },
+      { name: 'golden', paths: ['test/golden'] },
+      { name: 'clients', paths: ['test/clients'] },
     ],
   ],
   // Many requests at once, beside tests that wait for deadlines most of their time.
@@ -35,7 +37,8 @@ export const STAGES: readonly (readonly TestRow[])[] = [
       { name: 'bill', paths: ['test/bill'], slow: true },
       { name: 'binary', paths: ['test/binary'], slow: true },
     ],
-    [{ name: 'faults', paths: ['test/faults'], slow: true }],
+    [{ name: 'faults-1', paths: ['test/faults'], shard: '1/2', slow: true }],
+    [{ name: 'faults-2', paths: ['test/faults'], shard: '2/2', slow: true }],
   ],
   // What measures the machine has it alone.
   [[{ name: 'speed', paths: ['test/speed'], slow: true }]],

@@ -102,7 +102,7 @@ async function runInTurn(groups: TestRow): Promise<void> {
   }
 }
 
-async function runTests({ name, paths, linesBegin = `${name} | ` }: TestGroup): Promise<Count> {
+async function runTests({ name, paths, shard, linesBegin = `${name} | ` }: TestGroup): Promise<Count> {
   const report = join(folder, `${name}.xml`);
   const child = Bun.spawn(
     [
@@ -111,6 +111,7 @@ async function runTests({ name, paths, linesBegin = `${name} | ` }: TestGroup): 
       `--timeout=${TEST_TIMEOUT_MS}`,
       '--reporter=junit',
       `--reporter-outfile=${report}`,
+      ...(shard ? [`--shard=${shard}`] : []),
       ...paths.map((path) => `./${path}`),
     ],
     {
