@@ -118,13 +118,17 @@ test('no property pins a seed of its own', async () => {
   }
 });
 
-test('every test file is in one group', async () => {
-  const paths = STAGES.flat(2).flatMap((group) => group.paths);
+test('every test file is in one group, or in one that runs in all of its parts', async () => {
+  const groups = STAGES.flat(2);
   for await (const file of new Glob('**/*.test.{ts,tsx}').scan(ROOT)) {
     if (file.startsWith('node_modules/')) continue;
-    expect({ file, groups: paths.filter((path) => file.startsWith(`${path}/`)).length }).toEqual({
+    const shards = groups
+      .filter(({ paths }) => paths.some((path) => file.startsWith(`${path}/`)))
+      .map(({ shard = '1/1' }) => shard);
+    const parts = Number(shards[0]?.split('/')[1]);
+    expect({ file, shards: shards.toSorted() }).toEqual({
       file,
-      groups: 1,
+      shards: Array.from({ length: parts }, (_, part) => `${part + 1}/${parts}`),
     });
   }
 });
