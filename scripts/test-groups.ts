@@ -18,15 +18,15 @@ export const STAGES: readonly (readonly TestRow[])[] = [
     [{ name: 'units', paths: ['src', 'web', 'scripts'] }],
     [
       { name: 'stories', paths: ['test/stories'] },
+      { name: 'golden', paths: ['test/golden'] },
+      { name: 'clients', paths: ['test/clients'] },
+    ],
+    [
+      { name: 'browser', paths: ['test/browser'], slow: true },
       {
         name: 'services',
         paths: ['test/payments', 'test/providers', 'test/matrix', 'test/import', 'test/architecture'],
       },
-    ],
-    [
-      { name: 'browser', paths: ['test/browser'], slow: true },
-      { name: 'golden', paths: ['test/golden'] },
-      { name: 'clients', paths: ['test/clients'] },
     ],
   ],
   // Many requests at once, beside tests that wait for deadlines most of their time.

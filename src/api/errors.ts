@@ -99,6 +99,7 @@ export const TOKEN_ERRORS = [
   ...COMMON_ERRORS,
   'missing_token',
   'invalid_token',
+  'network_not_allowed',
 ] as const satisfies readonly ApiFaultCode[];
 
 export const BODY_ERRORS = [
@@ -114,6 +115,7 @@ export const QUOTE_ERRORS = [
   'unknown_endpoint',
   'unsupported_endpoint',
   'unsupported_model',
+  'model_not_allowed',
   'context_length_exceeded',
   'payment_required',
   'rate_limit_exceeded',

@@ -355,6 +355,7 @@ const EXAMPLES: Record<ApiFaultCode, readonly [message: string, more?: FaultOpti
   unknown_endpoint: ["There is no endpoint 'svc_chatt'.", { param: 'endpoint' }],
   unsupported_endpoint: ["Endpoint 'svc_tgter' does not do chat completions.", { param: 'endpoint' }],
   unsupported_model: ["Endpoint 'svc_chat' has no model 'gpt-9'.", { param: 'model' }],
+  model_not_allowed: ['This token may not use this model.', { param: 'model' }],
   request_too_large: [`The body may be at most ${MAX_BODY_BYTES / 1_048_576} MB.`],
   context_length_exceeded: ["The messages do not fit into the model's 8192 tokens.", { param: 'messages' }],
   https_required: ['Use https. A token that was sent over plain HTTP should be replaced.'],
@@ -368,6 +369,7 @@ const EXAMPLES: Record<ApiFaultCode, readonly [message: string, more?: FaultOpti
   ],
   missing_token: ['Send your API token as `Authorization: Bearer sk-…`.'],
   invalid_token: ['This is not a valid API token.'],
+  network_not_allowed: ['This token may not be used from your network.'],
   payment_required: [
     'The balance does not cover this request.',
     { extra: { reason: 'insufficient_balance', available_usd: 0.01, required_usd: 0.12 } },

@@ -39,8 +39,26 @@ const state: fc.Arbitrary<AccountState> = fc
     ),
     monthSpent: amount,
     monthlyLimit: fc.option(amount, { nil: undefined }),
+    budget: fc.option(
+      fc.record({
+        amount,
+        per: fc.constantFrom('day' as const, 'week' as const, 'month' as const, 'total' as const),
+        used: fc.oneof(fc.constant(0), amount),
+        held: fc.oneof(fc.constant(0), amount),
+      }),
+      { nil: undefined, freq: 2 },
+    ),
+    team: fc.option(
+      fc.record({
+        openHolds: fc.nat(8),
+        concurrent: fc.integer({ min: 1, max: 30 }),
+        perMinute: fc.constantFrom(1, 600, 1_000_000),
+        arrivalUs: fc.integer({ min: NOW_US - 1_000_000, max: NOW_US + 70_000_000 }),
+      }),
+      { nil: undefined, freq: 2 },
+    ),
   })
-  .map(({ balance, heldShare, owed, aheadUs, monthSpent, monthlyLimit, ...rest }) => ({
+  .map(({ balance, heldShare, owed, aheadUs, monthSpent, monthlyLimit, budget, ...rest }) => ({
     ...rest,
     active: true,
     balance: nanoUsd(balance),
@@ -49,6 +67,12 @@ const state: fc.Arbitrary<AccountState> = fc
     arrivalUs: NOW_US + aheadUs,
     monthSpent: nanoUsd(monthSpent),
     monthlyLimit: monthlyLimit === undefined ? undefined : nanoUsd(monthlyLimit),
+    budget: budget && {
+      per: budget.per,
+      amount: nanoUsd(budget.amount),
+      used: nanoUsd(budget.used),
+      held: nanoUsd(budget.held),
+    },
   }));
 
 const DEAREST: Price = { kind: 'tokens', input: MAX_TOKEN_PRICE, cachedInput: 1, output: MAX_TOKEN_PRICE };
@@ -95,7 +119,14 @@ const nearlyEnough = fc
   .map(([account, input, output, leastShare, percent]): [AccountState, AdmissionRequest] => {
     const ceiling = { kind: 'tokens' as const, input, output, choices: 1 };
     const balance = (input * SOLD.input + (output * SOLD.output * percent) / 100) / 1_000_000;
-    const free = { openHolds: 0, concurrent: 12, arrivalUs: NOW_US, monthlyLimit: undefined };
+    const free = {
+      openHolds: 0,
+      concurrent: 12,
+      arrivalUs: NOW_US,
+      monthlyLimit: undefined,
+      budget: undefined,
+      team: undefined,
+    };
     return [
       { ...account, ...free, balance: nanoUsd(Math.ceil(balance)), held: nanoUsd(0), owed: nanoUsd(0) },
       chatAdmission(TESTER, { price: SOLD, ceiling, leastShare }),
@@ -110,7 +141,8 @@ test('every decision is the one that the rules on paper make, with its amounts, 
       const decision = decide(account, wanted, NOW_US);
       expect(decision).toEqual(onPaper(account, wanted));
       expect(BigInt(availableOf(account))).toBe(expectedAvailable(inBigInts(account)));
-      const name = decision.kind === 'admit' ? loweredOrNot(decision.output, wanted) : decision.reason;
+      const refusal = decision.kind === 'refuse' ? (decision.limit ?? decision.reason) : '';
+      const name = decision.kind === 'admit' ? loweredOrNot(decision.output, wanted) : refusal;
       seen.set(name, (seen.get(name) ?? 0) + 1);
     }),
     { numRuns: RUNS },
@@ -118,12 +150,16 @@ test('every decision is the one that the rules on paper make, with its amounts, 
   // A property that never meets a case says nothing about it.
   expect([...seen.keys()].sort()).toEqual([
     'admitted',
+    'budget_day',
+    'budget_month',
+    'budget_total',
+    'budget_week',
     'concurrency_limit_exceeded',
     'count_first',
     'funds_on_hold',
     'insufficient_balance',
-    'limit_reached',
     'lowered',
+    'month',
     'rate_limit_exceeded',
     'request_exceeds_balance',
     'shared',
@@ -163,9 +199,8 @@ function loweredOrNot(output: number, { ceiling, leastShare }: AdmissionRequest)
 }
 
 function onPaper(account: AccountState, wanted: AdmissionRequest): Decision {
-  const { perMinute, arrivalUs, concurrent } = account;
-  // A clock that jumped back blocks for no longer than the whole limit.
-  const backlogUs = expectedBacklogUs(perMinute, BigInt(arrivalUs - NOW_US), 0n);
+  const { concurrent } = account;
+  const { perMinute, backlogUs } = rateOf(account);
   const decision = expectedDecision(inBigInts(account), { perMinute, backlogUs }, concurrent, wanted);
   return decision.kind === 'refuse'
     ? { ...decision, required: nanoUsd(Number(decision.required)) }
@@ -173,10 +208,16 @@ function onPaper(account: AccountState, wanted: AdmissionRequest): Decision {
         ...decision,
         hold: nanoUsd(Number(decision.hold)),
         arrivalUs: NOW_US + Number(expectedBacklogAfter({ perMinute, backlogUs })),
+        teamArrivalUs: account.team && NOW_US + Number(expectedBacklogAfter(rateOf(account.team))),
       };
 }
 
-function inBigInts({ balance, held, owed, openHolds, monthSpent, monthlyLimit }: AccountState) {
+/** A clock that jumped back blocks for no longer than the whole limit. */
+function rateOf({ perMinute, arrivalUs }: Pick<AccountState, 'perMinute' | 'arrivalUs'>) {
+  return { perMinute, backlogUs: expectedBacklogUs(perMinute, BigInt(arrivalUs - NOW_US), 0n) };
+}
+
+function inBigInts({ balance, held, owed, openHolds, monthSpent, monthlyLimit, budget, team }: AccountState) {
   return {
     balance: BigInt(balance),
     held: BigInt(held),
@@ -184,5 +225,12 @@ function inBigInts({ balance, held, owed, openHolds, monthSpent, monthlyLimit }:
     openHolds,
     monthSpent: BigInt(monthSpent),
     monthlyLimit: monthlyLimit === undefined ? undefined : BigInt(monthlyLimit),
+    budget: budget && {
+      per: budget.per,
+      amount: BigInt(budget.amount),
+      used: BigInt(budget.used),
+      held: BigInt(budget.held),
+    },
+    team: team && { openHolds: team.openHolds, concurrent: team.concurrent, rate: rateOf(team) },
   };
 }

@@ -1,7 +1,6 @@
+import { periodEnd, type Period } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';
-import type { AccountId } from '../std/ids.ts';
 import { addNano, MAX_BALANCE, minNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
-import type { AccountRow } from '../store/schema.ts';
 import type {
   Admission,
   AdmissionRequest,
@@ -9,12 +8,12 @@ import type {
   AttemptCost,
   Ceiling,
   Ending,
-  Limits,
   NewEntry,
   Outcome,
-  RateKind,
   RateState,
+  ReachedLimit,
   RefusalReason,
+  WalletMove,
 } from './port.ts';
 import {
   affordableOutput,
@@ -42,7 +41,22 @@ export interface AccountState {
   /** Charges of the current month. */
   readonly monthSpent: NanoUsd;
   readonly monthlyLimit: NanoUsd | undefined;
+  /** Of the account itself, whoever pays. */
+  readonly budget?: BudgetState | undefined;
+  /** What all accounts of a team may do together; absent where the account pays for itself. */
+  readonly team?: TeamState | undefined;
 }
+
+/** What an account may spend in a period, and what it has spent and holds of it. */
+export interface BudgetState {
+  readonly amount: NanoUsd;
+  readonly per: Period;
+  readonly used: NanoUsd;
+  readonly held: NanoUsd;
+}
+
+/** Of the team's limits. Its money is that of the {@link AccountState}. */
+export type TeamState = Pick<AccountState, 'openHolds' | 'arrivalUs' | 'perMinute' | 'concurrent'>;
 
 export type Decision =
   | {
@@ -50,6 +64,8 @@ export type Decision =
       readonly hold: NanoUsd;
       readonly output: number;
       readonly arrivalUs: number;
+      /** The team's, where there is one. */
+      readonly teamArrivalUs?: number | undefined;
       readonly rate: RateState;
     }
   | {
@@ -58,6 +74,8 @@ export type Decision =
       readonly retryAfterMs: number | undefined;
       readonly required: NanoUsd;
       readonly rate: RateState;
+      /** Which limit is reached; absent for other reasons. */
+      readonly limit?: ReachedLimit | undefined;
     };
 
 /** A cap that the balance cannot afford is lowered, but never below this: a shorter answer would be useless. */
@@ -66,35 +84,51 @@ export const OUTPUT_FLOOR = 256;
 export const HOLD_RETRY_MS = 1_000;
 
 /**
- * The whole admission rule as a pure function. The order is fixed: status, rate, concurrency, money. The Postgres
- * function mirrors it line by line, and the model test holds both against this one.
+ * The whole admission rule as a pure function. The order is fixed: status, rate, concurrency, money; the account's own
+ * limits before its team's. The Postgres function mirrors it line by line, and the model test holds both against this one.
  */
 export function decide(account: AccountState, request: AdmissionRequest, nowUs: number): Decision {
+  const { team } = account;
   const rate = rateDecision(account, nowUs);
+  const teamRate = team && rateDecision(team, nowUs);
   const required = cheapestUseful(request);
-  const refuse = (reason: RefusalReason, retryAfterMs?: number): Decision => ({
-    kind: 'refuse',
-    reason,
-    retryAfterMs,
-    required,
-    rate: rate.before,
-  });
+  const refuse = (
+    reason: RefusalReason,
+    retryAfterMs?: number,
+    limit?: ReachedLimit,
+    before = rate.before,
+  ): Decision => ({ kind: 'refuse', reason, retryAfterMs, required, rate: before, limit });
   if (!account.active) return refuse('invalid_token');
   if (rate.waitUs > 0) return refuse('rate_limit_exceeded', Math.ceil(rate.waitUs / 1000));
-  if (account.openHolds >= account.concurrent) return refuse('concurrency_limit_exceeded', HOLD_RETRY_MS);
+  if (teamRate && teamRate.waitUs > 0)
+    return refuse('rate_limit_exceeded', Math.ceil(teamRate.waitUs / 1000), undefined, teamRate.before);
+  if (account.openHolds >= account.concurrent || (team && team.openHolds >= team.concurrent))
+    return refuse('concurrency_limit_exceeded', HOLD_RETRY_MS);
 
   const share = shareOf(account, request);
   if (share.kind === 'count_first') return refuse('count_first');
-  if (share.kind === 'short') return refuse(share.reason, share.retryAfterMs);
+  if (share.kind === 'short') return refuse(share.reason, share.retryAfterMs, share.limit);
   const { hold, output } = share;
-  return { kind: 'admit', hold, output, arrivalUs: rate.nextUs, rate: rate.after };
+  return {
+    kind: 'admit',
+    hold,
+    output,
+    arrivalUs: rate.nextUs,
+    teamArrivalUs: teamRate?.nextUs,
+    rate: rate.after,
+  };
 }
 
 /** What a request would hold of an account's money. */
 export type HeldShare =
   | { readonly kind: 'fits'; readonly hold: NanoUsd; readonly output: number }
   | { readonly kind: 'count_first' }
-  | { readonly kind: 'short'; readonly reason: RefusalReason; readonly retryAfterMs?: number | undefined };
+  | {
+      readonly kind: 'short';
+      readonly reason: RefusalReason;
+      readonly retryAfterMs?: number | undefined;
+      readonly limit?: ReachedLimit | undefined;
+    };
 
 /** The part of the admission rule that is about money. */
 export function shareOf(account: Money, request: SharedRequest): HeldShare {
@@ -106,8 +140,8 @@ export function shareOf(account: Money, request: SharedRequest): HeldShare {
   if (output !== undefined) return { kind: 'fits', hold: holdFor(request, output), output };
   if (required <= money.withoutHolds)
     return { kind: 'short', reason: 'funds_on_hold', retryAfterMs: HOLD_RETRY_MS };
-  const isLimit = money.bound === 'limit';
-  return { kind: 'short', reason: isLimit ? 'limit_reached' : shortReason(money.withoutHolds) };
+  if (money.bound === undefined) return { kind: 'short', reason: shortReason(money.withoutHolds) };
+  return { kind: 'short', reason: 'limit_reached', limit: money.bound };
 }
 
 /** GCRA with a burst of one minute's worth. A clock that jumped back can block for at most that burst. */
@@ -145,20 +179,60 @@ export function freeOf({ balance, held, owed }: Pick<Money, 'balance' | 'held' |
   return nanoUsd(Math.max(0, balance - held - owed));
 }
 
-type Money = Pick<AccountState, 'balance' | 'held' | 'owed' | 'monthSpent' | 'monthlyLimit'>;
+/** Whose money it is, and how much of it the account may spend. */
+export type Money = Pick<
+  AccountState,
+  'balance' | 'held' | 'owed' | 'monthSpent' | 'monthlyLimit' | 'budget'
+>;
 
-function spendable(account: Money): { now: NanoUsd; withoutHolds: NanoUsd; bound: 'balance' | 'limit' } {
+interface Spendable {
+  readonly now: NanoUsd;
+  readonly withoutHolds: NanoUsd;
+  /** What leaves less than the balance does. */
+  readonly bound: ReachedLimit | undefined;
+}
+
+function spendable(account: Money): Spendable {
   const limit = account.monthlyLimit ?? MAX_BALANCE;
   const monthLeft = Math.max(0, limit - account.monthSpent);
   const own = Math.max(0, account.balance - account.owed);
   const limitBinds = monthLeft < own;
-  const withoutHolds = nanoUsd(limitBinds ? monthLeft : own);
+  const whole = limitBinds ? monthLeft : own;
+  const now = Math.max(0, whole - account.held);
+  const { budget } = account;
+  if (budget === undefined)
+    return { withoutHolds: nanoUsd(whole), now: nanoUsd(now), bound: limitBinds ? 'month' : undefined };
+  const budgetLeft = Math.max(0, budget.amount - budget.used);
+  const budgetNow = Math.max(0, budgetLeft - budget.held);
+  if (budgetLeft < whole)
+    return {
+      withoutHolds: nanoUsd(budgetLeft),
+      now: lesser(now, budgetNow),
+      bound: BUDGET_LIMITS[budget.per],
+    };
   return {
-    withoutHolds,
-    now: withoutHolds > account.held ? subtractNano(withoutHolds, account.held) : ZERO,
-    bound: limitBinds ? 'limit' : 'balance',
+    withoutHolds: nanoUsd(whole),
+    now: lesser(now, budgetNow),
+    bound: limitBinds ? 'month' : undefined,
   };
 }
+
+function lesser(one: number, other: number): NanoUsd {
+  return nanoUsd(Math.min(one, other));
+}
+
+/** When the next period of a limit begins. */
+export function limitEnd(limit: ReachedLimit, nowMs: number): number | undefined {
+  const [, per = limit] = limit.split('_');
+  return periodEnd(per as Period, nowMs);
+}
+
+const BUDGET_LIMITS: Readonly<Record<Period, ReachedLimit>> = {
+  day: 'budget_day',
+  week: 'budget_week',
+  month: 'budget_month',
+  total: 'budget_total',
+};
 
 /** An account without any balance is told to top up; one with some is told to ask for less. */
 function shortReason(balance: NanoUsd): RefusalReason {
@@ -388,6 +462,23 @@ export function balanceAfter(
   return nanoUsd(account.balance + amount);
 }
 
+/** The two entries of a move of money. */
+export function moveEntries({
+  id,
+  fromId,
+  toId,
+  amount,
+  outCause,
+  inCause,
+  actor,
+}: WalletMove): readonly [NewEntry, NewEntry] {
+  const kind = 'adjustment';
+  return [
+    { accountId: fromId, kind, amount: 0 - amount, cause: outCause, actor, once: `move:${id}:out` },
+    { accountId: toId, kind, amount, cause: inCause, actor, once: `move:${id}:in` },
+  ];
+}
+
 /** The texts in the entry of a redeemed code; `once` prevents that a code is credited twice. */
 export function redeemedEntry(codeHash: string, batch: string): Pick<NewEntry, 'once' | 'cause' | 'actor'> {
   return { once: `code:${codeHash}`, cause: `code of ${batch}`, actor: `code:${codeHash.slice(0, 12)}` };
@@ -397,66 +488,8 @@ function refused(message: string): Fault {
   return new Fault('invalid_field', message, { param: 'amount' });
 }
 
-/** An account's row while a transaction works on it. */
-export class LedgerAccount {
-  readonly id: AccountId;
-  readonly row: AccountRow;
-  readonly active: boolean;
-  /** Nobody could spend what it was given. */
-  readonly isRemoved: boolean;
-  balance: NanoUsd;
-  held: NanoUsd;
-  owed: NanoUsd;
-  openHolds: number;
-  readonly arrivals: Record<RateKind, number>;
-  readonly month: number;
-  monthSpent: NanoUsd;
-  readonly monthlyLimit: NanoUsd | undefined;
-  tokenUsedAt: number | null;
-
-  constructor(row: AccountRow, month: number) {
-    this.row = row;
-    // The primary key of an account is an account id.
-    this.id = row.id as AccountId;
-    this.active = row.status === 'active' && row.role !== 'system';
-    this.isRemoved = row.email === removedEmail(row.id);
-    this.balance = nanoUsd(row.balance);
-    this.held = nanoUsd(row.held);
-    this.owed = nanoUsd(row.owed);
-    this.openHolds = row.open_holds;
-    this.arrivals = { chat: row.chat_arrival_us, images: row.images_arrival_us };
-    // A clock that jumped back over the turn of a month must not forget what that month spent.
-    this.month = Math.max(month, row.month);
-    this.monthSpent = row.month === this.month ? nanoUsd(row.month_spent) : ZERO;
-    this.monthlyLimit = row.monthly_limit === null ? undefined : nanoUsd(row.monthly_limit);
-    this.tokenUsedAt = row.token_used_at;
-  }
-
-  /** The account as the admission rule looks at it. */
-  stateFor({ rate, limits }: Pick<AdmissionRequest, 'rate' | 'limits'>): AccountState {
-    return {
-      active: this.active,
-      balance: this.balance,
-      held: this.held,
-      owed: this.owed,
-      openHolds: this.openHolds,
-      arrivalUs: this.arrivals[rate],
-      perMinute: this.#perMinute(rate, limits),
-      concurrent: this.row.concurrent ?? limits.concurrent,
-      monthSpent: this.monthSpent,
-      monthlyLimit: this.monthlyLimit,
-    };
-  }
-
-  #perMinute(rate: RateKind, limits: Limits): number {
-    return rate === 'chat'
-      ? (this.row.chat_per_minute ?? limits.chatPerMinute)
-      : (this.row.images_per_minute ?? limits.imagesPerMinute);
-  }
-}
-
 /** A disabled account gets the same answer as an unknown token. */
-export const UNKNOWN_CALLER: Admission = {
+export const UNKNOWN_CALLER: Extract<Admission, { kind: 'refused' }> = {
   kind: 'refused',
   reason: 'invalid_token',
   retryAfterMs: undefined,

@@ -1,8 +1,11 @@
+import type { Period } from '../std/calendar.ts';
 import type { DistributionSample } from '../std/distribution.ts';
 import type { AccountId, RequestId, TokenHash } from '../std/ids.ts';
 import type { NanoUsd } from '../std/money.ts';
 import type { PoolLoad } from '../store/connection-pool.ts';
+import type { AccountKind, TeamRole } from '../store/schema.ts';
 import type { ImageCeiling, Price, TokenCeiling, Usage } from './price.ts';
+import type { TokenLimits } from './token-limits.ts';
 
 /**
  * The ledger is the only place where money moves. Both implementations (SQLite, Postgres) pass one contract suite.
@@ -61,6 +64,16 @@ export interface Ledger {
    */
   giveBack(reclaim: Omit<Reclaim, 'amount'>): Promise<GivenBack | undefined>;
   /**
+   * Sets an account's budget, or removes it. What the current period has used and holds so far counts. Throws
+   * `invalid_field` where there is no such account.
+   */
+  setBudget(change: BudgetChange): Promise<void>;
+  /**
+   * Moves money from one wallet to another: an entry on each side. Once for each id. Throws `invalid_field` where the first
+   * has too little of it free, or like `post`.
+   */
+  move(move: WalletMove): Promise<void>;
+  /**
    * Archives the receipts of one day of an account: one charge of their sum is booked in their place, and the sums of
    * the day stay. No balance changes. `together` receipts leave in one transaction; an archive that was begun and not
    * finished is finished.
@@ -77,7 +90,7 @@ export interface Ledger {
 
 /** A public request has a token; a request from the console's playground has a session's account. */
 export type Caller =
-  | { readonly kind: 'token'; readonly hash: TokenHash }
+  | { readonly kind: 'token'; readonly hash: TokenHash; readonly address?: string | undefined }
   | { readonly kind: 'account'; readonly id: AccountId };
 
 export type RateKind = 'chat' | 'images';
@@ -131,6 +144,8 @@ export type Admission =
       readonly rate: RateState;
       /** What is left to spend after this hold. */
       readonly available: NanoUsd;
+      /** What is left of the account's budget after this hold, where it has one. */
+      readonly budgetLeft?: NanoUsd | undefined;
     }
   | {
       readonly kind: 'refused';
@@ -140,12 +155,22 @@ export type Admission =
       readonly available: NanoUsd;
       readonly required: NanoUsd;
       readonly rate: RateState | undefined;
+      /** Which limit is reached, and when its next period begins. */
+      readonly limit?: ReachedLimit | undefined;
+      readonly resetsAt?: number | undefined;
+      /** Whether the money that is missing is a team's. */
+      readonly isTeam?: boolean;
     };
+
+/** The wallet's month, or the account's own budget. */
+export type ReachedLimit = 'month' | `budget_${Period}`;
 
 export type RefusalReason =
   /** Not for clients: the request is to be admitted again once its input was counted. */
   | 'count_first'
   | 'invalid_token'
+  | 'network_not_allowed'
+  | 'model_not_allowed'
   | 'rate_limit_exceeded'
   | 'concurrency_limit_exceeded'
   | 'insufficient_balance'
@@ -220,20 +245,47 @@ export interface Progress {
   readonly delivered: Usage;
 }
 
+/** The amounts are those of the wallet that pays: the account's own, or its team's. */
 export interface AccountSnapshot {
   readonly accountId: AccountId;
-  readonly email: string;
+  readonly kind: AccountKind;
+  /** Absent for an app. */
+  readonly email: string | undefined;
+  /** Of an app. */
+  readonly name: string | undefined;
+  readonly team: TeamMembership | undefined;
   readonly balance: NanoUsd;
   readonly held: NanoUsd;
   readonly owed: NanoUsd;
+  /** What the account's own requests hold. */
+  readonly ownHeld: NanoUsd;
   readonly openHolds: number;
   readonly monthSpent: NanoUsd;
   readonly monthlyLimit: NanoUsd | undefined;
+  readonly budget: BudgetSnapshot | undefined;
+  readonly tokenLimits: TokenLimits | undefined;
+  /** False: the token may not be used from the caller's address. */
+  readonly isNetworkAllowed: boolean;
   readonly limits: { readonly [K in keyof Limits]: number | undefined };
   /** Where each rate limit stands: theoretical arrival time in microseconds since 1970. */
   readonly arrivals: { readonly chat: number; readonly images: number };
   /** The store's clock when it answered, milliseconds. */
   readonly now: number;
+}
+
+interface TeamMembership {
+  readonly id: AccountId;
+  readonly name: string;
+  readonly role: TeamRole;
+}
+
+export interface BudgetSnapshot {
+  readonly amount: NanoUsd;
+  readonly per: Period;
+  readonly used: NanoUsd;
+  readonly held: NanoUsd;
+  /** When the next period begins; absent where there is none. */
+  readonly resetsAt: number | undefined;
 }
 
 export interface NewEntry {
@@ -248,6 +300,22 @@ export interface NewEntry {
   readonly requestId?: string | undefined;
   /** Posting the same key twice changes nothing the second time. */
   readonly once?: string | undefined;
+}
+
+export interface BudgetChange {
+  readonly accountId: AccountId;
+  readonly budget: { readonly amount: NanoUsd; readonly per: Period } | undefined;
+}
+
+export interface WalletMove {
+  readonly id: string;
+  readonly fromId: AccountId;
+  readonly toId: AccountId;
+  readonly amount: NanoUsd;
+  /** What each entry says: where the money went, and whence it came. */
+  readonly outCause: string;
+  readonly inCause: string;
+  readonly actor: string;
 }
 
 export interface Redemption {
@@ -326,11 +394,11 @@ export interface Verification {
  * charge, its receipt, and never above the hold; I7 no hold is older than its request may live; I8 the day's sums of cost and
  * charge are those of the receipts, and by model the same as by backend; I9 every card payment is its credit, and every
  * refund or dispute is what was taken plus what was lost and what is owed; I10 the numbers of statements have no gap, and each says what the
- * books say; I11 money that went back to its payer cannot be spent: an account owes what its refunds and disputes say, and
+ * books say; I11 a budget has used what the sums of its period say; I12 money that went back to its payer cannot be spent: an account owes what its refunds and disputes say, and
  * each of these is booked soon after it is known.
  */
 export interface Breach {
-  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10' | 'I11';
+  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10' | 'I11' | 'I12';
   readonly subject: string;
   readonly detail: string;
 }

@@ -2,15 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import type { AccountRow } from '../store/schema.ts';
 import { nanoUsd } from '../std/money.ts';
-import {
-  balanceAfter,
-  bookableOverrun,
-  causeOf,
-  detailText,
-  LedgerAccount,
-  redeemedEntry,
-  storedMs,
-} from './decide.ts';
+import { balanceAfter, bookableOverrun, causeOf, detailText, redeemedEntry, storedMs } from './decide.ts';
+import { LedgerAccount } from './ledger-account.ts';
 import type { Attempt, Ending } from './port.ts';
 import { checkedUsage, NO_USAGE } from './price.ts';
 import { attemptsOf } from './receipt.ts';
@@ -122,6 +115,12 @@ describe('an account', () => {
       month_spent: 70,
       monthly_limit: null,
       token_used_at: null,
+      ended_at: null,
+      budget: null,
+      team_held: 0,
+      token_models: null,
+      token_networks: null,
+      token_expires_at: null,
       ...more,
     }) as AccountRow;
   const stateFor = (rate: 'chat' | 'images', more: Partial<AccountRow> = {}) =>

@@ -1,6 +1,7 @@
 import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import { STATE_CODES } from '../store/receipt-codes.ts';
+import { BUDGET_HELD, BUDGET_USED } from './budget-sql.ts';
 import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
 import { costSql } from './price.ts';
@@ -56,6 +57,12 @@ const CEILING_COST = {
 /** Without a limit SQLite takes the inner query apart, and computes the cost again wherever it is named. */
 const COMPUTED_ONCE = `LIMIT ${2n ** 63n - 1n}`;
 
+/** Amounts of accounts by the wallet that pays for them: a team's, or the account itself. */
+function byWallet(amounts: string, owner: string, amount: string): string {
+  return `SELECT COALESCE(m.wallet_id, m.id) AS wallet, SUM(s.${amount}) AS total FROM ${amounts} s
+        JOIN account m ON m.id = s.${owner} GROUP BY COALESCE(m.wallet_id, m.id)`;
+}
+
 const BALANCE_BY_DAY_SUMS: InvariantCheck = {
   invariant: 'I1',
   sql: `SELECT a.id AS subject, 'balance ' || a.balance || ', entries ' || COALESCE(e.total, 0) || ', charges by day '
@@ -63,8 +70,7 @@ const BALANCE_BY_DAY_SUMS: InvariantCheck = {
     FROM account a
       LEFT JOIN (SELECT account_id, SUM(amount) AS total FROM entry WHERE kind <> 'charge' GROUP BY account_id) e
         ON e.account_id = a.id
-      LEFT JOIN (SELECT account_id, SUM(charged) AS total FROM usage_day WHERE account_id <> '' GROUP BY account_id) u
-        ON u.account_id = a.id
+      LEFT JOIN (${byWallet('usage_day', 'account_id', 'charged')}) u ON u.wallet = a.id
     WHERE a.balance <> COALESCE(e.total, 0) - COALESCE(u.total, 0) LIMIT ${MOST}`,
 };
 
@@ -76,13 +82,13 @@ const SUMS_OF_RECEIPTS: InvariantCheck = {
   sql: `WITH receipt_sums AS MATERIALIZED (SELECT account_id || '' AS owner, SUM(charged) AS charged, SUM(COALESCE(cost, 0)) AS cost,
       SUM(possible_cost) AS possible FROM receipt GROUP BY account_id || '')
     SELECT * FROM (SELECT 'I1' AS invariant, a.id AS subject, 'balance ' || a.balance || ', entries ' || COALESCE(e.total, 0)
-        || ', receipts ' || COALESCE(r.charged, 0) AS detail
+        || ', receipts ' || COALESCE(r.total, 0) AS detail
       FROM account a
         LEFT JOIN (SELECT account_id, SUM(amount) AS total FROM entry GROUP BY account_id) e ON e.account_id = a.id
-        LEFT JOIN receipt_sums r ON r.owner = a.id
-        LEFT JOIN (SELECT account_id, SUM(charged) AS total FROM archived_day WHERE entry_id IS NULL GROUP BY account_id) l
-          ON l.account_id = a.id
-      WHERE a.balance <> COALESCE(e.total, 0) - COALESCE(r.charged, 0) - COALESCE(l.total, 0) LIMIT ${MOST}) AS balances
+        LEFT JOIN (${byWallet('receipt_sums', 'owner', 'charged')}) r ON r.wallet = a.id
+        LEFT JOIN (${byWallet('(SELECT account_id, charged FROM archived_day WHERE entry_id IS NULL)', 'account_id', 'charged')}) l
+          ON l.wallet = a.id
+      WHERE a.balance <> COALESCE(e.total, 0) - COALESCE(r.total, 0) - COALESCE(l.total, 0) LIMIT ${MOST}) AS balances
     UNION ALL SELECT * FROM (${dayCosts('receipt_sums', '', 'AND NOT EXISTS (SELECT 1 FROM archived_day d WHERE d.account_id = a.id)')}) AS costs`,
 };
 
@@ -116,7 +122,8 @@ const ARCHIVED_DAYS: InvariantCheck = {
     FROM (SELECT a.account_id, a.day, a.charged, a.requests, e.amount AS booked,
         (SELECT COALESCE(SUM(u.charged), 0) FROM usage_day u WHERE u.account_id = a.account_id AND u.day = a.day) AS day_charged,
         (SELECT COALESCE(SUM(u.requests), 0) FROM usage_day u WHERE u.account_id = a.account_id AND u.day = a.day) AS day_requests
-      FROM archived_day a LEFT JOIN entry e ON e.id = a.entry_id AND e.kind = 'charge' AND e.account_id = a.account_id
+      FROM archived_day a JOIN account m ON m.id = a.account_id
+        LEFT JOIN entry e ON e.id = a.entry_id AND e.kind = 'charge' AND e.account_id = COALESCE(m.wallet_id, m.id)
         AND e.once = 'archive:' || a.account_id || ':' || a.day
       WHERE a.entry_id IS NOT NULL) AS archived
     WHERE booked IS NULL OR booked <> -charged OR day_charged <> charged OR day_requests <> requests LIMIT ${MOST}`,
@@ -222,8 +229,19 @@ function paymentChecks(most: number): readonly string[] {
   ];
 }
 
+/** I11. What a budget's period has used is what the sums by day say, and what it holds is on hold. */
+const BUDGETS: InvariantCheck = {
+  invariant: 'I11',
+  sql: `SELECT id AS subject, 'since ' || budget_from_day || ' used ' || budget_used || ' and holds ' || budget_held || ', by day '
+      || used || ', holds ' || held AS detail
+    FROM (SELECT a.id, a.budget_from_day, a.budget_used, a.budget_held,
+        ${BUDGET_USED} AS used, ${BUDGET_HELD} AS held
+      FROM account a WHERE a.budget IS NOT NULL) AS budgets
+    WHERE budget_used <> used OR budget_held <> held LIMIT ${MOST}`,
+};
+
 /**
- * I11. Money that went back to its payer can be spent where an account does not know what it owes, or where a refund or
+ * I12. Money that went back to its payer can be spent where an account does not know what it owes, or where a refund or
  * dispute of a paid payment was noted and nothing was booked for it. An event that fails is tried again within a minute.
  */
 function refundedMoneyChecks(most: number): readonly string[] {
@@ -259,20 +277,25 @@ export function statementAmountCheck(most: number): string {
 function balanceAt(moment: string, day: string): string {
   return `(SELECT COALESCE(SUM(e.amount), 0) FROM entry e
         WHERE e.account_id = s.account_id AND e.kind <> 'charge' AND e.created_at < ${moment})
-      - (SELECT COALESCE(SUM(u.charged), 0) FROM usage_day u WHERE u.account_id = s.account_id AND u.day < ${day})`;
+      - (SELECT COALESCE(SUM(u.charged), 0) FROM usage_day u WHERE u.day < ${day}
+        AND (u.account_id = s.account_id OR u.account_id IN (SELECT m.id FROM account m WHERE m.wallet_id = s.account_id)))`;
 }
 
 const COMMON: readonly InvariantCheck[] = [
   BALANCE_BY_DAY_SUMS,
+  BUDGETS,
   SUMS_AGREE,
   ARCHIVED_DAYS,
   {
     invariant: 'I2',
-    sql: `SELECT a.id AS subject, 'held ' || a.held || ' in ' || a.open_holds || ', holds '
-        || COALESCE(h.total, 0) || ' in ' || COALESCE(h.number, 0) AS detail
-      FROM account a LEFT JOIN (SELECT account_id, SUM(held) AS total, COUNT(*) AS number
-        FROM hold GROUP BY account_id) h ON h.account_id = a.id
-      WHERE a.held <> COALESCE(h.total, 0) OR a.open_holds <> COALESCE(h.number, 0) LIMIT ${MOST}`,
+    sql: `SELECT a.id AS subject, 'held ' || a.held || ' in ' || a.open_holds || ', of a team ' || a.team_held || ', holds '
+        || COALESCE(w.total, 0) || ' in ' || COALESCE(h.number, 0) AS detail
+      FROM account a LEFT JOIN (${byWallet('hold', 'account_id', 'held')}) w ON w.wallet = a.id
+        LEFT JOIN (SELECT m.id, SUM(h.held) AS total, COUNT(*) AS number FROM hold h
+          JOIN account m ON m.id = h.account_id OR m.id = (SELECT n.wallet_id FROM account n WHERE n.id = h.account_id)
+          GROUP BY m.id) h ON h.id = a.id
+      WHERE a.held <> COALESCE(w.total, 0) OR a.open_holds <> COALESCE(h.number, 0)
+        OR a.team_held <> CASE WHEN a.wallet_id IS NULL THEN 0 ELSE COALESCE(h.total, 0) END LIMIT ${MOST}`,
   },
   {
     // Where the price has parts that SQL does not know, the charge is checked instead.
@@ -346,7 +369,7 @@ const COMMON: readonly InvariantCheck[] = [
   },
   ...paymentChecks(MOST).map((sql) => ({ invariant: 'I9' as const, sql })),
   { invariant: 'I10', sql: statementNumberCheck() },
-  ...refundedMoneyChecks(MOST).map((sql) => ({ invariant: 'I11' as const, sql })),
+  ...refundedMoneyChecks(MOST).map((sql) => ({ invariant: 'I12' as const, sql })),
 ];
 
 /** Older days by their sums, the latest ones receipt by receipt. */

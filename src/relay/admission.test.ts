@@ -214,6 +214,7 @@ describe('a refusal tells', () => {
 test('a bad token is told before whatever else is wrong, and a good one gets the fault with its rate', async () => {
   const wrong = new Fault('invalid_field', 'n: is not valid');
   const snapshot = {
+    isNetworkAllowed: true,
     limits: { chatPerMinute: 7 },
     arrivals: { chat: 0, images: 0 },
     now: 1,
@@ -231,6 +232,8 @@ test('a bad token is told before whatever else is wrong, and a good one gets the
   };
   for (const work of [throws, () => Promise.reject(wrong)]) {
     expect(await told(undefined, work)).toMatchObject({ code: 'invalid_token' });
+    const foreign = { ...snapshot, isNetworkAllowed: false };
+    expect(await told(foreign, work)).toMatchObject({ code: 'network_not_allowed' });
     expect(await told(snapshot, work)).toMatchObject({ code: 'invalid_field', rate: { limit: 7 } });
   }
   const broken = new Error('out of memory');

@@ -9,6 +9,7 @@ import type {
   RateKind,
   RateState,
 } from '../ledger/port.ts';
+import { allowsModel } from '../ledger/token-limits.ts';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
 import { withChosenBackends } from './backend-choice.ts';
@@ -67,9 +68,9 @@ async function throwTokenErrorOr(thrown: unknown, call: Call<unknown>, parts: Re
 async function lowerToMaxCost<Q extends Quote>(
   quote: Q,
   { caller, maxCost }: { readonly caller: Caller; readonly maxCost: NanoUsd },
-  { ledger }: RelayParts,
+  parts: RelayParts,
 ): Promise<Q> {
-  if (!(await ledger.identify(caller))) throw invalidToken();
+  await identified(caller, parts);
   return await withinMaxCost(quote, maxCost);
 }
 
@@ -235,11 +236,14 @@ export async function tokenErrorOr(
   callerRate: CallerRate,
   parts: RelayParts,
 ): Promise<unknown> {
-  const snapshot = await parts.ledger.identify(callerRate.caller);
-  if (!snapshot) return invalidToken();
-  return thrown instanceof Fault
-    ? new RefusedRequest(thrown, rateOf(snapshot, callerRate.rate, parts))
-    : thrown;
+  try {
+    const snapshot = await identified(callerRate.caller, parts);
+    return thrown instanceof Fault
+      ? new RefusedRequest(thrown, rateOf(snapshot, callerRate.rate, parts))
+      : thrown;
+  } catch (tokenError) {
+    return tokenError;
+  }
 }
 
 interface CallerRate {
@@ -297,11 +301,49 @@ export function invalidToken(): Fault {
   );
 }
 
+function networkNotAllowed(): Fault {
+  return new Fault(
+    'network_not_allowed',
+    "This token may not be used from your network. Its owner's settings name the networks that may.",
+  );
+}
+
+function modelNotAllowed(): Fault {
+  return new Fault(
+    'model_not_allowed',
+    'This token may not use this model. GET /models lists those that it may.',
+    {
+      param: 'model',
+    },
+  );
+}
+
+/** The account behind a caller, where nothing is admitted: its token must be valid here and now all the same. */
+export async function identified(
+  caller: Caller,
+  { ledger }: Pick<RelayParts, 'ledger'>,
+): Promise<AccountSnapshot> {
+  const snapshot = await ledger.identify(caller);
+  if (!snapshot) throw invalidToken();
+  if (!snapshot.isNetworkAllowed) throw networkNotAllowed();
+  return snapshot;
+}
+
+/** Throws where the account's token may not use the model. */
+export function requireModel({ tokenLimits }: AccountSnapshot, { endpoint, model }: Quote['route']): void {
+  if (tokenLimits && !allowsModel(tokenLimits, { endpoint: endpoint.code, model: model.id }))
+    throw modelNotAllowed();
+}
+
 function refusalFault(refused: Refused): Fault {
   const { reason, retryAfterMs } = refused;
   switch (reason) {
     case 'invalid_token':
       return invalidToken();
+    case 'network_not_allowed':
+      return networkNotAllowed();
+    case 'model_not_allowed':
+      return modelNotAllowed();
     case 'count_first':
       // Only asked of requests that can be counted, once.
       return new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
@@ -317,9 +359,16 @@ function refusalFault(refused: Refused): Fault {
     case 'limit_reached':
     case 'funds_on_hold':
     case 'request_exceeds_balance':
-      return paymentFault(refused, PAYMENT_MESSAGES[reason]);
+      return paymentFault(refused, paymentMessage(refused, reason));
   }
 }
+
+function paymentMessage({ isTeam = false, limit }: Refused, reason: keyof typeof PAYMENT_MESSAGES): string {
+  if (limit !== undefined && limit !== 'month') return BUDGET_MESSAGE;
+  return (isTeam ? TEAM_PAYMENT_MESSAGES : PAYMENT_MESSAGES)[reason];
+}
+
+const BUDGET_MESSAGE = "The account's budget is used up";
 
 const PAYMENT_MESSAGES = {
   insufficient_balance: 'The balance is used up. Top it up to go on',
@@ -329,12 +378,29 @@ const PAYMENT_MESSAGES = {
     'The balance does not cover this request. Lower max_tokens, shorten the input or top up',
 } as const;
 
+const TEAM_PAYMENT_MESSAGES = {
+  insufficient_balance: "The team's balance is used up. One of its owners can top it up",
+  limit_reached: "The team's monthly limit is reached",
+  funds_on_hold:
+    "The team's balance is on hold for requests that are still running. Retry when they have finished",
+  request_exceeds_balance:
+    "The team's balance does not cover this request. Lower max_tokens or shorten the input",
+} as const;
+
 function paymentFault(refused: Refused, message: string): Fault {
   const available = formatUsd(refused.available);
   const required = formatUsd(refused.required);
+  const { limit, resetsAt, isTeam } = refused;
+  const isBudget = limit !== undefined && limit !== 'month';
   return new Fault('payment_required', `${message} (available $${available}, required $${required}).`, {
     retryAfterMs: refused.reason === 'funds_on_hold' ? refused.retryAfterMs : undefined,
-    extra: { reason: refused.reason, available_usd: Number(available), required_usd: Number(required) },
+    extra: {
+      reason: refused.reason,
+      available_usd: Number(available),
+      required_usd: Number(required),
+      ...(isBudget ? { scope: 'account', limit } : isTeam ? { scope: 'team' } : {}),
+      ...(isBudget && resetsAt !== undefined ? { resets_at: new Date(resetsAt).toISOString() } : {}),
+    },
   });
 }
 

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated, Selectable } from 'kysely';
+import type { Period } from '../std/calendar.ts';
 import type { DURATION_COLUMNS } from './receipt-codes.ts';
 import type {
   AuthSchema,
@@ -83,8 +84,35 @@ export interface AccountTable {
   /** Since when no card is taken, until an operator allows it. */
   cards_off_at: Nullable<number>;
   created_at: number;
+  kind: Default<AccountKind>;
+  /** Of a team or an app; of a member, its person's address is shown instead. */
+  name: Nullable<string>;
+  /** The team that pays for this account's requests, for ever; NULL: the account itself. */
+  wallet_id: Nullable<string>;
+  /** Of a member: the person's own account. */
+  person_id: Nullable<string>;
+  team_role: Nullable<TeamRole>;
+  /** When a team was closed, or a member or app left it. */
+  ended_at: Nullable<number>;
+  /** What its running requests hold of the team's balance. */
+  team_held: Default<number>;
+  budget: Nullable<number>;
+  budget_per: Nullable<Period>;
+  /** The period to which the next two belong: when it began, and that day (yyyymmdd). */
+  budget_from: Default<number>;
+  budget_from_day: Default<number>;
+  budget_used: Default<number>;
+  budget_held: Default<number>;
+  /** Patterns of `endpoint/model`, one a line. */
+  token_models: Nullable<string>;
+  /** Networks (CIDR), one a line. */
+  token_networks: Nullable<string>;
+  token_expires_at: Nullable<number>;
 }
 
+/** A team is a balance without a token; its members and apps are accounts that spend it. */
+export type AccountKind = 'person' | 'team' | 'member' | 'app';
+export type TeamRole = 'owner' | 'admin' | 'viewer' | 'member';
 type AccountRole = 'user' | 'admin' | 'system';
 export type AccountStatus = 'active' | 'disabled';
 export type AccountRow = Selectable<AccountTable>;

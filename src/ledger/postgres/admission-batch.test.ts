@@ -38,7 +38,7 @@ describe('what is answered', () => {
     const admissions = new AdmissionBatch(requests).admissions({
       accounts: 'acc_1,,acc_3',
       group_results: `{1,10000,${LIMIT},0,-1,0,1,0,0,0,${LIMIT},0}`,
-      request_results: `{0,0,0,0,1,0,0,0,0,0,1,0,0,700,300,6,600,50}`,
+      request_results: `{0,0,0,0,1,0,4,-1,0,0,0,0,0,1,0,4,-1,0,0,700,300,6,600,50,4,-1,0}`,
     });
     expect(admissions[0]).toMatchObject({ kind: 'admitted', accountId: 'acc_1' });
     expect(admissions[1]).toEqual(UNKNOWN_CALLER);
@@ -65,7 +65,7 @@ describe('what is answered', () => {
     const [refused] = new AdmissionBatch([chat(1)]).admissions({
       accounts: 'acc_1',
       group_results: `{0,0,${LIMIT},0}`,
-      request_results: `{${verdict},0,0,30,${LIMIT},0}`,
+      request_results: `{${verdict},0,0,30,${LIMIT},0,4,-1,0}`,
     });
     expect(refused).toEqual({
       kind: 'refused',
@@ -74,14 +74,44 @@ describe('what is answered', () => {
       available: nanoUsd(30),
       required: nanoUsd(612),
       rate: rateState(LIMIT, 0, 0),
+      isTeam: false,
+      ...(reason === 'limit_reached' && { limit: 'month', resetsAt: Date.UTC(1970, 1) }),
     });
+  });
+
+  test('a budget that is used up is named with its period, and so is a team', () => {
+    const [refused] = new AdmissionBatch([chat(1)]).admissions({
+      accounts: 'acc_1',
+      group_results: `{0,0,${LIMIT},0}`,
+      request_results: `{9,0,0,30,${LIMIT},0,10,0,86400000}`,
+    });
+    // The second of January 1970 was a Friday.
+    const monday = Date.UTC(1970, 0, 5);
+    expect(refused).toMatchObject({
+      reason: 'limit_reached',
+      limit: 'budget_week',
+      resetsAt: monday,
+      isTeam: true,
+    });
+  });
+
+  test.each([
+    [10, 'network_not_allowed'],
+    [11, 'model_not_allowed'],
+  ] as const)('verdict %d is %s, and tells nothing of the account', (verdict, reason) => {
+    const [refused] = new AdmissionBatch([chat(1)]).admissions({
+      accounts: 'acc_1',
+      group_results: `{0,0,${LIMIT},0}`,
+      request_results: `{${verdict},0,0,30,${LIMIT},0,4,-1,0}`,
+    });
+    expect(refused).toEqual({ ...UNKNOWN_CALLER, reason });
   });
 
   test('who was too fast may come back when a minute’s worth has drained by one', () => {
     const [refused] = new AdmissionBatch([chat(1)]).admissions({
       accounts: 'acc_1',
       group_results: '{0,0,6,0}',
-      request_results: '{2,0,0,30,6,55000000}',
+      request_results: '{2,0,0,30,6,55000000,4,-1,0}',
     });
     // Six a minute are ten seconds each: five seconds of a full minute are free, ten are needed.
     expect(nth([refused], 0)).toMatchObject({ reason: 'rate_limit_exceeded', retryAfterMs: 5_000 });
@@ -91,7 +121,7 @@ describe('what is answered', () => {
     const [refused] = new AdmissionBatch([chat(1)]).admissions({
       accounts: 'acc_1',
       group_results: '{0,0,6,0}',
-      request_results: '{2,0,0,30,6,55000001}',
+      request_results: '{2,0,0,30,6,55000001,4,-1,0}',
     });
     expect(nth([refused], 0)).toMatchObject({ retryAfterMs: 5_001 });
   });
@@ -103,7 +133,7 @@ describe('what is answered', () => {
         group_results: `{${verdict},10000,${LIMIT},0}`,
         request_results: results,
       });
-    for (const results of [null, '{0,0,0,30,6}', '{0,0,0,30,6,0,0}'])
+    for (const results of [null, '{0,0,0,30,6,0,4,-1}', '{0,0,0,30,6,0,4,-1,0,0}'])
       expect(() => read(0, results)).toThrow('cannot be read');
     expect(read(1, null)).toMatchObject([{ kind: 'admitted' }]);
     const second = { accounts: 'acc_1,acc_2', group_results: `{1,10000,${LIMIT},0,0,0,${LIMIT},0}` };

@@ -1,4 +1,5 @@
 import { storedFunction } from '../../store/stored-functions.ts';
+import { daySql, monthSql, nowUsSql, periodStartSql } from './calendar-sql.ts';
 import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 
 /**
@@ -26,20 +27,24 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
  * each way per request costs more than its decision.
  *
  * A group's result is four numbers: verdict (1 all admitted in full, 0 see its requests, -1 nobody), what was free
- * before it, limit per minute, backlog before it in microseconds. A request's result, if there is one, is six: verdict,
- * held, output cap, available, limit per minute, backlog. Verdicts: 0 admitted, 2 rate, 3 concurrency, 4 insufficient
- * balance, 5 monthly limit, 6 funds on hold, 7 request exceeds balance, 8 count the input first.
+ * before it, limit per minute, backlog before it in microseconds. A request's result, if there is one, is nine: verdict,
+ * held, output cap, available, limit per minute, backlog, whose (the budget's period from 1 to 4, and 8 more for a team),
+ * what is left of the budget, or -1, and the clock. Verdicts: 0 admitted, 2 rate, 3 concurrency, 4 insufficient balance, 5 monthly limit,
+ * 6 funds on hold, 7 request exceeds balance, 8 count the input first, 9 budget, 10 network, 11 model, 12 the team's rate.
+ *
+ * An account with a team, a budget or limits of its token is never looked at without a lock: its requests are decided one
+ * by one. The team's row is locked after those of all accounts.
  */
 export const LEDGER_ADMIT = storedFunction(`
 CREATE FUNCTION ledger_admit(
-  p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_share_parts bigint, p_max_count bigint,
+  p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_share_parts bigint, p_max_count bigint, p_team_factor bigint,
   g_hash text[], g_account text[], g_images boolean[], g_per_minute bigint[], g_concurrent bigint[], g_last bigint[],
   g_total bigint[], g_needed bigint[],
   s_lowerable boolean[], s_least_share bigint[], s_route bigint[], s_price bigint[], s_input_price bigint[],
   s_output_price bigint[], s_fixed_price bigint[], s_stream bigint[], s_client text[],
   q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_full_from bigint[], q_required bigint[], q_uncounted bigint[],
   q_input bigint[],
-  q_output bigint[], q_choices bigint[],
+  q_output bigint[], q_choices bigint[], q_address text[],
   OUT accounts text, OUT group_results text, OUT request_results text
 ) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
@@ -48,25 +53,28 @@ DECLARE
   v_start bigint := v_now / 1000;
   v_month bigint := ${monthSql('v_start')};
   q_held bigint[] := q_full; q_cap bigint[] := q_output;
-  g_id text[]; g_early boolean[]; groups bigint[]; results bigint[];
+  g_id text[]; g_early boolean[]; g_wallet text[]; v_wallet account; v_wallet_id text; groups bigint[]; results bigint[];
   v_id text; v_early boolean; v_account account; v_group bigint; v_shape bigint; v_whole_groups bigint[];
   v_early_count bigint := 0; v_admitted bigint := 0; v_as_written bigint := 0;
   v_held bigint; v_open bigint; v_month_left bigint; v_own bigint; v_whole bigint;
   v_first bigint; v_limit bigint; v_concurrent bigint; v_step bigint; v_burst bigint;
-  v_arrival bigint; v_free bigint; v_hold bigint; v_money numeric; v_affordable bigint; v_verdict bigint;
+  v_arrival bigint; v_free bigint; v_hold bigint;
+  v_team boolean; v_team_limit bigint; v_team_concurrent bigint; v_team_step bigint; v_team_burst bigint; v_team_arrival bigint;
+  v_team_open bigint; v_from bigint; v_budget_left bigint; v_budget_used bigint; v_budget_held bigint; v_refusal bigint; v_money numeric; v_affordable bigint; v_verdict bigint;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
 
   IF cardinality(g_last) = 1 THEN
     IF g_hash[1] IS NULL THEN
-      SELECT a.id, ${fits('1')} INTO v_id, v_early FROM account a WHERE a.id = g_account[1];
+      SELECT a.id, ${fits('1')}, a.wallet_id INTO v_id, v_early, v_wallet_id FROM account a WHERE a.id = g_account[1];
     ELSE
-      SELECT a.id, ${fits('1')} INTO v_id, v_early FROM account a WHERE a.token_hash = g_hash[1];
+      SELECT a.id, ${fits('1')}, a.wallet_id INTO v_id, v_early, v_wallet_id FROM account a WHERE a.token_hash = g_hash[1];
     END IF;
     g_id := ARRAY[v_id];
     g_early := ARRAY[v_early];
   ELSE
-    SELECT array_agg(a.id ORDER BY g), array_agg(${fits('g')} ORDER BY g) INTO g_id, g_early
+    SELECT array_agg(a.id ORDER BY g), array_agg(${fits('g')} ORDER BY g), array_agg(a.wallet_id) FILTER (WHERE a.wallet_id IS NOT NULL)
+      INTO g_id, g_early, g_wallet
       FROM generate_series(1, cardinality(g_last)) AS g
       LEFT JOIN account a ON a.id = coalesce(g_account[g], (SELECT t.id FROM account t WHERE t.token_hash = g_hash[g]));
   END IF;
@@ -92,6 +100,9 @@ BEGIN
     END IF;
   ELSE
     PERFORM 1 FROM account a WHERE a.id = ANY (g_id) ORDER BY a.id FOR NO KEY UPDATE;
+    IF g_wallet IS NOT NULL THEN
+      PERFORM 1 FROM account a WHERE a.id = ANY (g_wallet) ORDER BY a.id FOR NO KEY UPDATE;
+    END IF;
     WITH taken AS (
       UPDATE account a SET ${take('g.place')} FROM unnest(g_id) WITH ORDINALITY AS g (id, place)
         WHERE a.id = g.id AND g_early[g.place] AND ${isStillTheirs('g.place')} AND ${fits('g.place')}
@@ -109,15 +120,32 @@ BEGIN
     CONTINUE WHEN g_id[v_group] IS NULL OR groups[v_group * 4 - 3] = 1;
     v_first := coalesce(g_last[v_group - 1], 0) + 1;
     SELECT * INTO v_account FROM account a WHERE a.id = g_id[v_group] FOR NO KEY UPDATE;
-    CONTINUE WHEN v_account.status IS DISTINCT FROM 'active' OR v_account.role = 'system'
-      OR g_hash[v_group] IS NOT NULL AND g_hash[v_group] IS DISTINCT FROM v_account.token_hash;
+    CONTINUE WHEN v_account.status IS DISTINCT FROM 'active' OR v_account.role = 'system' OR v_account.ended_at IS NOT NULL
+      OR g_hash[v_group] IS NOT NULL AND (g_hash[v_group] IS DISTINCT FROM v_account.token_hash
+        OR v_account.token_expires_at <= v_start);
+    v_team := v_account.wallet_id IS NOT NULL;
+    IF v_team THEN
+      SELECT * INTO STRICT v_wallet FROM account a WHERE a.id = v_account.wallet_id FOR NO KEY UPDATE;
+    ELSE
+      v_wallet := v_account;
+    END IF;
     v_now := ${nowUsSql('p_offset_us')};
-    v_held := v_account.held;
+    v_held := v_wallet.held;
     v_open := v_account.open_holds;
-    v_month_left := greatest(0, coalesce(v_account.monthly_limit, p_max_balance)
-      - CASE WHEN v_account.month >= v_month THEN v_account.month_spent ELSE 0 END);
-    v_own := greatest(0, v_account.balance - v_account.owed);
+    v_month_left := greatest(0, coalesce(v_wallet.monthly_limit, p_max_balance)
+      - CASE WHEN v_wallet.month >= v_month THEN v_wallet.month_spent ELSE 0 END);
+    v_own := greatest(0, v_wallet.balance - v_wallet.owed);
     v_whole := least(v_month_left, v_own);
+    v_budget_left := NULL;
+    v_from := v_account.budget_from;
+    v_budget_used := v_account.budget_used;
+    v_budget_held := v_account.budget_held;
+    IF v_account.budget IS NOT NULL THEN
+      v_from := greatest(v_account.budget_from, ${periodStartSql('v_account.budget_per', 'v_start')});
+      v_budget_used := CASE WHEN v_from > v_account.budget_from THEN 0 ELSE v_account.budget_used END;
+      v_budget_left := greatest(0, v_account.budget - v_budget_used);
+      v_budget_held := CASE WHEN v_from > v_account.budget_from THEN 0 ELSE v_account.budget_held END;
+    END IF;
     v_concurrent := coalesce(v_account.concurrent, g_concurrent[v_group]);
     v_limit := coalesce(CASE WHEN g_images[v_group] THEN v_account.images_per_minute ELSE v_account.chat_per_minute END,
       g_per_minute[v_group]);
@@ -125,16 +153,39 @@ BEGIN
     v_burst := v_step * v_limit;
     v_arrival := least(greatest(
       CASE WHEN g_images[v_group] THEN v_account.images_arrival_us ELSE v_account.chat_arrival_us END, v_now), v_now + v_burst);
+    IF v_team THEN
+      v_team_open := v_wallet.open_holds;
+      v_team_concurrent := coalesce(v_wallet.concurrent, g_concurrent[v_group] * p_team_factor);
+      v_team_limit := coalesce(CASE WHEN g_images[v_group] THEN v_wallet.images_per_minute ELSE v_wallet.chat_per_minute END,
+        g_per_minute[v_group] * p_team_factor);
+      v_team_step := (59999999 + v_team_limit) / v_team_limit;
+      v_team_burst := v_team_step * v_team_limit;
+      v_team_arrival := least(greatest(
+        CASE WHEN g_images[v_group] THEN v_wallet.images_arrival_us ELSE v_wallet.chat_arrival_us END, v_now), v_now + v_team_burst);
+    END IF;
     groups[v_group * 4 - 3] := 0;
-    results := coalesce(results, array_fill(1::bigint, ARRAY[cardinality(q_id) * 6]));
+    results := coalesce(results, array_fill(1::bigint, ARRAY[cardinality(q_id) * 9]));
 
     FOR n IN v_first .. g_last[v_group] LOOP
       v_free := greatest(v_whole - v_held, 0);
+      IF v_budget_left IS NOT NULL THEN v_free := least(v_free, greatest(v_budget_left - v_budget_held, 0)); END IF;
       v_hold := q_full[n];
+      v_refusal := 0;
+      IF v_account.token_networks IS NOT NULL AND q_address[n] IS NOT NULL AND NOT EXISTS (
+          SELECT 1 FROM unnest(string_to_array(v_account.token_networks, E'\\n')) AS allowed
+          WHERE q_address[n]::inet <<= allowed::inet) THEN
+        v_refusal := 10;
+      ELSIF v_account.token_models IS NOT NULL AND NOT EXISTS (
+          SELECT 1 FROM route o, unnest(string_to_array(v_account.token_models, E'\\n')) AS pattern
+          WHERE o.id = s_route[q_shape[n]] AND o.endpoint || '/' || o.model LIKE ${likePattern('pattern')}) THEN
+        v_refusal := 11;
+      END IF;
       v_verdict := CASE
+        WHEN v_refusal > 0 THEN v_refusal
         WHEN v_arrival + v_step - v_now > v_burst THEN 2
-        WHEN v_open >= v_concurrent THEN 3
-        WHEN v_whole > 0 AND q_uncounted[n] > v_free THEN 8
+        WHEN v_team AND v_team_arrival + v_team_step - v_now > v_team_burst THEN 12
+        WHEN v_open >= v_concurrent OR v_team AND v_team_open >= v_team_concurrent THEN 3
+        WHEN least(v_whole, v_budget_left) > 0 AND q_uncounted[n] > v_free THEN 8
         WHEN q_full_from[n] <= v_free THEN 0 END;
       IF v_verdict IS NULL THEN
         v_shape := q_shape[n];
@@ -152,7 +203,8 @@ BEGIN
           q_held[n] := v_hold;
         ELSE
           v_verdict := CASE
-            WHEN q_required[n] <= v_whole THEN 6
+            WHEN q_required[n] <= least(v_whole, v_budget_left) THEN 6
+            WHEN v_budget_left < v_whole THEN 9
             WHEN v_month_left < v_own THEN 5
             WHEN v_whole = 0 THEN 4
             ELSE 7 END;
@@ -163,22 +215,38 @@ BEGIN
         v_held := v_held + v_hold;
         v_open := v_open + 1;
         v_free := v_free - v_hold;
+        IF v_budget_left IS NOT NULL THEN v_budget_held := v_budget_held + v_hold; END IF;
+        v_team_arrival := v_team_arrival + v_team_step;
+        v_team_open := v_team_open + 1;
         IF g_early[v_group] AND q_cap[n] = q_output[n] THEN v_as_written := v_as_written + 1; END IF;
       END IF;
-      results[n * 6 - 5] := v_verdict;
-      results[n * 6 - 4] := v_hold;
-      results[n * 6 - 3] := q_cap[n];
-      results[n * 6 - 2] := v_free;
-      results[n * 6 - 1] := v_limit;
-      results[n * 6] := v_arrival - v_now;
+      results[n * 9 - 8] := v_verdict;
+      results[n * 9 - 7] := v_hold;
+      results[n * 9 - 6] := q_cap[n];
+      results[n * 9 - 5] := v_free;
+      results[n * 9 - 4] := CASE WHEN v_verdict = 12 THEN v_team_limit ELSE v_limit END;
+      results[n * 9 - 3] := CASE WHEN v_verdict = 12 THEN v_team_arrival ELSE v_arrival END - v_now;
+      results[n * 9 - 2] := CASE v_account.budget_per WHEN 'day' THEN 1 WHEN 'week' THEN 2 WHEN 'month' THEN 3 ELSE 4 END
+        + CASE WHEN v_team THEN 8 ELSE 0 END;
+      results[n * 9 - 1] := CASE WHEN v_budget_left IS NULL THEN -1 ELSE greatest(v_budget_left - v_budget_held, 0) END;
+      results[n * 9] := v_start;
     END LOOP;
     CONTINUE WHEN v_open = v_account.open_holds;
     v_admitted := v_admitted + v_open - v_account.open_holds;
-    UPDATE account SET held = v_held, open_holds = v_open,
+    UPDATE account SET held = CASE WHEN v_team THEN held ELSE v_held END, open_holds = v_open,
+      team_held = CASE WHEN v_team THEN team_held + v_held - v_wallet.held ELSE team_held END,
       chat_arrival_us = CASE WHEN g_images[v_group] THEN chat_arrival_us ELSE v_arrival END,
       images_arrival_us = CASE WHEN g_images[v_group] THEN v_arrival ELSE images_arrival_us END,
-      token_used_at = CASE WHEN g_hash[v_group] IS NULL THEN token_used_at ELSE v_now / 1000 END
+      token_used_at = CASE WHEN g_hash[v_group] IS NULL THEN token_used_at ELSE v_now / 1000 END,
+      budget_from = v_from, budget_held = v_budget_held, budget_used = v_budget_used,
+      budget_from_day = CASE WHEN v_from > budget_from THEN ${daySql('v_from')} ELSE budget_from_day END
       WHERE id = v_account.id;
+    IF v_team THEN
+      UPDATE account SET held = v_held, open_holds = v_team_open,
+        chat_arrival_us = CASE WHEN g_images[v_group] THEN chat_arrival_us ELSE v_team_arrival END,
+        images_arrival_us = CASE WHEN g_images[v_group] THEN v_team_arrival ELSE images_arrival_us END
+        WHERE id = v_wallet.id;
+    END IF;
   END LOOP;
 
   IF v_as_written < v_early_count THEN
@@ -200,7 +268,8 @@ END $$`);
 
 /** Whether the whole group `g` fits on its account `a`. `decide` would admit each of its requests in full. */
 function fits(g: string): string {
-  return `(a.status = 'active' AND a.role <> 'system'
+  return `(a.status = 'active' AND a.role <> 'system' AND a.wallet_id IS NULL AND a.budget IS NULL AND a.ended_at IS NULL
+    AND a.token_models IS NULL AND a.token_networks IS NULL AND a.token_expires_at IS NULL
     AND g_needed[${g}] <= ${whole()} - a.held
     AND a.open_holds + ${countOf(g)} <= coalesce(a.concurrent, g_concurrent[${g}])
     AND greatest(${arrival(g)} - v_now, 0) + ${countOf(g)} * ${step(g)} <= ${step(g)} * ${perMinute(g)})`;
@@ -249,7 +318,7 @@ function perMinute(g: string): string {
 }
 
 function isAdmitted(n: string): string {
-  return `(groups[q_group[${n}] * 4 - 3] = 1 OR groups[q_group[${n}] * 4 - 3] = 0 AND results[${n} * 6 - 5] = 0)`;
+  return `(groups[q_group[${n}] * 4 - 3] = 1 OR groups[q_group[${n}] * 4 - 3] = 0 AND results[${n} * 9 - 8] = 0)`;
 }
 
 /** Writes the holds of the requests that meet the condition. */
@@ -263,12 +332,13 @@ function insertHolds(condition: string, held: string, cap: string): string {
     WHERE ${condition};`;
 }
 
-/** The database's clock, the only one that all nodes share. The offset is for tests. */
-export function nowUsSql(offset: string): string {
-  return `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint + ${offset}`;
-}
-
-/** UTC, yyyymm, as in src/std/calendar.ts. */
-function monthSql(ms: string): string {
-  return `to_char(to_timestamp((${ms}) / 1000.0) AT TIME ZONE 'UTC', 'YYYYMM')::bigint`;
+/** A pattern of models for LIKE: `*` stands for any characters, everything else for itself. */
+function likePattern(pattern: string): string {
+  const escaped = [
+    ['\\', '\\\\'],
+    ['%', '\\%'],
+    ['_', '\\_'],
+    ['*', '%'],
+  ].reduce((text, [from, to]) => `replace(${text}, '${from}', '${to}')`, pattern);
+  return escaped;
 }

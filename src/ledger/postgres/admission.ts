@@ -5,6 +5,7 @@ import {
   holdRange,
   type HoldRange,
   leastShareOf,
+  limitEnd,
   OUTPUT_FLOOR,
   rateDecision,
   rateState,
@@ -16,11 +17,13 @@ import {
   type Admission,
   type AdmissionRequest,
   type Caller,
+  type ReachedLimit,
   type RefusalReason,
 } from '../port.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
 import { holdPrices } from '../price.ts';
 import type { HoldPrices } from '../priced-parts.ts';
+import { TEAM_FACTOR } from '../ledger-account.ts';
 import { numbersIn, plainArray, textArray } from './batch.ts';
 import { CallFailed, type Statement } from './pool.ts';
 import { MAX_COUNT, priceToText } from '../price.ts';
@@ -57,6 +60,7 @@ export class AdmissionBatch {
       OUTPUT_FLOOR,
       SHARE_PARTS,
       MAX_COUNT,
+      TEAM_FACTOR,
       textArray(this.#groups.map(({ caller }) => (caller.kind === 'token' ? caller.hash : null))),
       textArray(this.#groups.map(({ caller }) => (caller.kind === 'account' ? caller.id : null))),
       plainArray(this.#groups.map(({ images }) => images)),
@@ -80,6 +84,11 @@ export class AdmissionBatch {
       plainArray(
         this.#members.map(({ request: { ceiling } }) =>
           ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images,
+        ),
+      ),
+      textArray(
+        this.#members.map(({ request: { caller } }) =>
+          caller.kind === 'token' ? (caller.address ?? null) : null,
         ),
       ),
     ];
@@ -143,8 +152,8 @@ export interface AdmitRow {
 }
 
 const NUMBERS_PER_GROUP = 4;
-const NUMBERS_PER_REQUEST = 6;
-const PARAMETERS = 34;
+const NUMBERS_PER_REQUEST = 9;
+const PARAMETERS = 36;
 
 export const ADMIT: Statement = {
   name: LEDGER_ADMIT.name,
@@ -153,10 +162,10 @@ export const ADMIT: Statement = {
 
 /** An admission that holds nothing, for a token that no account has: a hash is longer. */
 export const PROBE_VALUES: readonly unknown[] = [
-  [0, 1_000, 0, MAX_BALANCE, OUTPUT_FLOOR, SHARE_PARTS, MAX_COUNT],
+  [0, 1_000, 0, MAX_BALANCE, OUTPUT_FLOOR, SHARE_PARTS, MAX_COUNT, TEAM_FACTOR],
   ['{"nobody"}', '{NULL}', '{false}', '{1}', '{1}', '{1}', '{0}', '{0}'],
   ['{false}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{""}'],
-  ['{"probe"}', '{1}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{1}'],
+  ['{"probe"}', '{1}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{1}', '{NULL}'],
 ].flat();
 
 interface Member extends HoldRange {
@@ -299,16 +308,57 @@ const REASONS: readonly RefusalReason[] = [
   'funds_on_hold',
   'request_exceeds_balance',
   'count_first',
+  'limit_reached',
+  'network_not_allowed',
+  'model_not_allowed',
+  'rate_limit_exceeded',
 ];
 
+const BUDGET = 9;
+const BUDGET_LIMITS: readonly ReachedLimit[] = ['budget_day', 'budget_week', 'budget_month', 'budget_total'];
+/** Added to the number of the period where the money is a team's. */
+const OF_A_TEAM = 8;
+
 function admissionOf(member: Member, accountId: AccountId, numbers: readonly number[]): Admission {
-  const [verdict = 1, held = 0, output = 0, free = 0, limit = 1, backlogUs = 0] = numbers;
+  const [
+    verdict = 1,
+    held = 0,
+    output = 0,
+    free = 0,
+    limit = 1,
+    backlogUs = 0,
+    whose = 0,
+    left = -1,
+    now = 0,
+  ] = numbers;
   const rate = rateState(limit, backlogUs, 0);
   const available = nanoUsd(free);
-  if (verdict === 0) return { kind: 'admitted', accountId, held: nanoUsd(held), output, rate, available };
+  if (verdict === 0) {
+    const budgetLeft = left < 0 ? undefined : nanoUsd(left);
+    return { kind: 'admitted', accountId, held: nanoUsd(held), output, rate, available, budgetLeft };
+  }
   const reason = REASONS[verdict - 1] ?? 'invalid_token';
+  if (reason === 'network_not_allowed' || reason === 'model_not_allowed')
+    return { ...UNKNOWN_CALLER, reason };
   const retryAfterMs = retryAfter(reason, limit, backlogUs);
-  return { kind: 'refused', reason, retryAfterMs, available, required: member.required, rate };
+  const isTeam = whose >= OF_A_TEAM;
+  const reached = reachedLimit(verdict, whose % OF_A_TEAM);
+  return {
+    kind: 'refused',
+    reason,
+    retryAfterMs,
+    available,
+    required: member.required,
+    rate,
+    limit: reached,
+    resetsAt: reached && limitEnd(reached, now),
+    isTeam,
+  };
+}
+
+function reachedLimit(verdict: number, period: number): ReachedLimit | undefined {
+  if (verdict === BUDGET) return BUDGET_LIMITS[period - 1];
+  return REASONS[verdict - 1] === 'limit_reached' ? 'month' : undefined;
 }
 
 function retryAfter(reason: RefusalReason, perMinute: number, backlogUs: number): number | undefined {

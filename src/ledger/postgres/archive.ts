@@ -1,6 +1,6 @@
 import { storedFunction } from '../../store/stored-functions.ts';
 import { archiveEntry, type ArchiveBatch, type LeftBatch } from '../archive.ts';
-import { nowUsSql } from './admission-sql.ts';
+import { nowUsSql } from './calendar-sql.ts';
 import { textArray } from './batch.ts';
 import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 import type { Statement } from './pool.ts';
@@ -34,7 +34,7 @@ BEGIN
     WHERE u.account_id = p_account AND u.day = p_day;
   IF gone_requests <> v_requests OR gone_charged <> v_charged THEN verdict := 'more'; RETURN; END IF;
   INSERT INTO entry (account_id, kind, amount, once, cause, actor, created_at)
-    VALUES (p_account, 'charge', -gone_charged, p_once, p_cause, p_actor, p_created) RETURNING id INTO v_entry;
+    VALUES (coalesce((SELECT m.wallet_id FROM account m WHERE m.id = p_account), p_account), 'charge', -gone_charged, p_once, p_cause, p_actor, p_created) RETURNING id INTO v_entry;
   UPDATE archived_day SET entry_id = v_entry WHERE account_id = p_account AND day = p_day;
   verdict := 'archived';
 END $$`);

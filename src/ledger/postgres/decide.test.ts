@@ -4,9 +4,11 @@ import { postgresHarness, type PostgresHarness } from '../../../test/support/pos
 import { addNano, nanoUsd } from '../../std/money.ts';
 import {
   addAccount,
+  addTeam,
   chatAdmission,
   FREE,
   IMAGE_PRICE,
+  nth,
   TOKEN_PRICE,
   type TestAccount,
 } from '../testing/contract-harness.ts';
@@ -65,10 +67,12 @@ function batchesSent(harness: PostgresHarness): number {
 }
 
 async function addAccountLike(harness: PostgresHarness, state: AccountState): Promise<TestAccount> {
+  if (state.team) return await addMemberLike(harness, state, state.team);
   const account = await addAccount(harness);
   await harness.store.db
     .updateTable('account')
     .set({
+      ...budgetColumns(state),
       balance: state.balance,
       held: state.held,
       owed: state.owed,
@@ -85,6 +89,48 @@ async function addAccountLike(harness: PostgresHarness, state: AccountState): Pr
   return account;
 }
 
+async function addMemberLike(
+  harness: PostgresHarness,
+  state: AccountState,
+  team: NonNullable<AccountState['team']>,
+): Promise<TestAccount> {
+  const { id, apps } = await addTeam(harness, 0, 1);
+  const app = nth(apps, 0);
+  const limits = ({ perMinute, concurrent }: Pick<AccountState, 'perMinute' | 'concurrent'>) => ({
+    chat_per_minute: perMinute,
+    images_per_minute: perMinute,
+    concurrent,
+  });
+  await harness.store.db
+    .updateTable('account')
+    .set({ ...budgetColumns(state), ...limits(state), open_holds: state.openHolds })
+    .where('id', '=', app.id)
+    .execute();
+  await harness.store.db
+    .updateTable('account')
+    .set({
+      ...limits(team),
+      balance: state.balance,
+      held: state.held,
+      owed: state.owed,
+      open_holds: team.openHolds,
+      monthly_limit: state.monthlyLimit ?? null,
+      month: 203_005,
+      month_spent: state.monthSpent,
+    })
+    .where('id', '=', id)
+    .execute();
+  return app;
+}
+
+/** Of a period that does not end while the test runs. */
+function budgetColumns({ budget }: AccountState) {
+  if (!budget) return {};
+  const { amount, per, used, held } = budget;
+  const from = Date.UTC(2030, 4, 1);
+  return { budget: amount, budget_per: per, budget_from: from, budget_used: used, budget_held: held };
+}
+
 /** Accounts of all kinds: rich, poor, limited, busy. Amounts up to the largest, so that products exceed 2^63. */
 const state: fc.Arbitrary<AccountState> = fc
   .record({
@@ -96,8 +142,26 @@ const state: fc.Arbitrary<AccountState> = fc
     concurrent: fc.integer({ min: 1, max: 10 }),
     monthSpent: fc.nat(5_000),
     monthlyLimit: fc.option(fc.oneof(fc.nat(30_000), fc.constant(1_000_000_000_000_000)), { nil: undefined }),
+    budget: fc.option(
+      fc.record({
+        amount: fc.oneof(fc.nat(30_000), fc.constant(1_000_000_000_000_000)),
+        per: fc.constantFrom('day' as const, 'total' as const),
+        used: fc.oneof(fc.constant(0), fc.nat(10_000)),
+        held: fc.oneof(fc.constant(0), fc.nat(10_000)),
+      }),
+      { nil: undefined, freq: 2 },
+    ),
+    team: fc.option(
+      fc.record({
+        openHolds: fc.nat(8),
+        concurrent: fc.integer({ min: 1, max: 20 }),
+        perMinute: fc.constantFrom(2, 3, 600, 1_000_000),
+        arrivalUs: fc.constant(0),
+      }),
+      { nil: undefined, freq: 2 },
+    ),
   })
-  .map(({ heldPart, balance, owed, monthSpent, monthlyLimit, ...rest }) => ({
+  .map(({ heldPart, balance, owed, monthSpent, monthlyLimit, budget, ...rest }) => ({
     ...rest,
     active: true,
     balance: nanoUsd(balance),
@@ -106,6 +170,12 @@ const state: fc.Arbitrary<AccountState> = fc
     monthSpent: nanoUsd(monthSpent),
     monthlyLimit: monthlyLimit === undefined ? undefined : nanoUsd(monthlyLimit),
     arrivalUs: 0,
+    budget: budget && {
+      per: budget.per,
+      amount: nanoUsd(budget.amount),
+      used: nanoUsd(budget.used),
+      held: nanoUsd(budget.held),
+    },
   }));
 
 const DEAREST: Price = { kind: 'tokens', input: MAX_TOKEN_PRICE, cachedInput: 1, output: MAX_TOKEN_PRICE };
@@ -159,10 +229,11 @@ function oneAfterAnother(before: AccountState, requests: readonly AdmissionReque
   return requests.map((request) => {
     const decision = decide(account, request, 0);
     if (decision.kind === 'refuse') {
-      const { reason, required, rate } = decision;
+      const { reason, required, rate, limit } = decision;
       return {
         kind: 'refused',
         reason,
+        limit,
         required,
         remaining: rate.remaining,
         available: availableOf(account),
@@ -173,6 +244,12 @@ function oneAfterAnother(before: AccountState, requests: readonly AdmissionReque
       held: addNano(account.held, decision.hold),
       openHolds: account.openHolds + 1,
       arrivalUs: decision.arrivalUs,
+      budget: account.budget && { ...account.budget, held: addNano(account.budget.held, decision.hold) },
+      team: account.team && {
+        ...account.team,
+        openHolds: account.team.openHolds + 1,
+        arrivalUs: decision.teamArrivalUs ?? 0,
+      },
     };
     const { hold: held, output, rate } = decision;
     return { kind: 'admitted', held, output, remaining: rate.remaining, available: availableOf(account) };
@@ -185,5 +262,6 @@ function withoutTime(admission: Admission): object {
   const remaining = rate?.remaining;
   if (admission.kind === 'admitted')
     return { kind, held: admission.held, output: admission.output, remaining, available };
-  return { kind, reason: admission.reason, required: admission.required, remaining, available };
+  const { reason, required, limit } = admission;
+  return { kind, reason, limit, required, remaining, available };
 }

@@ -12,6 +12,7 @@ import {
   LEDGER_RENEW,
   LEDGER_RESTORE,
 } from './settlement-sql.ts';
+import { LEDGER_MOVE, LEDGER_SET_BUDGET } from './wallets.ts';
 
 /** All functions that this version calls. */
 export const LEDGER_SQL: LedgerSql = [
@@ -28,4 +29,6 @@ export const LEDGER_SQL: LedgerSql = [
   LEDGER_IDENTIFY,
   LEDGER_LOOK_UP,
   LEDGER_ARCHIVE,
+  LEDGER_SET_BUDGET,
+  LEDGER_MOVE,
 ];

@@ -33,7 +33,7 @@ import type {
 } from '../port.ts';
 import { NO_USAGE, extraUsageText, isUsage } from '../price.ts';
 import { oldestHoldMs } from '../verify-checks.ts';
-import { nowUsSql } from './admission-sql.ts';
+import { nowUsSql } from './calendar-sql.ts';
 import { ADMIT, AdmissionBatch, PROBE_VALUES, type AdmitRow } from './admission.ts';
 import { ARCHIVE, archiveValues, leftBatch, type ArchiveRow } from './archive.ts';
 import { BatchQueue, unavailable } from './batch-queue.ts';
@@ -44,6 +44,7 @@ import { CallFailed, LedgerPool, type Statement } from './pool.ts';
 import { postEntry, redeemCode } from './posting.ts';
 import { giveBackAmount, reclaimAmount } from './reclaim.ts';
 import { NOW_MS, LedgerQueries } from './queries.ts';
+import { moveMoney, setBudget } from './wallets.ts';
 import { LEDGER_RENEW, NOT_WITHIN } from './settlement-sql.ts';
 import {
   CLOSE,
@@ -194,6 +195,14 @@ export class PostgresLedger implements Ledger {
 
   giveBack(reclaim: Parameters<Ledger['giveBack']>[0]): ReturnType<Ledger['giveBack']> {
     return giveBackAmount(this.#controlPool, reclaim, this.#offsetUs());
+  }
+
+  setBudget(change: Parameters<Ledger['setBudget']>[0]): Promise<void> {
+    return setBudget(this.#controlPool, change, this.#offsetUs());
+  }
+
+  move(wanted: Parameters<Ledger['move']>[0]): Promise<void> {
+    return moveMoney(this.#controlPool, wanted, this.#offsetUs());
   }
 
   archive(day: AccountDay, together = ARCHIVE_TOGETHER): Promise<Archived> {

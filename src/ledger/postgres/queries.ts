@@ -5,7 +5,8 @@ import type { PostgresAddress } from '../../store/postgres-address.ts';
 import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
 import type { AccountRow } from '../../store/schema.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
-import { availableOf, rateState, LedgerAccount } from '../decide.ts';
+import { availableOf, rateState } from '../decide.ts';
+import { LedgerAccount, snapshotOf } from '../ledger-account.ts';
 import type { AccountSnapshot, Admission, AdmissionRequest, Breach, Caller, Verification } from '../port.ts';
 import {
   COUNTS,
@@ -53,9 +54,11 @@ export class LedgerQueries {
     const ids = callers.map((caller) => (caller.kind === 'account' ? caller.id : null));
     const rows = await this.#ledgerPool.call<CallerRow>(IDENTIFY, [textArray(hashes), textArray(ids)]);
     const byPlace = new Map(rows.map((row) => [row.place, row]));
-    return callers.map((_, index) => {
+    return callers.map((caller, index) => {
       const row = byPlace.get(index + 1);
-      return row && this.#snapshot(row);
+      if (!row) return undefined;
+      const now = row.now_ms + this.#offsetMs();
+      return snapshotOf(this.#account(row, now), caller, now);
     });
   }
 
@@ -115,32 +118,15 @@ export class LedgerQueries {
     return this.#pooled ? { text, values: [...values] } : { name, text, values: [...values] };
   }
 
-  #snapshot(row: CallerRow): AccountSnapshot | undefined {
-    const now = row.now_ms + this.#offsetMs();
-    const account = new LedgerAccount(row.account, monthOf(now));
-    if (!account.active) return undefined;
-    return {
-      accountId: account.id,
-      email: row.account.email,
-      balance: account.balance,
-      held: account.held,
-      owed: account.owed,
-      openHolds: account.openHolds,
-      monthSpent: account.monthSpent,
-      monthlyLimit: account.monthlyLimit,
-      limits: {
-        chatPerMinute: row.account.chat_per_minute ?? undefined,
-        imagesPerMinute: row.account.images_per_minute ?? undefined,
-        concurrent: row.account.concurrent ?? undefined,
-      },
-      arrivals: account.arrivals,
-      now,
-    };
+  #account({ account, wallet }: AccountRows, now: number): LedgerAccount {
+    const month = monthOf(now);
+    return new LedgerAccount(account, month, wallet ? new LedgerAccount(wallet, month) : undefined);
   }
 
   #admission(request: AdmissionRequest, row: HoldRow): Admission {
     const now = row.now_ms + this.#offsetMs();
-    const account = new LedgerAccount(row.account, monthOf(now));
+    const account = this.#account(row, now);
+    account.budget?.enter(now);
     const { perMinute, arrivalUs } = account.stateFor(request);
     return {
       kind: 'admitted',
@@ -148,7 +134,8 @@ export class LedgerQueries {
       held: nanoUsd(row.hold),
       output: row.output_cap,
       rate: rateState(perMinute, arrivalUs, now * 1000),
-      available: availableOf(account),
+      available: availableOf(account.money),
+      budgetLeft: account.budget?.left,
     };
   }
 }
@@ -174,16 +161,19 @@ function together(name: string, checks: readonly InvariantCheck[]): Statement {
 /** In milliseconds, by the database's clock. */
 export const NOW_MS = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`;
 
+/** The team that pays for an account `a`, if one does. */
+const WALLET = `CASE WHEN a.wallet_id IS NOT NULL THEN (SELECT to_json(w) FROM account w WHERE w.id = a.wallet_id) END`;
+
 /**
  * The accounts of these callers, by their place. The account comes as JSON: a newer version may add a column to it
  * while this one runs, and a prepared statement whose columns change fails on every connection that has it.
  */
 export const LEDGER_IDENTIFY = storedFunction(`
 CREATE FUNCTION ledger_identify(c_hash text[], c_account text[])
-RETURNS TABLE (place bigint, now_ms bigint, account json) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
+RETURNS TABLE (place bigint, now_ms bigint, account json, wallet json) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 BEGIN
-  RETURN QUERY SELECT c.place, ${NOW_MS}, to_json(a)
+  RETURN QUERY SELECT c.place, ${NOW_MS}, to_json(a), ${WALLET}
     FROM unnest(c_hash, c_account) WITH ORDINALITY AS c (hash, account, place)
     JOIN account a ON a.id = coalesce(c.account, (SELECT t.id FROM account t WHERE t.token_hash = c.hash));
 END $$`);
@@ -191,11 +181,11 @@ END $$`);
 /** The holds of these requests that exist, with their accounts as above. */
 export const LEDGER_LOOK_UP = storedFunction(`
 CREATE FUNCTION ledger_look_up(q_id text[])
-RETURNS TABLE (request_id text, hold bigint, output_cap integer, now_ms bigint, account json)
+RETURNS TABLE (request_id text, hold bigint, output_cap integer, now_ms bigint, account json, wallet json)
 LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 BEGIN
-  RETURN QUERY SELECT r.id, r.held, r.output_cap, ${NOW_MS}, to_json(a)
+  RETURN QUERY SELECT r.id, r.held, r.output_cap, ${NOW_MS}, to_json(a), ${WALLET}
     FROM hold r JOIN account a ON a.id = r.account_id
     WHERE r.id = ANY (q_id);
 END $$`);
@@ -223,16 +213,19 @@ interface NewestRow {
   readonly now_ms: number;
 }
 
-interface CallerRow {
-  readonly place: number;
-  readonly now_ms: number;
+interface AccountRows {
   readonly account: AccountRow;
+  readonly wallet: AccountRow | null;
 }
 
-interface HoldRow {
+interface CallerRow extends AccountRows {
+  readonly place: number;
+  readonly now_ms: number;
+}
+
+interface HoldRow extends AccountRows {
   readonly request_id: string;
   readonly hold: number;
   readonly output_cap: number;
   readonly now_ms: number;
-  readonly account: AccountRow;
 }

@@ -3,7 +3,7 @@ import { storedFunction } from '../../store/stored-functions.ts';
 import { balanceAfter, OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../decide.ts';
 import type { GivenBack, Reclaim, Reclaimed } from '../port.ts';
 import { laterKey, lossKey, returnedKey, tooManyLosses } from '../reclaim.ts';
-import { nowUsSql } from './admission-sql.ts';
+import { nowUsSql } from './calendar-sql.ts';
 import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 import type { LedgerPool, Statement } from './pool.ts';
 import { callAgain, moneyInRow, noAccount } from './posting.ts';

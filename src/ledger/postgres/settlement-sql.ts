@@ -9,7 +9,7 @@ import { storedFunction } from '../../store/stored-functions.ts';
 import { REMOVED_DOMAIN } from '../decide.ts';
 import { isAdoptable } from '../lease.ts';
 import { costSql, isDeliveredSql } from '../price.ts';
-import { nowUsSql } from './admission-sql.ts';
+import { daySql, nowUsSql } from './calendar-sql.ts';
 import { LEDGER_NUMBERS } from './numbers.ts';
 import { LOOK_UP_BY_KEY, LOOK_UP_BY_KEY_IN_TRANSACTION } from './planner-settings.ts';
 
@@ -53,6 +53,11 @@ const LOST_ROWS = `SELECT q.day, l.backend, o.model, NULL, NULL, NULL, l.amount
       FROM unnest(l_place, l_backend, l_amount) AS l (place, backend, amount)
       JOIN unnest(d_place, d_day, d_route) AS q (place, day, route) ON q.place = l.place JOIN route o ON o.id = q.route`;
 
+/** What was charged and held by account; `of_month` is the part that was admitted in this month. */
+const SUMS_BY_ACCOUNT = `SELECT account, sum(least(cost, held))::bigint AS charged, sum(held)::bigint AS held, count(*) AS holds,
+          coalesce(sum(least(cost, held)) FILTER (WHERE day / 100 >= v_month), 0)::bigint AS of_month
+          FROM unnest(d_account, d_held, d_cost, d_day) AS q (account, held, cost, day) GROUP BY account`;
+
 /**
  * Closes a batch of holds: settlements, voids and expiries differ only in what they bring. Each hold is deleted and its
  * receipt written in one statement. Whoever comes second finds no hold, waits for the first one if need be, and then finds
@@ -76,12 +81,12 @@ const LOST_ROWS = `SELECT q.day, l.backend, o.model, NULL, NULL, NULL, l.amount
  */
 const CLOSE_HOLDS = `DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
-  v_today bigint := ${dayOf('v_now')};
+  v_today bigint := ${daySql('v_now')};
   v_month bigint := v_today / 100;
   d_place bigint[]; d_account text[]; d_held bigint[]; d_cost bigint[]; d_overrun bigint[]; d_day bigint[]; d_route integer[];
-  d_saved bigint[];
+  d_saved bigint[]; d_created bigint[];
   v_holds bigint; v_held bigint; v_charged bigint; v_beyond boolean := false; v_found boolean; v_account text;
-  v_last_account text; v_booked bigint; v_available bigint;
+  v_last_account text; v_booked bigint; v_available bigint; v_of_month bigint; v_wallet text; v_wallets text[];
 BEGIN
   IF NOT p_within THEN
     SELECT coalesce(bool_or(${COST} > h.held), false) INTO v_beyond
@@ -112,16 +117,32 @@ BEGIN
 
   IF v_holds > 0 THEN
     IF v_account = v_last_account THEN
-      UPDATE account a SET ${release('v_charged', 'v_held', 'v_holds')} WHERE a.id = v_account
-        RETURNING ${available('a', 'v_month', 'p_max_balance')} INTO v_available;
+      SELECT coalesce(sum(least(q.cost, q.held)) FILTER (WHERE q.day / 100 >= v_month), 0) INTO v_of_month
+        FROM unnest(d_cost, d_held, d_day) AS q (cost, held, day);
+      UPDATE account a SET ${release('v_charged', 'v_held', 'v_holds', 'v_of_month')} WHERE a.id = v_account
+        RETURNING ${available('a', 'v_month', 'p_max_balance')}, a.wallet_id INTO v_available, v_wallet;
       available := array_fill(v_available, ARRAY[v_holds::int])::text;
+      IF v_wallet IS NOT NULL THEN
+        UPDATE account a SET ${releaseOfTeam('v_charged', 'v_held', 'v_holds', 'v_of_month')} WHERE a.id = v_wallet;
+        available := array_fill((SELECT ${availableOf('a', 'w')} FROM account a JOIN account w ON w.id = a.wallet_id
+          WHERE a.id = v_account), ARRAY[v_holds::int])::text;
+      END IF;
     ELSE
-      UPDATE account a SET ${release('q.charged', 'q.held', 'q.holds')}
-        FROM (SELECT account, sum(least(cost, held))::bigint AS charged, sum(held)::bigint AS held, count(*) AS holds
-          FROM unnest(d_account, d_held, d_cost) AS q (account, held, cost) GROUP BY account ORDER BY account) q
-        WHERE a.id = q.account;
-      SELECT array_agg(${available('a', 'v_month', 'p_max_balance')} ORDER BY q.n)::text INTO available
-        FROM unnest(d_account) WITH ORDINALITY AS q (id, n) JOIN account a ON a.id = q.id;
+      WITH released AS (UPDATE account a SET ${release('q.charged', 'q.held', 'q.holds', 'q.of_month')}
+        FROM (${SUMS_BY_ACCOUNT} ORDER BY account) q
+        WHERE a.id = q.account RETURNING a.wallet_id)
+      SELECT array_agg(wallet_id) INTO v_wallets FROM released WHERE wallet_id IS NOT NULL;
+      IF v_wallets IS NOT NULL THEN
+        UPDATE account a SET ${releaseOfTeam('q.charged', 'q.held', 'q.holds', 'q.of_month')}
+          FROM (SELECT m.wallet_id AS wallet, sum(s.charged)::bigint AS charged, sum(s.held)::bigint AS held,
+              sum(s.holds)::bigint AS holds, sum(s.of_month)::bigint AS of_month
+            FROM (${SUMS_BY_ACCOUNT}) s JOIN account m ON m.id = s.account WHERE m.wallet_id IS NOT NULL
+            GROUP BY m.wallet_id ORDER BY m.wallet_id) q
+          WHERE a.id = q.wallet;
+      END IF;
+      SELECT array_agg(${availableOf('a', 'w')} ORDER BY q.n)::text INTO available
+        FROM unnest(d_account) WITH ORDINALITY AS q (id, n) JOIN account a ON a.id = q.id
+          JOIN account w ON w.id = coalesce(a.wallet_id, a.id);
     END IF;
 
     INSERT INTO usage_day AS u (account_id, day, endpoint, model, requests, failures, input_tokens, cached_tokens,
@@ -153,9 +174,10 @@ BEGIN
 
   IF v_holds < cardinality(q_id) THEN
     SELECT array_agg(q.place)::text, array_agg(r.state)::text, array_agg(r.charged)::text, array_agg(r.held)::text,
-        array_agg(r.overrun)::text, array_agg(${available('a', 'v_month', 'p_max_balance')})::text
+        array_agg(r.overrun)::text, array_agg(${availableOf('a', 'w')})::text
       INTO earlier, earlier_states, earlier_charged, earlier_held, earlier_overruns, earlier_available
       FROM unnest(q_id) WITH ORDINALITY AS q (id, place) JOIN receipt r ON r.id = q.id JOIN account a ON a.id = r.account_id
+        JOIN account w ON w.id = coalesce(a.wallet_id, a.id)
       WHERE q.place <> ALL (coalesce(d_place, '{}'));
   END IF;
   places := d_place::text;
@@ -186,11 +208,11 @@ function writeReceipts(overrun?: string): string {
           spent, coalesce(possible, 0)
         FROM ${overrun === undefined ? 'gone' : 'priced'})
       SELECT array_agg(place), array_agg(account_id), array_agg(held), array_agg(cost), array_agg(overrun),
-          array_agg(CASE WHEN created_at / 86400000 = v_now / 86400000 THEN v_today ELSE ${dayOf('created_at')} END),
-          array_agg(route), array_agg(cache_saving), count(*), sum(held), sum(least(cost, held)), coalesce(bool_or(cost > held), false),
-          min(account_id), max(account_id)
-        INTO d_place, d_account, d_held, d_cost, d_overrun, d_day, d_route, d_saved, v_holds, v_held, v_charged, v_found, v_account,
-          v_last_account
+          array_agg(CASE WHEN created_at / 86400000 = v_now / 86400000 THEN v_today ELSE ${daySql('created_at')} END),
+          array_agg(route), array_agg(cache_saving), array_agg(created_at), count(*), sum(held), sum(least(cost, held)),
+          coalesce(bool_or(cost > held), false), min(account_id), max(account_id)
+        INTO d_place, d_account, d_held, d_cost, d_overrun, d_day, d_route, d_saved, d_created, v_holds, v_held, v_charged,
+          v_found, v_account, v_last_account
         FROM ${overrun === undefined ? 'gone' : 'priced'};`;
 }
 
@@ -335,13 +357,15 @@ CREATE FUNCTION ledger_restore(
   q_client text[], q_created bigint[]
 ) RETURNS void LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 DECLARE
-  v_numbers record; v_held bigint; n bigint;
+  v_numbers record; v_held bigint; v_wallet text; n bigint;
 BEGIN
   SELECT * INTO v_numbers FROM ${LEDGER_NUMBERS.name}(p_value, p_input, p_cached, p_output, p_image, o_kind, o_endpoint, o_model,
     b_name, n_name);
   FOR n IN SELECT place FROM unnest(q_account) WITH ORDINALITY AS q (account, place) ORDER BY account, place LOOP
-    SELECT least(q_held[n], greatest(0, a.balance - a.held - a.owed)) INTO v_held FROM account a WHERE a.id = q_account[n] FOR NO KEY UPDATE;
+    SELECT a.wallet_id INTO v_wallet FROM account a WHERE a.id = q_account[n] FOR NO KEY UPDATE;
     CONTINUE WHEN NOT FOUND;
+    SELECT least(q_held[n], greatest(0, w.balance - w.held - w.owed)) INTO v_held FROM account w
+      WHERE w.id = coalesce(v_wallet, q_account[n]) FOR NO KEY UPDATE;
     INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap, choices,
         stream, client)
       VALUES (q_id[n], q_account[n], v_held, q_created[n] + p_lease_ms, q_created[n], v_numbers.nodes[1],
@@ -352,7 +376,11 @@ BEGIN
     IF EXISTS (SELECT 1 FROM receipt r WHERE r.id = q_id[n]) THEN
       DELETE FROM hold h WHERE h.id = q_id[n];
     ELSE
-      UPDATE account SET held = held + v_held, open_holds = open_holds + 1 WHERE id = q_account[n];
+      UPDATE account SET held = held + CASE WHEN v_wallet IS NULL THEN v_held ELSE 0 END, open_holds = open_holds + 1,
+        team_held = team_held + CASE WHEN v_wallet IS NULL THEN 0 ELSE v_held END,
+        budget_held = budget_held + CASE WHEN budget IS NOT NULL AND q_created[n] >= budget_from THEN v_held ELSE 0 END
+        WHERE id = q_account[n];
+      UPDATE account SET held = held + v_held, open_holds = open_holds + 1 WHERE id = v_wallet;
     END IF;
   END LOOP;
 END $$`);
@@ -383,24 +411,42 @@ BEGIN
 END $$`);
 
 export function isRemoved(row: string): string {
-  return `${row}.email = ${row}.id || '${REMOVED_DOMAIN}'`;
+  return `(${row}.email = ${row}.id || '${REMOVED_DOMAIN}' OR ${row}.ended_at IS NOT NULL)`;
 }
 
-/** `availableOf` of src/ledger/decide.ts for a row of accounts. */
-function available(row: string, month: string, maxBalance: string): string {
+/** `availableOf` of src/ledger/decide.ts for a row of accounts, within the budget of its spender. */
+function available(row: string, month: string, maxBalance: string, spender = row): string {
   const spent = `CASE WHEN ${row}.month >= ${month} THEN ${row}.month_spent ELSE 0 END`;
   const monthLeft = `greatest(0, coalesce(${row}.monthly_limit, ${maxBalance}) - ${spent})`;
-  return `greatest(least(${monthLeft}, ${row}.balance - ${row}.owed) - ${row}.held, 0)`;
+  return `greatest(least(least(${monthLeft}, ${row}.balance - ${row}.owed) - ${row}.held,
+    ${spender}.budget - ${spender}.budget_used - ${spender}.budget_held), 0)`;
 }
 
-/** What closing holds changes on their account `a`. */
-function release(charged: string, held: string, holds: string): string {
-  return `balance = a.balance - ${charged}, held = a.held - ${held}, open_holds = a.open_holds - ${holds},
-        month_spent = ${charged} + CASE WHEN a.month >= v_month THEN a.month_spent ELSE 0 END,
+/** The same for an account `a` that a wallet `w` pays for. */
+function availableOf(a: string, w: string): string {
+  return available(w, 'v_month', 'p_max_balance', a);
+}
+
+/**
+ * What closing holds changes on their account `a`: its money, unless a team pays. Of a budget, what was admitted in an earlier
+ * period belongs to that one.
+ */
+function release(charged: string, held: string, holds: string, ofMonth: string): string {
+  const own = (amount: string): string => `CASE WHEN a.wallet_id IS NULL THEN ${amount} ELSE 0 END`;
+  const ofPeriod = (amount: string): string => `(SELECT coalesce(sum(${amount}), 0)::bigint
+          FROM unnest(d_account, d_held, d_cost, d_created) AS p (account, held, cost, created)
+          WHERE p.account = a.id AND p.created >= a.budget_from)`;
+  return `balance = a.balance - ${own(charged)}, held = a.held - ${own(held)}, open_holds = a.open_holds - ${holds},
+        team_held = a.team_held - CASE WHEN a.wallet_id IS NULL THEN 0 ELSE ${held} END,
+        budget_used = CASE WHEN a.budget IS NULL THEN a.budget_used ELSE a.budget_used + ${ofPeriod('least(p.cost, p.held)')} END,
+        budget_held = CASE WHEN a.budget IS NULL THEN a.budget_held ELSE a.budget_held - ${ofPeriod('p.held')} END,
+        month_spent = ${own(ofMonth)} + CASE WHEN a.month >= v_month THEN a.month_spent ELSE 0 END,
         month = greatest(a.month, v_month)`;
 }
 
-/** UTC, yyyymmdd, as in src/std/calendar.ts. */
-function dayOf(ms: string): string {
-  return `to_char(to_timestamp(${ms} / 1000.0) AT TIME ZONE 'UTC', 'YYYYMMDD')::bigint`;
+/** What it changes on the team `a` that pays. */
+function releaseOfTeam(charged: string, held: string, holds: string, ofMonth: string): string {
+  return `balance = a.balance - ${charged}, held = a.held - ${held}, open_holds = a.open_holds - ${holds},
+        month_spent = ${ofMonth} + CASE WHEN a.month >= v_month THEN a.month_spent ELSE 0 END,
+        month = greatest(a.month, v_month)`;
 }

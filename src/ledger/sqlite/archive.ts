@@ -2,10 +2,8 @@ import { archiveEntry, type ArchiveBatch, type LeftBatch } from '../archive.ts';
 import type { LedgerTransaction } from './transaction.ts';
 
 /** One batch of a day's receipts, inside a batch's transaction. The trigger on receipts adds up what leaves. */
-export function leave(
-  { statements, nowMs }: LedgerTransaction,
-  { accountId, span, ids }: ArchiveBatch,
-): LeftBatch {
+export function leave(transaction: LedgerTransaction, { accountId, span, ids }: ArchiveBatch): LeftBatch {
+  const { statements, nowMs } = transaction;
   const { day, fromMs, toMs } = span;
   if (toMs > nowMs) return { kind: 'refused', reason: 'not_over' };
   if (statements.holdOfDay.get(accountId, fromMs, toMs)) return { kind: 'refused', reason: 'open_hold' };
@@ -19,7 +17,7 @@ export function leave(
     return { kind: 'more' };
   const { once, cause, actor, createdAt } = archiveEntry(accountId, span);
   const { lastInsertRowid } = statements.insertEntry.run(
-    accountId,
+    transaction.account(accountId)?.wallet.id ?? accountId,
     'charge',
     gone.charged === 0 ? 0 : -gone.charged,
     null,

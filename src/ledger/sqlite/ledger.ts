@@ -2,7 +2,6 @@ import type { Database } from 'bun:sqlite';
 import type { Clock } from '../../std/clock.ts';
 import { asFault, storeUnavailable } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
-import { addNano } from '../../std/money.ts';
 import type { Log } from '../../std/log.ts';
 import { isBusy, isStoreFailure } from '../../store/bun-sqlite.ts';
 import type { SqliteBackend } from '../../store/store.ts';
@@ -16,6 +15,7 @@ import {
   type AdmissionRequest,
   type ArchivableDay,
   type ArchivableRequest,
+  type BudgetChange,
   type Archived,
   type Caller,
   type Ending,
@@ -31,16 +31,18 @@ import {
   type Settlement,
   type Verification,
   type VerifyOptions,
+  type WalletMove,
 } from '../port.ts';
-import { availableOf, decide, UNKNOWN_CALLER, type LedgerAccount } from '../decide.ts';
+import { availableOf, decide, limitEnd, UNKNOWN_CALLER } from '../decide.ts';
+import { snapshotOf, type LedgerAccount } from '../ledger-account.ts';
+import { tokenRefusal, tokenUse } from '../token-limits.ts';
 import { archivableDays, archiveDay } from '../archive.ts';
 import type { ArchiveBatch, ArchivingStore, LeftBatch } from '../archive.ts';
 import { leave } from './archive.ts';
 import { LedgerCache, LedgerTransaction } from './transaction.ts';
 import type { Lease } from '../lease.ts';
 import { priceToText } from '../price.ts';
-import { giveBack, post, reclaim, redeem } from './posting.ts';
-import { snapshotOf } from './queries.ts';
+import { giveBack, move, post, reclaim, redeem, setBudget } from './posting.ts';
 import { adopt, expireHold, giveUp, renew, settle, voidHold } from './settlement.ts';
 import { prepareStatements, type HoldRow, type Statements } from './statements.ts';
 import { oldestHoldMs, verifyLedger } from '../verify-checks.ts';
@@ -133,9 +135,9 @@ export class SqliteLedger implements Ledger {
 
   identify(caller: Caller): Promise<AccountSnapshot | undefined> {
     try {
-      return Promise.resolve(
-        snapshotOf(new LedgerTransaction(this.#statements, this.#options.clock.now()), caller),
-      );
+      const now = this.#options.clock.now();
+      const account = new LedgerTransaction(this.#statements, now).caller(caller);
+      return Promise.resolve(snapshotOf(account, caller, now));
     } catch (error) {
       return Promise.reject(isStoreFailure(error) ? storeUnavailable(error) : asFault(error));
     }
@@ -155,6 +157,14 @@ export class SqliteLedger implements Ledger {
 
   giveBack(reclaimed: Omit<Reclaim, 'amount'>): Promise<GivenBack | undefined> {
     return this.#commits.submit((transaction) => giveBack(transaction, reclaimed), true);
+  }
+
+  setBudget(change: BudgetChange): Promise<void> {
+    return this.#commits.submit((transaction) => setBudget(transaction, change), true);
+  }
+
+  move(wanted: WalletMove): Promise<void> {
+    return this.#commits.submit((transaction) => move(transaction, wanted), true);
   }
 
   async archive(day: AccountDay, together = ARCHIVE_TOGETHER): Promise<Archived> {
@@ -274,19 +284,36 @@ function ranUnlessBusy(begin: () => void): boolean {
 
 /** One admission inside a batch's transaction. */
 function admitRequest(transaction: LedgerTransaction, request: AdmissionRequest, lease: Lease): Admission {
-  const account = transaction.caller(request.caller);
+  const { nowMs } = transaction;
+  const { caller } = request;
+  const account = transaction.caller(caller);
   if (!account?.active) return UNKNOWN_CALLER;
-  const state = account.stateFor(request);
-  const decision = decide(state, request, transaction.nowMs * 1000);
+  const refusal = account.tokenLimits && tokenRefusal(account.tokenLimits, tokenUse(request, nowMs));
+  if (refusal !== undefined) return { ...UNKNOWN_CALLER, reason: refusal };
+  const { budget, wallet } = account;
+  budget?.enter(nowMs);
+  const decision = decide(account.stateFor(request), request, nowMs * 1000);
   if (decision.kind === 'refuse') {
-    const { reason, retryAfterMs, required, rate } = decision;
-    return { kind: 'refused', reason, retryAfterMs, required, rate, available: availableOf(account) };
+    const { reason, retryAfterMs, required, rate, limit } = decision;
+    const available = availableOf(account.money);
+    const resetsAt = limit && limitEnd(limit, nowMs);
+    return {
+      kind: 'refused',
+      reason,
+      retryAfterMs,
+      required,
+      rate,
+      available,
+      limit,
+      resetsAt,
+      isTeam: account.isTeams,
+    };
   }
   insertHold(transaction, account, { request, lease, held: decision.hold, output: decision.output });
-  account.held = addNano(account.held, decision.hold);
-  account.openHolds++;
+  account.take(decision.hold);
   account.arrivals[request.rate] = decision.arrivalUs;
-  if (request.caller.kind === 'token') account.tokenUsedAt = transaction.nowMs;
+  if (decision.teamArrivalUs !== undefined) wallet.arrivals[request.rate] = decision.teamArrivalUs;
+  if (caller.kind === 'token') account.tokenUsedAt = nowMs;
   transaction.touch(account);
   return {
     kind: 'admitted',
@@ -294,7 +321,8 @@ function admitRequest(transaction: LedgerTransaction, request: AdmissionRequest,
     held: decision.hold,
     output: decision.output,
     rate: decision.rate,
-    available: availableOf(account),
+    available: availableOf(account.money),
+    budgetLeft: budget?.left,
   };
 }
 

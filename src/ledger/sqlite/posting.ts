@@ -1,8 +1,19 @@
+import { dayOf, periodStart } from '../../std/calendar.ts';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { addNano, nanoUsd, subtractNano, type NanoUsd } from '../../std/money.ts';
-import { balanceAfter, OVERRUN_ACCOUNT, redeemedEntry, type LedgerAccount } from '../decide.ts';
-import type { GivenBack, NewEntry, Reclaim, Reclaimed, Redeemed, Redemption } from '../port.ts';
+import { balanceAfter, moveEntries, OVERRUN_ACCOUNT, redeemedEntry } from '../decide.ts';
+import type { LedgerAccount } from '../ledger-account.ts';
+import type {
+  BudgetChange,
+  GivenBack,
+  NewEntry,
+  Reclaim,
+  Reclaimed,
+  Redeemed,
+  Redemption,
+  WalletMove,
+} from '../port.ts';
 import { laterKey, lossKey, reclaimShares, returnedKey } from '../reclaim.ts';
 import type { LedgerTransaction } from './transaction.ts';
 
@@ -28,6 +39,30 @@ export function post(transaction: LedgerTransaction, entry: NewEntry): { entryId
   account.balance = balance;
   transaction.touch(account);
   return { entryId: Number(lastInsertRowid), balance };
+}
+
+export function move(transaction: LedgerTransaction, wanted: WalletMove): void {
+  const { statements, nowMs } = transaction;
+  const [out, into] = moveEntries(wanted);
+  if (statements.entryByOnce.get(out.once ?? '')) return;
+  const to = transaction.account(into.accountId);
+  if (!to) throw new Fault('invalid_field', 'There is no such account.', { param: 'account' });
+  // Both are checked before either is changed.
+  balanceAfter(to, into);
+  post(transaction, out);
+  post(transaction, into);
+  statements.insertMove.run(wanted.id, wanted.fromId, wanted.toId, wanted.amount, nowMs);
+}
+
+export function setBudget(transaction: LedgerTransaction, { accountId, budget }: BudgetChange): void {
+  const { statements, nowMs } = transaction;
+  if (!transaction.account(accountId))
+    throw new Fault('invalid_field', 'There is no such account.', { param: 'account' });
+  transaction.flushAccounts();
+  const from = budget ? periodStart(budget.per, nowMs) : 0;
+  const fromDay = from === 0 ? 0 : dayOf(from);
+  statements.setBudget.run(budget?.amount ?? null, budget?.per ?? null, from, fromDay, accountId);
+  statements.countBudget.run(accountId);
 }
 
 export function redeem(

@@ -21,10 +21,10 @@ import {
   requestCost,
   storedMs,
   type Charge,
-  type LedgerAccount,
   possibleCost,
   type RequestCost,
 } from '../decide.ts';
+import type { LedgerAccount } from '../ledger-account.ts';
 import type { Ending, HoldState, Progress, Settled, Settlement, UsageSource } from '../port.ts';
 import {
   extraUsageOf,
@@ -151,10 +151,7 @@ function close(
   const overrun = bookOverrun(transaction, hold, charge);
   const held = nanoUsd(hold.held);
   const { charged } = charge;
-  account.balance = subtractNano(account.balance, charged);
-  account.held = subtractNano(account.held, held);
-  account.openHolds--;
-  account.monthSpent = addNano(account.monthSpent, charged);
+  account.release({ held, admittedAt: hold.created_at }, charged, transaction.isThisMonth(hold.created_at));
   transaction.touch(account);
   transaction.statements.deleteHold.run(hold.id);
   insertReceipt(transaction, hold, { state, charge: { charged, overrun }, usage, source, ending, cost });
@@ -171,7 +168,7 @@ function close(
     cost,
     saved: state === 'void' || usage.cached === 0 ? 0 : cacheSaving(priceFromText(hold.price_text), usage),
   });
-  return { state, charged, held, overrun, available: availableOf(account) };
+  return { state, charged, held, overrun, available: availableOf(account.money) };
 }
 
 interface CostedClosing extends Closing {
@@ -258,7 +255,7 @@ function closedBefore(transaction: LedgerTransaction, requestId: string): Settle
     charged: nanoUsd(receipt.charged),
     held: nanoUsd(receipt.held),
     overrun: nanoUsd(receipt.overrun),
-    available: availableOf(accountOf(transaction, receipt)),
+    available: availableOf(accountOf(transaction, receipt).money),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite';
 import type { Selectable } from 'kysely';
 import { DURATION_COLUMNS } from '../../store/receipt-codes.ts';
+import { BUDGET_SO_FAR } from '../budget-sql.ts';
 import { isAdoptable } from '../lease.ts';
 import type { AccountRow, HoldTable, ReceiptTable } from '../../store/schema.ts';
 
@@ -18,6 +19,10 @@ export function prepareStatements(database: Database) {
     updateAccount: database.prepare<void, Values>(
       `UPDATE account SET balance = ?, held = ?, owed = ?, open_holds = ?, chat_arrival_us = ?, images_arrival_us = ?,
         month = ?, month_spent = ?, token_used_at = ? WHERE id = ?`,
+    ),
+    updateSpender: database.prepare<void, Values>(
+      `UPDATE account SET team_held = ?, budget_from = ?, budget_from_day = ?, budget_used = ?, budget_held = ?
+       WHERE id = ?`,
     ),
     insertHold: database.prepare<void, Values>(
       `INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap,
@@ -68,6 +73,13 @@ function preparePosting(database: Database) {
     entryByOnce: database.prepare<{ id: number; amount: number }, [string]>(
       'SELECT id, amount FROM entry WHERE once = ?',
     ),
+    insertMove: database.prepare<void, Values>(
+      'INSERT INTO wallet_move (id, from_id, to_id, amount, created_at) VALUES (?, ?, ?, ?, ?)',
+    ),
+    setBudget: database.prepare<void, Values>(
+      'UPDATE account SET budget = ?, budget_per = ?, budget_from = ?, budget_from_day = ? WHERE id = ?',
+    ),
+    countBudget: database.prepare<void, [string]>(`UPDATE account AS a SET ${BUDGET_SO_FAR} WHERE a.id = ?`),
     debt: database.prepare<{ owed: number; returned: number }, [string]>(
       'SELECT owed, returned FROM debt WHERE once = ?',
     ),
@@ -185,7 +197,9 @@ export type ReceiptRow = Pick<
 >;
 
 const SELECT_ACCOUNT = `SELECT id, email, role, status, balance, held, owed, open_holds, chat_arrival_us, images_arrival_us,
-  chat_per_minute, images_per_minute, concurrent, monthly_limit, month, month_spent, token_used_at FROM account`;
+  chat_per_minute, images_per_minute, concurrent, monthly_limit, month, month_spent, token_used_at,
+  kind, name, wallet_id, team_role, ended_at, team_held, budget, budget_per, budget_from, budget_from_day, budget_used,
+  budget_held, token_models, token_networks, token_expires_at FROM account`;
 
 const SELECT_HOLD = `SELECT h.id, h.account_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices,
   h.stream, h.client, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images, h.extra,

@@ -1,9 +1,10 @@
-import { dayOf, monthOf } from '../../std/calendar.ts';
+import { DAY_MS, dayOf, monthOf } from '../../std/calendar.ts';
 import type { NanoUsd } from '../../std/money.ts';
 import { TransientMap } from '../../std/transient-map.ts';
 import { DURATION_BOUNDS_MS, DURATION_COLUMNS } from '../../store/receipt-codes.ts';
 import type { AccountRow } from '../../store/schema.ts';
-import { EVERYBODY, isFailure, LedgerAccount, type RequestCost } from '../decide.ts';
+import { EVERYBODY, isFailure, type RequestCost } from '../decide.ts';
+import { LedgerAccount } from '../ledger-account.ts';
 import type { Caller, Outcome } from '../port.ts';
 import { priceToText, type Price, type Usage } from '../price.ts';
 import type { HoldRow, Statements } from './statements.ts';
@@ -63,15 +64,22 @@ export class LedgerTransaction {
     return requestId <= highest && this.statements.receipt.get(requestId) !== null;
   }
 
+  /** What was admitted in an earlier month belongs to that one. */
+  isThisMonth(admittedAt: number): boolean {
+    const isToday = Math.floor(admittedAt / DAY_MS) === Math.floor(this.nowMs / DAY_MS);
+    return isToday || monthOf(admittedAt) >= this.month;
+  }
+
   /** To be called with what was just inserted. */
   noteReceipt(requestId: string): void {
     const { highestReceipt } = this.#cache;
     if (highestReceipt !== undefined && requestId > highestReceipt) this.#cache.highestReceipt = requestId;
   }
 
-  /** Notes that an account must be written back. */
+  /** Notes that an account, and the wallet that it spends, must be written back. */
   touch(account: LedgerAccount): void {
     this.#changed.add(account);
+    if (account.isTeams) this.#changed.add(account.wallet);
   }
 
   get numbers(): KnownNumbers {
@@ -79,8 +87,20 @@ export class LedgerTransaction {
   }
 
   write(): void {
-    for (const account of this.#changed) this.#writeAccount(account);
+    this.#writeAccounts();
     this.sums.write(this.statements);
+  }
+
+  /** Before accounts are changed by a statement: what was decided so far is written, and they are read again. */
+  flushAccounts(): void {
+    this.write();
+    this.sums.clear();
+    this.#cache.forgetAccounts();
+  }
+
+  #writeAccounts(): void {
+    for (const account of this.#changed) this.#writeAccount(account);
+    this.#changed.clear();
   }
 
   /** A row may be met by its token and by its id; it is one account all the same. */
@@ -88,7 +108,8 @@ export class LedgerTransaction {
     if (!row) return undefined;
     const known = this.#cache.byId.get(row.id);
     if (known) return known;
-    const account = new LedgerAccount(row, this.month);
+    const wallet = row.wallet_id === null ? undefined : this.account(row.wallet_id);
+    const account = new LedgerAccount(row, this.month, wallet);
     this.#cache.byId.set(row.id, account);
     return account;
   }
@@ -104,6 +125,16 @@ export class LedgerTransaction {
       account.month,
       account.monthSpent,
       account.tokenUsedAt,
+      account.id,
+    );
+    const { budget } = account;
+    if (!account.isTeams && !budget) return;
+    this.statements.updateSpender.run(
+      account.teamHeld,
+      budget?.from ?? account.row.budget_from,
+      budget?.fromDay ?? account.row.budget_from_day,
+      budget?.used ?? account.row.budget_used,
+      budget?.held ?? account.row.budget_held,
       account.id,
     );
   }
@@ -135,6 +166,11 @@ export class LedgerCache {
     this.#month = month;
   }
 
+  forgetAccounts(): void {
+    this.byId.clear();
+    this.byToken.clear();
+  }
+
   /** After a transaction that was rolled back: what it changed here did not happen. */
   forget(): void {
     this.#clear();
@@ -142,8 +178,7 @@ export class LedgerCache {
   }
 
   #clear(): void {
-    this.byId.clear();
-    this.byToken.clear();
+    this.forgetAccounts();
     this.holds.clear();
     this.highestReceipt = undefined;
   }
@@ -242,6 +277,11 @@ class DaySums {
     for (const sums of this.#sums.values()) for (const sum of sums) sum.write(addUsage);
   }
 
+  clear(): void {
+    this.#sums.clear();
+    this.#backends.length = 0;
+  }
+
   #sum(account: string, day: number, { endpoint, model }: ClosedRequest): Sum {
     let sums = this.#sums.get(account);
     if (!sums) this.#sums.set(account, (sums = []));
@@ -286,7 +326,6 @@ interface ClosedRequest {
 /** Account, day, endpoint, model. */
 type SumKey = readonly [string, number, string, string];
 
-const DAY_MS = 86_400_000;
 const NO_BACKEND = '';
 
 /** One row of `backend_day`. */

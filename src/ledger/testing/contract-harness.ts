@@ -56,6 +56,32 @@ export async function addAccount(harness: LedgerHarness, balance = 0): Promise<T
   return { id, hash };
 }
 
+/** A team with a balance, and accounts that spend it. */
+export async function addTeam(harness: LedgerHarness, balance: number, accounts: number): Promise<TestTeam> {
+  const id = `team_test${++made}` as AccountId;
+  await harness.store.db
+    .insertInto('account')
+    .values({ id, kind: 'team', name: id, email: `${id}@team.invalid`, created_at: 1 })
+    .execute();
+  if (balance > 0) await credit(harness, id, balance);
+  const apps: TestAccount[] = [];
+  for (let number = 0; number < accounts; number++) {
+    const app = await addAccount(harness);
+    await harness.store.db
+      .updateTable('account')
+      .set({ kind: 'app', name: `app ${number}`, wallet_id: id, team_role: 'member' })
+      .where('id', '=', app.id)
+      .execute();
+    apps.push(app);
+  }
+  return { id, apps };
+}
+
+export interface TestTeam {
+  readonly id: AccountId;
+  readonly apps: readonly TestAccount[];
+}
+
 export async function credit(harness: LedgerHarness, accountId: AccountId, amount: number): Promise<NanoUsd> {
   const posted = await harness
     .ledger()
@@ -118,7 +144,7 @@ export const FAILED: Ending = {
   errorCode: 'upstream_error',
 };
 
-export async function accountRow(harness: LedgerHarness, { id }: TestAccount) {
+export async function accountRow(harness: LedgerHarness, { id }: Pick<TestAccount, 'id'>) {
   return harness.store.db.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
 }
 

@@ -15,6 +15,8 @@ import {
   type ContractCheck,
   type TestAccount,
 } from './contract-harness.ts';
+import type { Updateable } from 'kysely';
+import type { AccountTable } from '../../store/schema.ts';
 import type { AdmissionRequest, RefusalReason } from '../port.ts';
 
 /** How often, how many at once, how much a month. */
@@ -199,6 +201,14 @@ const WAYS_TO_BE_REFUSED: Record<RefusalReason, Preparation> = {
       .execute();
     return chatAdmission(account);
   },
+  async network_not_allowed(harness, account) {
+    await setLimits(harness, account, { token_networks: '192.0.2.0/24\n2001:db8::/32' });
+    return chatAdmission(account, { caller: { kind: 'token', hash: account.hash, address: '198.51.100.7' } });
+  },
+  async model_not_allowed(harness, account) {
+    await setLimits(harness, account, { token_models: 'partner_chat/n*' });
+    return chatAdmission(account);
+  },
   async rate_limit_exceeded(harness, account) {
     await credit(harness, account.id, 100_000);
     const limits = { ...WIDE, chatPerMinute: 1 };
@@ -235,7 +245,7 @@ async function countRequests(harness: LedgerHarness): Promise<number> {
 async function setLimits(
   harness: LedgerHarness,
   account: TestAccount,
-  limits: { chat_per_minute?: number; concurrent?: number; monthly_limit?: number },
+  limits: Updateable<AccountTable>,
 ): Promise<void> {
   await harness.store.db.updateTable('account').set(limits).where('id', '=', account.id).execute();
 }

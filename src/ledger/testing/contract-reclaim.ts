@@ -274,7 +274,7 @@ async function breachesOf(harness: LedgerHarness): Promise<string[]> {
   return breaches.map(({ invariant, subject }) => `${invariant} ${subject}`);
 }
 
-/** I11: money that went back and could be spent. */
+/** I12: money that went back and could be spent. */
 function refundedMoneyCases(check: ContractCheck): void {
   check('an account that can spend what it owes is a breach', async (harness) => {
     const account = await addAccount(harness, 2_100);
@@ -284,7 +284,7 @@ function refundedMoneyCases(check: ContractCheck): void {
     await harness.store.db.updateTable('account').set({ owed: 1_999 }).where('id', '=', account.id).execute();
     for (const full of [true, false])
       expect((await harness.ledger().verify({ full })).breaches).toEqual([
-        { invariant: 'I11', subject: account.id, detail: 'owes 1999, of refunds and disputes 2000' },
+        { invariant: 'I12', subject: account.id, detail: 'owes 1999, of refunds and disputes 2000' },
       ]);
   });
 
@@ -302,7 +302,7 @@ function refundedMoneyCases(check: ContractCheck): void {
       .insertInto('payment')
       .values({ ...payment, amount: 3_000, intent_id, created_at: 1 })
       .execute();
-    expect(await breachesOf(harness)).toEqual([`I11 ${account.id}`]);
+    expect(await breachesOf(harness)).toEqual([`I12 ${account.id}`]);
     await bookRefund(harness, refund, await harness.ledger().reclaim(refund));
     expect(await breachesOf(harness)).toEqual([]);
   });

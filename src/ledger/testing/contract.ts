@@ -13,6 +13,7 @@ import { priceCases } from './contract-prices.ts';
 import { reclaimCases } from './contract-reclaim.ts';
 import { rowCases } from './contract-rows.ts';
 import { settlementCases } from './contract-settlement.ts';
+import { teamCases } from './contract-teams.ts';
 
 /** The promises of the `Ledger` port. Every implementation runs all of them on a real database. */
 export function ledgerContract(name: string, makeHarness: MakeHarness): void {
@@ -31,5 +32,6 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     reclaimCases(check);
     answerCases(check);
     archiveCases(check);
+    teamCases(check);
   });
 }

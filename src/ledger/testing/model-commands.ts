@@ -1,6 +1,7 @@
 import { expect } from 'bun:test';
 import * as fc from 'fast-check';
 import { Fault } from '../../std/fault.ts';
+import { DAY_MS, monthOf, periodStart } from '../../std/calendar.ts';
 import type { TokenHash } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
 import {
@@ -16,7 +17,7 @@ import {
 } from './contract-harness.ts';
 import { bookRefund, newRefund } from './contract-reclaim.ts';
 import type { Reference, ReferenceAccount, ReferenceHold, ReferenceRefund } from './model-reference.ts';
-import { LARGEST_BALANCE, expectedAvailable, type ExpectedDecision } from './model-rules.ts';
+import { LARGEST_BALANCE, type ExpectedDecision } from './model-rules.ts';
 import type { Admission, AdmissionRequest, RateState, Settled } from '../port.ts';
 import type { Usage } from '../price.ts';
 
@@ -44,11 +45,19 @@ export function modelCommands(): fc.Arbitrary<ModelCommand>[] {
     fc
       .tuple(index, usage)
       .map(([n, u]) => step(`renew ${n} ${JSON.stringify(u)}`, (m, h) => renew(m, h, n, u))),
-    fc.tuple(index, amount).map(([n, a]) => step(`post ${n} ${a}`, (m, h) => post(m, h, m.account(n), a))),
+    fc.tuple(index, amount).map(([n, a]) => step(`post ${n} ${a}`, (m, h) => post(m, h, m.wallet(n), a))),
     ...refundCommands(index),
     fc
       .tuple(index, fc.option(fc.nat(6_000)))
-      .map(([n, l]) => step(`limit ${n} ${l}`, (m, h) => limit(m, h, m.account(n), l))),
+      .map(([n, l]) => step(`limit ${n} ${l}`, (m, h) => limit(m, h, m.wallet(n), l))),
+    fc
+      .tuple(index, fc.option(fc.nat(9_000)), fc.constantFrom('day' as const, 'total' as const))
+      .map(([n, b, per]) =>
+        step(`budget ${n} ${b} a ${per}`, (m, h) =>
+          budget(m, h, m.account(n), b === null ? undefined : { amount: b, per }),
+        ),
+      ),
+    fc.constant(step('a day passes', aDayPasses)),
     index.map((n) => step(`rotate ${n}`, (m, h) => rotate(m, h, m.account(n)))),
     fc
       .tuple(index, shape)
@@ -66,7 +75,7 @@ function refundCommands(index: fc.Arbitrary<number>): fc.Arbitrary<ModelCommand>
   return [
     fc
       .tuple(index, part)
-      .map(([n, a]) => step(`refund ${n} ${a}`, (m, h) => newModelRefund(m, h, m.account(n), a))),
+      .map(([n, a]) => step(`refund ${n} ${a}`, (m, h) => newModelRefund(m, h, m.wallet(n), a))),
     fc.constant(step('take what is owed', takeOwed)),
     index.map((n) => step(`refund ${n} fails`, (m, h) => failRefund(m, h, n))),
   ];
@@ -174,7 +183,7 @@ async function admitOne(
   const request = requestOf(account, wanted);
   const admission = await harness.ledger().admit(request);
   expectDecided(admission, model.admit(account, request));
-  expect(BigInt(admission.available)).toBe(expectedAvailable(account));
+  expect(BigInt(admission.available)).toBe(model.available(account));
 }
 
 function expectDecided(admission: Admission, decision: ExpectedDecision): void {
@@ -182,8 +191,9 @@ function expectDecided(admission: Admission, decision: ExpectedDecision): void {
     const { hold, output } = decision;
     expect(admission).toMatchObject({ kind: 'admitted', held: Number(hold), output });
   } else {
-    const { reason, required, retryAfterMs } = decision;
+    const { reason, required, retryAfterMs, limit: reached } = decision;
     expect(admission).toMatchObject({ kind: 'refused', reason, required: Number(required) });
+    expect(refusal(admission).limit).toBe(reached);
     expectAbout(refusal(admission).retryAfterMs, retryAfterMs);
   }
   const { limit, remaining, resetMs } = admission.rate ?? NO_RATE;
@@ -235,7 +245,7 @@ async function settle(model: Reference, harness: LedgerHarness, index: number, s
   const settled = await harness.ledger().settle(hold.id, used(spent));
   model.close(hold, 'posted', spent);
   expectSettled(settled, hold);
-  expect(BigInt(settled.available)).toBe(expectedAvailable(hold.account));
+  expect(BigInt(settled.available)).toBe(model.available(hold.account));
 }
 
 async function voidOne(model: Reference, harness: LedgerHarness, index: number): Promise<void> {
@@ -244,7 +254,7 @@ async function voidOne(model: Reference, harness: LedgerHarness, index: number):
   const settled = await harness.ledger().void(hold.id, FAILED);
   model.close(hold, 'void', hold.delivered);
   expectSettled(settled, hold);
-  expect(BigInt(settled.available)).toBe(expectedAvailable(hold.account));
+  expect(BigInt(settled.available)).toBe(model.available(hold.account));
 }
 
 /** The first closing decides; the reference follows it, and all callers must get the same result. */
@@ -356,6 +366,19 @@ async function limit(
     .execute();
 }
 
+async function budget(
+  _: Reference,
+  harness: LedgerHarness,
+  account: ReferenceAccount,
+  wanted: { readonly amount: number; readonly per: 'day' | 'total' } | undefined,
+): Promise<void> {
+  account.limit = wanted && { amount: BigInt(wanted.amount), per: wanted.per };
+  await harness.ledger().setBudget({
+    accountId: account.id,
+    budget: wanted && { amount: nanoUsd(wanted.amount), per: wanted.per },
+  });
+}
+
 let rotations = 0;
 
 async function rotate(_: Reference, harness: LedgerHarness, account: ReferenceAccount): Promise<void> {
@@ -378,6 +401,7 @@ async function storm(
   // Whether an overdue hold is charged as settled or as expired depends on which comes first.
   await expireOverdue(model, harness);
   const ledger = harness.ledger();
+  const wallet = account.team ?? account;
   const open = model.pending().filter((hold) => hold.account === account);
   const requests = Array.from({ length: 6 }, () => requestOf(account, wanted));
   const spent: Usage = { input: 0, cached: 0, output: 40, reasoning: 0, images: 0 };
@@ -389,7 +413,7 @@ async function storm(
       ),
     ),
     ledger
-      .post({ accountId: account.id, kind: 'credit', amount: 77, cause: 'model', actor: 'model' })
+      .post({ accountId: wallet.id, kind: 'credit', amount: 77, cause: 'model', actor: 'model' })
       // An account at the largest balance takes no credit until something was charged.
       .then(
         () => true,
@@ -397,7 +421,7 @@ async function storm(
       ),
     ledger.expire(),
   ]);
-  if (credited) account.balance += 77n;
+  if (credited) wallet.balance += 77n;
   for (const [position, request] of requests.entries()) {
     const admission = admissions[position];
     if (admission?.kind === 'admitted') model.openAs(account, request, BigInt(admission.held));
@@ -420,6 +444,17 @@ async function expireOverdue(model: Reference, harness: LedgerHarness): Promise<
   const overdue = model.overdue();
   expect(await harness.ledger().expire()).toBe(overdue.length);
   for (const hold of overdue) model.expire(hold);
+}
+
+/** What was admitted before is over by then, or its node would have renewed it for a day. */
+async function aDayPasses(model: Reference, harness: LedgerHarness): Promise<void> {
+  await expireAll(model, harness);
+  const now = await harness.now();
+  const ms = periodStart('day', now) + DAY_MS + DAY_MS / 2 - now;
+  if (monthOf(now) !== monthOf(now + ms)) return;
+  await harness.advance(ms);
+  model.pass(ms);
+  model.day++;
 }
 
 async function expireAll(model: Reference, harness: LedgerHarness): Promise<void> {

@@ -1,11 +1,13 @@
 import type { TestAccount } from './contract-harness.ts';
 import {
   LARGEST_BALANCE,
+  expectedAvailable,
   expectedBacklogAfter,
   expectedBacklogUs,
   expectedCost,
   expectedDecision,
   type ExpectedAccount,
+  type ExpectedBudget,
   type ExpectedDecision,
 } from './model-rules.ts';
 import type { AdmissionRequest, HoldState, RateKind, Reclaim } from '../port.ts';
@@ -22,15 +24,24 @@ export class Reference {
   readonly leaseMs: number;
   overrun = 0n;
   nowMs = 0;
+  day = 0;
 
   constructor(leaseMs: number) {
     this.leaseMs = leaseMs;
   }
 
+  /** One that makes requests. */
   account(index: number): ReferenceAccount {
-    const account = this.accounts[index % this.accounts.length];
+    const callers = this.accounts.filter(({ hash }) => hash !== '');
+    const account = callers[index % callers.length];
     if (!account) throw new Error('the model has no accounts');
     return account;
+  }
+
+  /** One that has a balance. */
+  wallet(index: number): ReferenceAccount {
+    const account = this.account(index);
+    return account.team ?? account;
   }
 
   /** The n-th request ever admitted, open or closed. */
@@ -54,17 +65,74 @@ export class Reference {
 
   admit(account: ReferenceAccount, request: AdmissionRequest): ExpectedDecision {
     const rate = this.#rateOf(account, request);
-    const decision = expectedDecision(account, rate, request.limits.concurrent, request);
+    const decision = expectedDecision(
+      this.#asSeen(account, request),
+      rate,
+      request.limits.concurrent,
+      request,
+    );
     if (decision.kind === 'admit') this.openAs(account, request, decision.hold);
     return decision;
   }
 
+  /** What the account may spend at this moment. */
+  available(account: ReferenceAccount): bigint {
+    return expectedAvailable(this.#spendable(account));
+  }
+
+  /** The money of whoever pays, within the account's own budget. */
+  #spendable(account: ReferenceAccount) {
+    const { balance, held, owed, monthSpent, monthlyLimit } = account.team ?? account;
+    return { balance, held, owed, monthSpent, monthlyLimit, budget: this.#budgetOf(account) };
+  }
+
+  #asSeen(account: ReferenceAccount, request: AdmissionRequest): ExpectedAccount {
+    const { team, openHolds } = account;
+    if (!team) return { ...this.#spendable(account), openHolds };
+    const { chatPerMinute, imagesPerMinute, concurrent } = request.limits;
+    const limits = {
+      chatPerMinute: 5 * chatPerMinute,
+      imagesPerMinute: 5 * imagesPerMinute,
+      concurrent: 5 * concurrent,
+    };
+    const rate = this.#rateOf(team, { ...request, limits });
+    return {
+      ...this.#spendable(account),
+      openHolds,
+      team: { openHolds: team.openHolds, concurrent: limits.concurrent, rate },
+    };
+  }
+
+  /** A day's budget counts what was admitted on this day; the days of the model have no date. */
+  #budgetOf(account: ReferenceAccount): ExpectedBudget | undefined {
+    if (!account.limit) return undefined;
+    const { amount, per } = account.limit;
+    const counted = [...this.holds.values()].filter(
+      (hold) => hold.account === account && (per === 'total' || hold.day === this.day),
+    );
+    const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, one) => total + one, 0n);
+    return {
+      amount,
+      per,
+      used: sum(counted.filter(({ state }) => state !== 'pending').map(({ charged }) => charged)),
+      held: sum(counted.filter(({ state }) => state === 'pending').map(({ held }) => held)),
+    };
+  }
+
   /** Records that the ledger admitted this request with this hold. */
   openAs(account: ReferenceAccount, request: AdmissionRequest, held: bigint): void {
+    const { team } = account;
     const backlogUs = expectedBacklogAfter(this.#rateOf(account, request));
-    account.held += held;
     account.openHolds++;
     account.rates[request.rate] = { backlogUs, atMs: this.nowMs };
+    (team ?? account).held += held;
+    if (team) {
+      const { chatPerMinute, imagesPerMinute, concurrent } = request.limits;
+      const limits = { chatPerMinute: 5 * chatPerMinute, imagesPerMinute: 5 * imagesPerMinute, concurrent };
+      const ofTeam = expectedBacklogAfter(this.#rateOf(team, { ...request, limits }));
+      team.openHolds++;
+      team.rates[request.rate] = { backlogUs: ofTeam, atMs: this.nowMs };
+    }
     this.holds.set(request.requestId, this.newHold(account, request, held));
   }
 
@@ -77,6 +145,7 @@ export class Reference {
       state: 'pending',
       charged: 0n,
       delivered: NOTHING,
+      day: this.day,
       leaseUntilMs: this.nowMs + this.leaseMs,
     };
   }
@@ -94,10 +163,13 @@ export class Reference {
     const cost = state === 'void' ? 0n : expectedCost(hold.price, usage);
     hold.charged = cost > hold.held ? hold.held : cost;
     hold.state = state;
-    account.balance -= hold.charged;
-    account.held -= hold.held;
+    const { team } = account;
+    const payer = team ?? account;
+    payer.balance -= hold.charged;
+    payer.held -= hold.held;
+    payer.monthSpent += hold.charged;
     account.openHolds--;
-    account.monthSpent += hold.charged;
+    if (team) team.openHolds--;
     this.overrun += cost - hold.charged;
   }
 
@@ -181,10 +253,13 @@ const NOTHING: Usage = { input: 0, cached: 0, output: 0, reasoning: 0, images: 0
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-export interface ReferenceAccount extends Writable<ExpectedAccount> {
+export interface ReferenceAccount extends Writable<Omit<ExpectedAccount, 'budget' | 'team'>> {
   readonly id: TestAccount['id'];
   hash: TestAccount['hash'];
   replaced: TestAccount['hash'] | undefined;
+  /** Who pays for it, if it does not pay for itself. */
+  readonly team: ReferenceAccount | undefined;
+  limit: Pick<ExpectedBudget, 'amount' | 'per'> | undefined;
   readonly rates: Record<RateKind, { backlogUs: bigint; atMs: number }>;
 }
 
@@ -196,6 +271,8 @@ export interface ReferenceHold {
   state: HoldState;
   charged: bigint;
   delivered: Usage;
+  /** On which it was admitted. */
+  readonly day: number;
   leaseUntilMs: number;
 }
 

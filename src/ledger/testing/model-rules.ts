@@ -1,4 +1,4 @@
-import type { AdmissionRequest, Ceiling, RefusalReason } from '../port.ts';
+import type { AdmissionRequest, Ceiling, ReachedLimit, RefusalReason } from '../port.ts';
 import type { Price, Usage } from '../price.ts';
 
 /**
@@ -23,6 +23,19 @@ export interface ExpectedAccount {
   readonly openHolds: number;
   readonly monthSpent: bigint;
   readonly monthlyLimit: bigint | undefined;
+  /** What the account may spend of the money in a period. */
+  readonly budget?: ExpectedBudget | undefined;
+  /** What all accounts that spend the same money may do together. */
+  readonly team?:
+    | { readonly openHolds: number; readonly concurrent: number; readonly rate: ExpectedRate }
+    | undefined;
+}
+
+export interface ExpectedBudget {
+  readonly amount: bigint;
+  readonly per: 'day' | 'week' | 'month' | 'total';
+  readonly used: bigint;
+  readonly held: bigint;
 }
 
 export interface ExpectedRate {
@@ -50,6 +63,7 @@ export type ExpectedDecision =
       readonly retryAfterMs: number | undefined;
       readonly required: bigint;
       readonly rate: ExpectedRateState;
+      readonly limit: ReachedLimit | undefined;
     };
 
 /** In this order: rate, concurrency, whether the input must be counted, money. Only an admission changes anything. */
@@ -63,25 +77,38 @@ export function expectedDecision(
   const asked = ceiling.kind === 'tokens' ? ceiling.output : 0;
   const least = Math.min(SMALLEST_CAP, asked);
   const required = expectedWorstCase(price, ceiling, least);
-  const refuse = (reason: RefusalReason, retryAfterMs?: number): ExpectedDecision => ({
+  const refuse = (
+    reason: RefusalReason,
+    retryAfterMs?: number,
+    limit?: ReachedLimit,
+    of = rate,
+  ): ExpectedDecision => ({
     kind: 'refuse',
     reason,
     retryAfterMs,
     required,
-    rate: expectedRateState(rate),
+    rate: expectedRateState(of),
+    limit,
   });
 
-  const waitUs = expectedWaitUs(rate);
-  if (waitUs > 0n) return refuse('rate_limit_exceeded', Number(roundedUp(waitUs, 1_000n)));
+  const { team, budget } = account;
+  for (const one of team ? [rate, team.rate] : [rate]) {
+    const waitUs = expectedWaitUs(one);
+    if (waitUs > 0n) return refuse('rate_limit_exceeded', Number(roundedUp(waitUs, 1_000n)), undefined, one);
+  }
   if (account.openHolds >= concurrent) return refuse('concurrency_limit_exceeded', HELD_RETRY_MS);
+  if (team && team.openHolds >= team.concurrent) return refuse('concurrency_limit_exceeded', HELD_RETRY_MS);
 
   const monthLeft = expectedMonthLeft(account);
   const own = expectedOwn(account);
-  const owned = monthLeft < own ? monthLeft : own;
+  const payable = monthLeft < own ? monthLeft : own;
+  const budgetLeft = budget ? positive(budget.amount - budget.used) : LARGEST_COST;
+  const owned = budgetLeft < payable ? budgetLeft : payable;
   if (request.counting !== undefined && owned > 0n && mustBeCounted(request, expectedAvailable(account)))
     return refuse('count_first');
   if (required > owned) {
-    if (monthLeft < own) return refuse('limit_reached');
+    if (budget && budgetLeft < payable) return refuse('limit_reached', undefined, `budget_${budget.per}`);
+    if (monthLeft < own) return refuse('limit_reached', undefined, 'month');
     return refuse(own === 0n ? 'insufficient_balance' : 'request_exceeds_balance');
   }
   const free = expectedAvailable(account);
@@ -135,7 +162,14 @@ export function expectedAvailable(account: Omit<ExpectedAccount, 'openHolds'>): 
   const monthLeft = expectedMonthLeft(account);
   const own = expectedOwn(account);
   const owned = monthLeft < own ? monthLeft : own;
-  return owned > account.held ? owned - account.held : 0n;
+  const free = positive(owned - account.held);
+  const { budget } = account;
+  const ofBudget = budget ? positive(positive(budget.amount - budget.used) - budget.held) : free;
+  return ofBudget < free ? ofBudget : free;
+}
+
+function positive(amount: bigint): bigint {
+  return amount > 0n ? amount : 0n;
 }
 
 /** The balance without what goes back to a payer. */

@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
-import { addAccount, type LedgerHarness, type MakeHarness } from './contract-harness.ts';
+import type { TokenHash } from '../../std/ids.ts';
+import {
+  addAccount,
+  addTeam,
+  type LedgerHarness,
+  type MakeHarness,
+  type TestAccount,
+} from './contract-harness.ts';
 import { modelCommands } from './model-commands.ts';
-import { Reference } from './model-reference.ts';
+import { Reference, type ReferenceAccount } from './model-reference.ts';
 
 /** Each run of the tests has another seed, so that many runs see many histories. */
 const RUNS = Number(process.env['TOLLGATE_MODEL_RUNS'] ?? 100);
@@ -60,21 +67,31 @@ async function runHistories(harness: LedgerHarness, histories: number, runner: n
 
 async function startingLedger(harness: LedgerHarness): Promise<Reference> {
   const model = new Reference(harness.leaseMs);
-  for (const balance of [0, 5_000, 40_000]) {
-    const account = await addAccount(harness, balance);
-    model.accounts.push({
-      ...account,
-      replaced: undefined,
-      balance: BigInt(balance),
-      held: 0n,
-      owed: 0n,
-      openHolds: 0,
-      monthSpent: 0n,
-      monthlyLimit: undefined,
-      rates: { chat: { backlogUs: 0n, atMs: 0 }, images: { backlogUs: 0n, atMs: 0 } },
-    });
-  }
+  for (const balance of [0, 5_000, 40_000])
+    model.accounts.push(referenceOf(await addAccount(harness, balance), balance));
+  const { id, apps } = await addTeam(harness, 20_000, 2);
+  const team = referenceOf({ id, hash: NOBODY }, 20_000);
+  model.accounts.push(team, ...apps.map((app) => ({ ...referenceOf(app, 0), team })));
   return model;
+}
+
+/** A team has no token. */
+const NOBODY = '' as TokenHash;
+
+function referenceOf(account: TestAccount, balance: number): ReferenceAccount {
+  return {
+    ...account,
+    replaced: undefined,
+    team: undefined,
+    limit: undefined,
+    balance: BigInt(balance),
+    held: 0n,
+    owed: 0n,
+    openHolds: 0,
+    monthSpent: 0n,
+    monthlyLimit: undefined,
+    rates: { chat: { backlogUs: 0n, atMs: 0 }, images: { backlogUs: 0n, atMs: 0 } },
+  };
 }
 
 async function expectOverrun(model: Reference, harness: LedgerHarness): Promise<void> {

@@ -15,6 +15,7 @@ export const TABLES: Readonly<Record<string, Treatment>> = {
   invite: { kind: 'moved' },
   sign_in_attempt: { kind: 'moved' },
   redeem_code: { kind: 'moved' },
+  team_invite: { kind: 'moved' },
   // A command such as `doctor` writes which secret the database belongs to before anything else is in it.
   setting: { kind: 'moved', only: `key <> 'move'`, madeBySchema: `key = 'secret.fingerprint'` },
   provider_key: { kind: 'moved' },
@@ -26,6 +27,7 @@ export const TABLES: Readonly<Record<string, Treatment>> = {
   hold: { kind: 'moved' },
   entry: { kind: 'moved' },
   debt: { kind: 'moved' },
+  wallet_move: { kind: 'moved' },
   archived_day: { kind: 'moved' },
   statement: { kind: 'moved' },
   cost_entry: { kind: 'moved' },
