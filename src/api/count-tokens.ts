@@ -8,6 +8,7 @@ import type { AccountSnapshot, Caller } from '../ledger/port.ts';
 import type { BodySize } from '../relay/call.ts';
 import { countAtBackend, type CountedConversation } from '../relay/count-at-backend.ts';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
+import { requireModel } from '../relay/admission.ts';
 import { chargeLimits, USUAL_ENCODING } from '../tokenizer/port.ts';
 import { countableMessages } from '../wire/anthropic/to-chat.ts';
 import { selectBetas, countTokensRequestSchema } from '../wire/anthropic/request.ts';
@@ -44,7 +45,7 @@ export const countMessageTokens: ApiOperation = {
       examples: { example: { input_tokens: 14 } },
     },
   },
-  errors: [...BODY_ERRORS, 'rate_limit_exceeded'],
+  errors: [...BODY_ERRORS, 'rate_limit_exceeded', 'model_not_allowed'],
   dialect: ANTHROPIC_ERRORS,
   handle: work(count),
 };
@@ -56,6 +57,7 @@ async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
   const body = withoutNulls(value);
   const request = parseBody(countTokensRequestSchema, body);
   const route = knownRoute(request.model, parts);
+  if (route) requireModel(account, route);
   const counted =
     route && (await countAtBackend(route, conversationOf(incoming, body, account), parts.relay));
   const tokens =

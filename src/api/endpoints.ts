@@ -3,7 +3,8 @@ import { abilitiesView } from '../catalog/abilities-view.ts';
 import type { Catalog, Endpoint, Model } from '../catalog/catalog.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { json, rateHeaders } from '../http/response.ts';
-import { rateOf } from '../relay/admission.ts';
+import type { AccountSnapshot } from '../ledger/port.ts';
+import { mayUse, rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
 import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { abilitiesBody } from './models.ts';
@@ -85,22 +86,25 @@ export const endpointModels: ApiOperation = {
 
 async function listEndpoints(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const caller = callerAuth.optionalCaller(incoming);
-  const headers = caller ? rateHeaders(rateOf(await callerAuth.account(caller), 'chat', relay)) : {};
-  const data = publicEndpoints(relay.catalog());
+  const snapshot = caller && (await callerAuth.account(caller));
+  const headers = snapshot ? rateHeaders(rateOf(snapshot, 'chat', relay)) : {};
+  const data = publicEndpoints(relay.catalog(), snapshot);
   return json({ success: true, data }, incoming.requestId, headers);
 }
 
-/** The spec has two kinds; endpoints of other kinds are left out. */
-function publicEndpoints(catalog: Catalog) {
+/** The spec has two kinds; endpoints of other kinds are left out, and models that the caller's token may not use. */
+function publicEndpoints(catalog: Catalog, caller: AccountSnapshot | undefined) {
   return [...catalog.endpoints.values()].filter(isPublic).map((endpoint) => ({
     endpoint: endpoint.code,
     name: endpoint.name,
     endpoint_type: endpoint.type,
-    models: endpoint.models.map((model) => ({
-      model: model.id,
-      display_name: model.displayName,
-      ...abilitiesOf(endpoint, model),
-    })),
+    models: endpoint.models
+      .filter((model) => mayUse(caller, endpoint, model))
+      .map((model) => ({
+        model: model.id,
+        display_name: model.displayName,
+        ...abilitiesOf(endpoint, model),
+      })),
   }));
 }
 
@@ -113,7 +117,9 @@ async function listModels(incoming: IncomingRequest, { callerAuth, relay }: ApiP
   }
   const kind = endpoint.type === 'image_generation' ? 'images' : 'chat';
   return json(
-    endpoint.models.map((model) => modelEntry(endpoint, model)),
+    endpoint.models
+      .filter((model) => mayUse(snapshot, endpoint, model))
+      .map((model) => modelEntry(endpoint, model)),
     incoming.requestId,
     rateHeaders(rateOf(snapshot, kind, relay)),
   );

@@ -4,8 +4,8 @@ import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { parseBody } from '../http/request-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
-import type { Caller } from '../ledger/port.ts';
-import { rateOf } from '../relay/admission.ts';
+import type { AccountSnapshot, Caller } from '../ledger/port.ts';
+import { mayUse, rateOf, requireModel } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
 import { contentsToChatMessages } from '../wire/gemini/to-chat.ts';
 import { geminiModel, type GeminiModelEntry } from '../wire/gemini/models-list.ts';
@@ -105,6 +105,7 @@ export const countGeminiTokens: ApiOperation = {
     'unknown_endpoint',
     'unsupported_endpoint',
     'unsupported_model',
+    'model_not_allowed',
   ],
   dialect: GOOGLE_ERRORS,
   handle: work(count),
@@ -115,7 +116,7 @@ const MOST_ON_A_PAGE = 1_000;
 
 async function list(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
-  const entries = modelEntries(relay.catalog());
+  const entries = modelEntries(relay.catalog(), snapshot);
   const { searchParams } = new URL(incoming.request.url);
   const size = wholeNumber(searchParams.get('pageSize'), 'pageSize') ?? MOST_ON_A_PAGE;
   const start = wholeNumber(searchParams.get('pageToken'), 'pageToken') ?? 0;
@@ -134,17 +135,21 @@ function wholeNumber(text: string | null, param: string): number | undefined {
 }
 
 async function one(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
-  await callerAuth.account(callerAuth.caller(incoming));
+  const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const id = incoming.parameters[0] ?? '';
-  const entry = modelEntries(relay.catalog()).find((candidate) => candidate.id === id);
+  const entry = modelEntries(relay.catalog(), snapshot).find((candidate) => candidate.id === id);
   if (!entry) throw new Fault('not_found', `There is no model '${id.slice(0, 100)}'.`, { param: 'model' });
   return json(geminiModel(entry), incoming.requestId);
 }
 
-function modelEntries(catalog: Catalog): GeminiModelEntry[] {
+function modelEntries(catalog: Catalog, caller: AccountSnapshot): GeminiModelEntry[] {
   const entries = [...catalog.endpoints.values()]
     .filter(({ type, unavailable }) => type === 'chat_completion' && unavailable === undefined)
-    .flatMap(({ code, models }) => models.map((model) => ({ ...model, id: `${code}/${model.id}` })));
+    .flatMap((endpoint) =>
+      endpoint.models
+        .filter((model) => mayUse(caller, endpoint, model))
+        .map((model) => ({ ...model, id: `${endpoint.code}/${model.id}` })),
+    );
   const aliases = [...catalog.aliases].flatMap(([id, { endpoint, model }]) => {
     const entry = entries.find((candidate) => candidate.id === `${endpoint}/${model}`);
     return entry ? [{ ...entry, id }] : [];
@@ -155,7 +160,7 @@ function modelEntries(catalog: Catalog): GeminiModelEntry[] {
 async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { account, rate } = await parts.callerAuth.freeCaller(caller);
   const { value, size } = await incoming.body.json();
-  findRoute(parts.relay.catalog(), incoming.parameters[0] ?? '', 'chat_completion');
+  requireModel(account, findRoute(parts.relay.catalog(), incoming.parameters[0] ?? '', 'chat_completion'));
   const { signal } = incoming;
   const totalTokens = await countForFree(countableContents(value), { account, size, signal }, parts);
   return json({ totalTokens }, incoming.requestId, rateHeaders(rate));

@@ -4,7 +4,8 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import type { IncomingRequest } from '../http/router.ts';
-import { rateOf } from '../relay/admission.ts';
+import type { AccountSnapshot } from '../ledger/port.ts';
+import { mayUse, rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import { modelsList, oneModel, type ModelEntry } from '../wire/openai/models-list.ts';
@@ -182,23 +183,28 @@ export const oneModelById: ApiOperation = {
 async function list(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const headers = rateHeaders(rateOf(snapshot, 'chat', relay));
-  return json(modelsList(modelEntries(relay.catalog())), incoming.requestId, headers);
+  return json(modelsList(modelEntries(relay.catalog(), snapshot)), incoming.requestId, headers);
 }
 
 async function one(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
-  await callerAuth.account(callerAuth.caller(incoming));
+  const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const id = incoming.parameters[0] ?? '';
-  const entry = modelEntries(relay.catalog()).find((candidate) => candidate.id === id);
+  const entry = modelEntries(relay.catalog(), snapshot).find((candidate) => candidate.id === id);
   if (!entry) throw new Fault('not_found', `There is no model '${id.slice(0, 100)}'.`, { param: 'model' });
   return json(oneModel(entry), incoming.requestId);
 }
 
-/** The catalog as `/v1/models` lists it: every model of every endpoint as `code/model`, then the aliases. */
-function modelEntries(catalog: Catalog): ModelEntry[] {
+/**
+ * The catalog as `/v1/models` lists it: every model of every endpoint as `code/model`, then the aliases; of these, what the
+ * caller's token may use.
+ */
+function modelEntries(catalog: Catalog, caller: AccountSnapshot): ModelEntry[] {
   const entries = [...catalog.endpoints.values()]
     .filter((endpoint) => endpoint.unavailable === undefined)
     .flatMap((endpoint) =>
-      endpoint.models.map((model) => ({ id: `${endpoint.code}/${model.id}`, endpoint, model })),
+      endpoint.models
+        .filter((model) => mayUse(caller, endpoint, model))
+        .map((model) => ({ id: `${endpoint.code}/${model.id}`, endpoint, model })),
     );
   const aliases = [...catalog.aliases].flatMap(([id, target]) => {
     const entry = entries.find((candidate) => candidate.id === `${target.endpoint}/${target.model}`);

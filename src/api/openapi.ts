@@ -216,6 +216,7 @@ const HEADERS = {
   Dropped: text('Fields of the request that the backend did not get, at most 20', 'brand_new_field'),
   MaxTokens: text('The output cap for each choice, where it is lower than asked or than the default', '2048'),
   CapReason: text('What lowered the output cap: `balance`, or `max_cost` for max_cost_usd', 'balance'),
+  BudgetRemaining: text("What is left of the account's budget, where it has one", '4.25'),
 };
 
 const REQUEST_ID = headerReferences({ 'x-request-id': 'RequestId' });
@@ -240,6 +241,7 @@ const PAID_HEADERS = {
     'x-tollgate-max-tokens': 'MaxTokens',
     'x-tollgate-cap-reason': 'CapReason',
     'x-tollgate-dropped': 'Dropped',
+    'x-tollgate-budget-remaining-usd': 'BudgetRemaining',
   }),
 };
 

@@ -7,7 +7,7 @@ import type { Caller, Ceiling } from '../ledger/port.ts';
 import { holdPrices, priceToText, type ImageCeiling } from '../ledger/price.ts';
 import type { ImagePrice } from '../ledger/priced-parts.ts';
 import { exactUsd } from '../ledger/receipt.ts';
-import { heldQuote, invalidToken, preferTokenError, type HeldQuote } from '../relay/admission.ts';
+import { heldQuote, identified, preferTokenError, requireModel, type HeldQuote } from '../relay/admission.ts';
 import type { ImageCall, Quote, RelayParts } from '../relay/call.ts';
 import { quoteChatCall } from '../relay/chat.ts';
 import { quoteImageCall } from '../relay/images.ts';
@@ -116,8 +116,8 @@ export async function quoteBody(
   const quote = isImage
     ? await quoteImageCall(quotedImageCall(base, body), parts)
     : await quoteChatCall(publicChatCall(base, body), parts);
-  const account = await parts.ledger.identify(base.caller);
-  if (!account) throw invalidToken();
+  const account = await identified(base.caller, parts);
+  requireModel(account, quote.route);
   return await heldQuote(quote, account, base.connection.signal);
 }
 

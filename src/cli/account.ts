@@ -20,6 +20,7 @@ import {
   type CommandInput,
 } from './command.ts';
 import { resetLinkCommand } from './reset-link.ts';
+import { limitsOf } from './spending-limits.ts';
 
 const PASSWORD_STDIN_FLAG = { 'password-stdin': { type: 'boolean' } } as const;
 
@@ -103,7 +104,7 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account limit',
     usage:
-      'EMAIL [--chat N] [--images N] [--concurrent N] [--monthly USD] [--json]   (`default` restores the default)',
+      'EMAIL [--chat N] [--images N] [--concurrent N] [--monthly USD] [--budget 5/day|none] [--models PATTERN,…|none] [--networks CIDR,…|none] [--expires DATE|none] [--json]   (`default` restores the default)',
     about: 'set the limits of one account',
     flags: {
       ...JSON_FLAG,
@@ -111,6 +112,10 @@ export const accountCommands: readonly CliCommand[] = [
       images: { type: 'string' },
       concurrent: { type: 'string' },
       monthly: { type: 'string' },
+      budget: { type: 'string' },
+      models: { type: 'string' },
+      networks: { type: 'string' },
+      expires: { type: 'string' },
     },
     minArguments: 1,
     audit: ({ flags }) => onAccount('account.limits', { ...flags, json: undefined, as: undefined }),
@@ -259,10 +264,14 @@ async function postedWith({ db }: Store, once: string) {
 }
 
 async function replaceToken(input: CommandInput, context: CliContext): Promise<number> {
-  return await context.withServices(async ({ accounts }) => {
+  return await context.withServices(async ({ accounts, teams }) => {
     const account = await accounts.require(input.arguments[0] ?? '');
-    const token = await accounts.replaceToken(account.id as AccountId);
-    printResult(input, context, { account: account.id, email: account.email, token }, [
+    const member = await teams.membership(account.id);
+    if (member?.team_role === 'viewer')
+      throw new CommandRefused(`${account.email} only looks on in a team, and has no token.`);
+    const { id } = member ?? account;
+    const token = await accounts.replaceToken(id as AccountId);
+    printResult(input, context, { account: id, email: account.email, token }, [
       token,
       'The old token is no longer accepted. The new one is shown only once.',
     ]);
@@ -277,9 +286,12 @@ async function limit(input: CommandInput, context: CliContext): Promise<number> 
     concurrent: countFlag(input, 'concurrent'),
     monthlyLimit: moneyFlag(input, 'monthly'),
   };
-  return await context.withServices(async ({ accounts }) => {
+  const spending = limitsOf(input);
+  return await context.withServices(async ({ accounts, teams }) => {
     const account = await accounts.require(input.arguments[0] ?? '');
     await accounts.setLimits(account.id as AccountId, limits);
+    const spender = (await teams.membership(account.id)) ?? account;
+    await teams.setLimits(spender.id, spending);
     return await show(input, { ...context, withServices: async (work) => work({ accounts } as CliServices) });
   });
 }
@@ -355,14 +367,14 @@ function accountView(account: Account) {
   };
 }
 
-function readAmount(text: string): NanoUsd {
+export function readAmount(text: string): NanoUsd {
   const value = parseUsd(text);
   if (value === undefined) throw new UsageError(`'${text}' is not an amount in dollars, such as 5 or 0.25.`);
   return value;
 }
 
 /** An absent flag changes nothing; `default` restores the catalog's limit. */
-function countFlag(input: CommandInput, name: string): number | null | undefined {
+export function countFlag(input: CommandInput, name: string): number | null | undefined {
   const text = textFlag(input, name);
   if (text === undefined) return undefined;
   if (text === 'default') return null;
@@ -372,7 +384,7 @@ function countFlag(input: CommandInput, name: string): number | null | undefined
   return value;
 }
 
-function moneyFlag(input: CommandInput, name: string): NanoUsd | null | undefined {
+export function moneyFlag(input: CommandInput, name: string): NanoUsd | null | undefined {
   const text = textFlag(input, name);
   if (text === undefined) return undefined;
   return text === 'default' ? null : readAmount(text);

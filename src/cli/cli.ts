@@ -26,10 +26,12 @@ import { reconcileCommand } from './reconcile.ts';
 import { metricsCommand } from './metrics.ts';
 import { moveCommand } from './move.ts';
 import { secretCommands } from './secret.ts';
+import { teamCommands } from './team.ts';
 import { currentRelease, releaseName } from '../std/release.ts';
 
 export const COMMANDS: readonly CliCommand[] = [
   ...accountCommands,
+  ...teamCommands,
   ...ledgerCommands,
   marginCommand,
   reconcileCommand,

@@ -2,6 +2,7 @@ import type { ImageStore } from '../activity/image-store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import type { Accounts } from '../identity/accounts/accounts.ts';
+import type { Teams } from '../identity/accounts/teams.ts';
 import type { Secret } from '../identity/accounts/secret.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
@@ -90,6 +91,7 @@ export interface CliServices {
   readonly store: Store;
   readonly ledger: Ledger;
   readonly accounts: Accounts;
+  readonly teams: Teams;
   readonly secret: Secret;
   readonly images: ImageStore;
   /** Where images are kept outside of the database. */

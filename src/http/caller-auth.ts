@@ -1,6 +1,6 @@
 import { rateState } from '../ledger/decide.ts';
 import type { Caller, AccountSnapshot, RateState } from '../ledger/port.ts';
-import { invalidToken, RefusedRequest } from '../relay/admission.ts';
+import { identified, RefusedRequest } from '../relay/admission.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { addressMatcher, isLoopback, parseAddress } from '../std/addresses.ts';
 import { Fault } from '../std/fault.ts';
@@ -46,8 +46,9 @@ export class CallerAuth {
   }
 
   /** The caller of a public request. Whether the token exists is decided by the ledger. */
-  caller({ request }: IncomingRequest): Caller {
-    return { kind: 'token', hash: requireHash(tokenOf(request), this.#options.hashToken) };
+  caller({ request, peer }: IncomingRequest): Caller {
+    const hash = requireHash(tokenOf(request), this.#options.hashToken);
+    return { kind: 'token', hash, address: this.clientAddress(peer, request) };
   }
 
   /** For routes that work without a token: `undefined` when none was sent, 401 for one that cannot be valid. */
@@ -57,9 +58,7 @@ export class CallerAuth {
 
   /** The account behind a caller, or 401. */
   async account(caller: Caller): Promise<AccountSnapshot> {
-    const snapshot = await this.#parts.ledger.identify(caller);
-    if (!snapshot) throw invalidToken();
-    return snapshot;
+    return await identified(caller, this.#parts);
   }
 
   /** The account behind a caller of a free operation, which counts against its rate: 401, or 429. */

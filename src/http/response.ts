@@ -143,6 +143,8 @@ export function admissionHeaders(summary: AdmissionSummary, charged?: NanoUsd): 
   headers.set('x-tollgate-held', formatUsd(summary.held));
   if (charged !== undefined) headers.set('x-tollgate-cost', formatUsd(charged));
   if (summary.dropped !== undefined) headers.set('x-tollgate-dropped', summary.dropped);
+  if (summary.budgetLeft !== undefined)
+    headers.set('x-tollgate-budget-remaining-usd', formatUsd(summary.budgetLeft));
   if (summary.loweredCap !== undefined) {
     headers.set('x-tollgate-max-tokens', String(summary.loweredCap.output));
     headers.set('x-tollgate-cap-reason', summary.loweredCap.reason);

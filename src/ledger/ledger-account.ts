@@ -105,6 +105,7 @@ export class LedgerAccount {
     this.openHolds--;
     budget?.release(hold, charged);
     if (wallet === this) return;
+    if (isThisMonth) this.monthSpent = addNano(this.monthSpent, charged);
     this.teamHeld = subtractNano(this.teamHeld, hold.held);
     wallet.openHolds--;
   }
@@ -202,6 +203,7 @@ export function snapshotOf(
     ownHeld: account.isTeams ? account.teamHeld : account.held,
     openHolds: account.openHolds,
     monthSpent: wallet.monthSpent,
+    ownMonthSpent: account.monthSpent,
     monthlyLimit: wallet.monthlyLimit,
     budget: budget && {
       amount: budget.amount,

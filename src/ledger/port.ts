@@ -261,6 +261,8 @@ export interface AccountSnapshot {
   readonly ownHeld: NanoUsd;
   readonly openHolds: number;
   readonly monthSpent: NanoUsd;
+  /** What the account's own requests were charged this month. */
+  readonly ownMonthSpent: NanoUsd;
   readonly monthlyLimit: NanoUsd | undefined;
   readonly budget: BudgetSnapshot | undefined;
   readonly tokenLimits: TokenLimits | undefined;

@@ -49,6 +49,7 @@ import { systemRandom, type Random } from '../std/ids.ts';
 import { stderrLog, type Log } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import { RequestSlots, slotsWithin } from '../std/request-slots.ts';
+import { announceWallets } from '../store/wallet-versions.ts';
 import { StartupError } from '../std/startup-error.ts';
 import { Heartbeat } from '../store/heartbeat.ts';
 import { sharedTokenCounter } from '../tokenizer/worker-counter.ts';
@@ -210,6 +211,7 @@ function stopping({
 async function requireUsable(services: Services): Promise<void> {
   requireClock(services.clock.aheadMs);
   await claimDataFolder(services);
+  await announceWallets(services.store, services.clock.now());
 }
 
 /** A server that is being replaced may take its whole grace period; one that stays longer is a mistake. */

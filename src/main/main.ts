@@ -126,10 +126,11 @@ async function runCommand(): Promise<number> {
 
 async function withOpened<T>(services: Services, work: (services: CliServices) => Promise<T>): Promise<T> {
   try {
-    const { store, accounts, secret, images, imagePlaces } = services;
+    const { store, accounts, teams, secret, images, imagePlaces } = services;
     return await work({
       store,
       accounts,
+      teams,
       ledger: services.ledger.ledger,
       secret,
       images,

@@ -5,6 +5,7 @@ import type { CatalogSource } from '../catalog/catalog.ts';
 import { openCatalog } from '../catalog/source.ts';
 import { openStoredCatalog, type StoredCatalog } from '../catalog/stored.ts';
 import { Accounts } from '../identity/accounts/accounts.ts';
+import { Teams } from '../identity/accounts/teams.ts';
 import { openSecret, type Secret } from '../identity/accounts/secret.ts';
 import { openLedger, type OpenLedger } from '../ledger/open-ledger.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
@@ -31,6 +32,7 @@ export interface Services {
   readonly secret: Secret;
   readonly ledger: OpenLedger;
   readonly accounts: Accounts;
+  readonly teams: Teams;
   readonly outbox: Outbox;
   readonly notices: Notices;
   readonly images: ImageStore;
@@ -89,11 +91,31 @@ async function servicesOf(
       random,
       notices,
     });
+    const teams = new Teams({
+      store,
+      ledger: ledger.ledger,
+      pepper: secret.key('token pepper'),
+      clock,
+      random,
+    });
     const imagePlaces = placesOf(config);
     const quotaBytes = config.imageQuotaBytes;
     const images = new ImageStore({ store, places: imagePlaces, clock, random, log, quotaBytes });
     const messages = { outbox, notices };
-    return { config, clock, random, log, store, secret, ledger, accounts, ...messages, images, imagePlaces };
+    return {
+      config,
+      clock,
+      random,
+      log,
+      store,
+      secret,
+      ledger,
+      accounts,
+      teams,
+      ...messages,
+      images,
+      imagePlaces,
+    };
   } catch (error) {
     await store.close();
     throw error;

@@ -280,6 +280,7 @@ export function admissionSummary(
     endpoint: quote.route.endpoint.code,
     model: quote.route.model.id,
     rate: admitted.rate,
+    budgetLeft: admitted.budgetLeft,
     held: admitted.held,
     available: admitted.available,
     outputCap: admitted.output * choices,
@@ -329,10 +330,19 @@ export async function identified(
   return snapshot;
 }
 
+/** Whether a caller's token may use a model; of a caller without one nothing is known. */
+export function mayUse(
+  caller: Pick<AccountSnapshot, 'tokenLimits'> | undefined,
+  endpoint: { readonly code: string },
+  model: { readonly id: string },
+): boolean {
+  const limits = caller?.tokenLimits;
+  return limits === undefined || allowsModel(limits, { endpoint: endpoint.code, model: model.id });
+}
+
 /** Throws where the account's token may not use the model. */
-export function requireModel({ tokenLimits }: AccountSnapshot, { endpoint, model }: Quote['route']): void {
-  if (tokenLimits && !allowsModel(tokenLimits, { endpoint: endpoint.code, model: model.id }))
-    throw modelNotAllowed();
+export function requireModel(account: AccountSnapshot, { endpoint, model }: Quote['route']): void {
+  if (!mayUse(account, endpoint, model)) throw modelNotAllowed();
 }
 
 function refusalFault(refused: Refused): Fault {

@@ -237,6 +237,8 @@ export interface AdmissionSummary {
   readonly dropped: string | undefined;
   /** Set when the output cap is lower than what was requested, or than the model's own where nothing was. */
   readonly loweredCap: LoweredCap | undefined;
+  /** What is left of the account's budget, where it has one. */
+  readonly budgetLeft?: NanoUsd | undefined;
 }
 
 export type ChatReply =

@@ -15,6 +15,11 @@ export function newAccountId(nowMs: number, random: Random = systemRandom): Acco
   return `acc_${timePart(nowMs)}${random.text(8)}` as AccountId;
 }
 
+/** Sorts after the ids of all other accounts: a team is locked after those that spend its balance. */
+export function newTeamId(nowMs: number, random: Random = systemRandom): AccountId {
+  return `team_${timePart(nowMs)}${random.text(8)}` as AccountId;
+}
+
 /** `msg_` + time + random: sorts by time, and a receiver may use it to tell a repetition. */
 export function newOutboxId(nowMs: number, random: Random = systemRandom): string {
   return `msg_${timePart(nowMs)}${random.text(16)}`;

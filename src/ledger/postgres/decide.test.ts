@@ -123,11 +123,11 @@ async function addMemberLike(
   return app;
 }
 
-/** Of a period that does not end while the test runs. */
+/** Of a period that no clock of the test reaches the end of. */
 function budgetColumns({ budget }: AccountState) {
   if (!budget) return {};
   const { amount, per, used, held } = budget;
-  const from = Date.UTC(2030, 4, 1);
+  const from = Date.UTC(2031, 0, 1);
   return { budget: amount, budget_per: per, budget_from: from, budget_used: used, budget_held: held };
 }
 

@@ -2,6 +2,7 @@ import { DatabaseError, type PoolClient } from 'pg';
 import type { Log } from '../../std/log.ts';
 import { ConnectionPool } from '../../store/connection-pool.ts';
 import type { PostgresAddress } from '../../store/postgres-address.ts';
+import { WALLET_NODE } from '../../store/wallet-versions.ts';
 import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
 import type { ConnectionLoad } from '../port.ts';
 
@@ -38,7 +39,7 @@ export class LedgerPool {
       client: {
         connectionString: url,
         keepAlive: true,
-        application_name: 'tollgate ledger',
+        application_name: WALLET_NODE,
         types: INTEGERS_AS_NUMBERS,
       },
       most: maxConnections,

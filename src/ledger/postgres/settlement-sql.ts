@@ -440,7 +440,7 @@ function release(charged: string, held: string, holds: string, ofMonth: string):
         team_held = a.team_held - CASE WHEN a.wallet_id IS NULL THEN 0 ELSE ${held} END,
         budget_used = CASE WHEN a.budget IS NULL THEN a.budget_used ELSE a.budget_used + ${ofPeriod('least(p.cost, p.held)')} END,
         budget_held = CASE WHEN a.budget IS NULL THEN a.budget_held ELSE a.budget_held - ${ofPeriod('p.held')} END,
-        month_spent = ${own(ofMonth)} + CASE WHEN a.month >= v_month THEN a.month_spent ELSE 0 END,
+        month_spent = ${ofMonth} + CASE WHEN a.month >= v_month THEN a.month_spent ELSE 0 END,
         month = greatest(a.month, v_month)`;
 }
 

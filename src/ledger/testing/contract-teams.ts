@@ -23,8 +23,11 @@ import { bookRefund, newRefund } from './contract-reclaim.ts';
 /** One balance that several accounts spend, each within limits of its own. */
 export function teamCases(check: ContractCheck): void {
   walletCases(check);
+  endingWalletCases(check);
   budgetCases(check);
+  changingBudgetCases(check);
   tokenLimitCases(check);
+  expiryCases(check);
   moveCases(check);
 }
 
@@ -55,7 +58,11 @@ function walletCases(check: ContractCheck): void {
       open_holds: 1,
       month_spent: 1_100,
     });
-    expect(await accountRow(harness, other)).toMatchObject({ team_held: 0, open_holds: 0, month_spent: 0 });
+    expect(await accountRow(harness, other)).toMatchObject({
+      team_held: 0,
+      open_holds: 0,
+      month_spent: 1_100,
+    });
     await expectSound(harness);
   });
 
@@ -118,7 +125,9 @@ function walletCases(check: ContractCheck): void {
     expect(refused).toEqual(['rate_limit_exceeded']);
     await expectSound(harness);
   });
+}
 
+function endingWalletCases(check: ContractCheck): void {
   check(
     'an account that has left its team is nobody, and what it began is charged to the team',
     async (harness) => {
@@ -245,7 +254,9 @@ function budgetCases(check: ContractCheck): void {
     expect(await accountRow(harness, account)).toMatchObject({ balance: 100_000 - 2 * HELD - 200 });
     await expectSound(harness);
   });
+}
 
+function changingBudgetCases(check: ContractCheck): void {
   check('a changed budget counts what its period has used and holds already', async (harness) => {
     const account = await addAccount(harness, 100_000);
     await harness.ledger().settle(await hold(harness, chatAdmission(account)), ALL_USED);
@@ -359,7 +370,9 @@ function tokenLimitCases(check: ContractCheck): void {
     await hold(harness, chatAdmission(account, { caller: { kind: 'account', id: account.id } }));
     await expectSound(harness);
   });
+}
 
+function expiryCases(check: ContractCheck): void {
   check('a token that has expired is not valid; a session is', async (harness) => {
     const account = await addAccount(harness, 1_000_000);
     const expires = (await harness.now()) + 60_000;

@@ -169,7 +169,10 @@ export class Reference {
     payer.held -= hold.held;
     payer.monthSpent += hold.charged;
     account.openHolds--;
-    if (team) team.openHolds--;
+    if (team) {
+      team.openHolds--;
+      account.monthSpent += hold.charged;
+    }
     this.overrun += cost - hold.charged;
   }
 

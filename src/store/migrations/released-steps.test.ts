@@ -34,6 +34,7 @@ const RELEASED = {
     '17 saved by cache ac3a5a2509b329e9bdcb5ac13f0d3c4b801e12912ea36f0102fc2a912bc00d27',
     '18 money that goes back d138ee6365fd60d58e36de6bd53cef215944ea95822e4b8ee0cc9744e6479386',
     '19 charged answers 58168f02df6c04e5f0d16721ce30e04e7cd60c925017c315606e335f436443b6',
+    '20 teams adf51bb19330786beb47d256b6d63782911b161fd6ec3cf10293f065b3c37450',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
@@ -55,6 +56,7 @@ const RELEASED = {
     '17 saved by cache 17718ef17e6aeb4e3b32fe7b16f42ce8166d1dbdb9043d60aa2a017950ee5130',
     '18 money that goes back 640cc9146db642955409b6a164268dd6b0f02897427822e0196e75d31f01ff05',
     '19 charged answers a72eb9acfd84093d12d7b697b9de889849f18cf94dec9fa5f752014bf9838819',
+    '20 teams 8fc7b2362c98772980a9719bca1910f22949ce904129149c3ff0f7ef9869fbc8',
   ],
 };
 

@@ -1,0 +1,415 @@
+import type { Kysely, Transaction, Updateable } from 'kysely';
+import type { Ledger } from '../../ledger/port.ts';
+import type { Clock } from '../../std/clock.ts';
+import { Fault } from '../../std/fault.ts';
+import { newAccountId, newTeamId, type AccountId, type Random } from '../../std/ids.ts';
+import { formatUsd, nanoUsd, type NanoUsd } from '../../std/money.ts';
+import type { AccountTable, Schema, TeamRole } from '../../store/schema.ts';
+import type { Store } from '../../store/store.ts';
+import { requireWallets } from '../../store/wallet-versions.ts';
+import { tokenColumns, type NewBudget, type SpendingLimits } from './account-limits.ts';
+import type { Account } from './accounts.ts';
+import { newToken } from './token.ts';
+
+interface TeamsOptions {
+  readonly store: Store;
+  readonly ledger: Pick<Ledger, 'post' | 'move' | 'setBudget'>;
+  /** Enters the hash of tokens. */
+  readonly pepper: Uint8Array;
+  readonly clock: Clock;
+  readonly random?: Random | undefined;
+}
+
+/** Accounts of a team, apps and members together. */
+export const MOST_ACCOUNTS = 100;
+const LONGEST_NAME = 64;
+export const TEAM_ROLES: readonly TeamRole[] = ['owner', 'admin', 'viewer', 'member'];
+
+/**
+ * Teams: a balance that several accounts spend. A member is the account of a person in the team, apart from the person's
+ * own; an app is one without a person. Joining, leaving and removal end tokens in the same transaction, so that no token in
+ * use ever takes money from another pocket than its owner thought.
+ */
+export class Teams {
+  readonly #o: TeamsOptions;
+
+  constructor(options: TeamsOptions) {
+    this.#o = options;
+  }
+
+  async create(
+    name: string,
+    owner: Pick<Account, 'id' | 'email'>,
+    { balance, actor }: { readonly balance?: NanoUsd | undefined; readonly actor: string },
+  ): Promise<Account> {
+    await requireWallets(this.#o.store);
+    const now = this.#o.clock.now();
+    const id = newTeamId(now, this.#o.random);
+    await this.#changing(async (tx) => {
+      await tx
+        .insertInto('account')
+        .values({ id, kind: 'team', name: checkedName(name), email: `${id}@team.invalid`, created_at: now })
+        .execute();
+      await this.#join(tx, id, { person: owner, role: 'owner' });
+    }, `There is a team '${name}' already.`);
+    if (balance !== undefined && balance > 0)
+      await this.#o.ledger.post({
+        accountId: id,
+        kind: 'credit',
+        amount: balance,
+        cause: 'opening balance',
+        actor,
+      });
+    return await this.#get(id);
+  }
+
+  async list(): Promise<Account[]> {
+    return await this.#o.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('kind', '=', 'team')
+      .where('ended_at', 'is', null)
+      .orderBy('name')
+      .execute();
+  }
+
+  async require(name: string): Promise<Account> {
+    const team = await this.#o.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('kind', '=', 'team')
+      .where('name', '=', name)
+      .where('ended_at', 'is', null)
+      .executeTakeFirst();
+    if (!team) throw new Fault('not_found', `There is no team '${name}'.`, { param: 'team' });
+    return team;
+  }
+
+  /** Members and apps, the oldest first. */
+  async accounts(teamId: string): Promise<Account[]> {
+    return await accountsOf(this.#o.store.db, teamId);
+  }
+
+  /** The account with which a person spends a team's balance, if they are in one. */
+  async membership(personId: string): Promise<Account | undefined> {
+    return await this.#o.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('person_id', '=', personId)
+      .where('ended_at', 'is', null)
+      .executeTakeFirst();
+  }
+
+  async add(
+    teamId: string,
+    person: Pick<Account, 'id' | 'email'>,
+    {
+      role = 'member',
+      budget,
+    }: { readonly role?: TeamRole | undefined; readonly budget?: NewBudget | null | undefined },
+  ): Promise<Account> {
+    const id = await this.#changing(
+      (tx) => this.#join(tx, teamId, { person, role }),
+      `${person.email} is in a team already.`,
+    );
+    await this.setLimits(id, { budget });
+    return await this.#get(id);
+  }
+
+  async setRole(member: Account, role: TeamRole): Promise<void> {
+    await this.#changing(async (tx) => {
+      await lockTeam(tx, member.wallet_id ?? '', this.#o.clock.now());
+      if (member.team_role === 'owner' && role !== 'owner') await requireAnotherOwner(tx, member);
+      await tx
+        .updateTable('account')
+        // Who only looks on has no token.
+        .set({ team_role: role, ...(role === 'viewer' ? NO_TOKEN : {}) })
+        .where('id', '=', member.id)
+        .execute();
+    });
+  }
+
+  /** A member leaves, or an app ends. Requests that are under way end where they began. */
+  async end(account: Account): Promise<void> {
+    await this.#changing(async (tx) => {
+      await lockTeam(tx, account.wallet_id ?? '', this.#o.clock.now());
+      if (account.team_role === 'owner') await requireAnotherOwner(tx, account);
+      await tx
+        .updateTable('account')
+        .set({ ...NO_TOKEN, ended_at: this.#o.clock.now() })
+        .where('id', '=', account.id)
+        .where('ended_at', 'is', null)
+        .execute();
+    });
+  }
+
+  async makeApp(
+    teamId: string,
+    name: string,
+    limits: SpendingLimits,
+  ): Promise<{ readonly app: Account; readonly token: string }> {
+    const columns = tokenColumns(limits);
+    const now = this.#o.clock.now();
+    const id = newAccountId(now, this.#o.random);
+    const { token, ...stored } = this.#newToken();
+    await this.#changing(async (tx) => {
+      await lockTeam(tx, teamId, this.#o.clock.now());
+      await requireRoom(tx, teamId);
+      await tx
+        .insertInto('account')
+        .values({
+          ...columns,
+          ...stored,
+          id,
+          kind: 'app',
+          name: checkedName(name),
+          email: `${id}@app.invalid`,
+          wallet_id: teamId,
+          team_role: 'member',
+          // Nobody may use it before its budget is set.
+          status: 'disabled',
+          created_at: now,
+        })
+        .execute();
+    }, `The team has an app '${name}' already.`);
+    if (limits.budget) await this.#o.ledger.setBudget({ accountId: id, budget: limits.budget });
+    await this.setPaused(id, false);
+    return { app: await this.#get(id), token };
+  }
+
+  async requireApp(teamId: string, name: string): Promise<Account> {
+    const app = (await this.accounts(teamId)).find((one) => one.kind === 'app' && one.name === name);
+    if (!app) throw new Fault('not_found', `The team has no app '${name}'.`, { param: 'app' });
+    return app;
+  }
+
+  async setPaused(id: AccountId | string, isPaused: boolean): Promise<void> {
+    await this.#changing((tx) =>
+      tx
+        .updateTable('account')
+        .set({ status: isPaused ? 'disabled' : 'active' })
+        .where('id', '=', id)
+        .execute(),
+    );
+  }
+
+  /** Also of a person's own account. */
+  async setLimits(id: string, limits: SpendingLimits): Promise<void> {
+    const columns = tokenColumns(limits);
+    if (limits.budget !== undefined || Object.keys(columns).length > 0) await requireWallets(this.#o.store);
+    // The primary key of an account is an account id.
+    const accountId = id as AccountId;
+    if (limits.budget !== undefined)
+      await this.#o.ledger.setBudget({ accountId, budget: limits.budget ?? undefined });
+    if (Object.keys(columns).length > 0)
+      await this.#changing((tx) => tx.updateTable('account').set(columns).where('id', '=', id).execute());
+  }
+
+  /**
+   * Ends a team: its accounts with their tokens, and then the team. What is left of what was paid goes to an owner's own
+   * balance; gifts do not, and are written off.
+   */
+  async close(
+    team: Account,
+    actor: string,
+  ): Promise<{ readonly returned: NanoUsd; readonly writtenOff: NanoUsd }> {
+    const { store, clock } = this.#o;
+    const accounts = await this.accounts(team.id);
+    const owner = accounts.find(({ team_role }) => team_role === 'owner');
+    await this.#changing(async (tx) => {
+      await lockTeam(tx, team.id, clock.now());
+      // One after the other, in the order in which admissions lock them.
+      for (const { id } of accounts)
+        await tx.updateTable('account').set(NO_TOKEN).where('id', '=', id).execute();
+    });
+    const now = await this.#get(team.id);
+    if (now.open_holds > 0)
+      throw new Fault(
+        'conflict',
+        `${now.open_holds} requests of the team are still running. Its tokens are ended; close it again when they are over.`,
+      );
+    if (now.owed > 0)
+      throw new Fault(
+        'conflict',
+        `The team owes $${formatUsd(nanoUsd(now.owed))} of refunds. Settle them first.`,
+      );
+    const returned = nanoUsd(Math.min(now.balance, await movableOf(store, team.id)));
+    const key = `close:${team.id}`;
+    if (returned > 0 && owner?.person_id)
+      await this.#o.ledger.move({
+        id: key,
+        fromId: team.id as AccountId,
+        toId: owner.person_id as AccountId,
+        amount: returned,
+        outCause: `to ${owner.name ?? 'an owner'}, as the team was closed`,
+        inCause: `from the team ${team.name ?? ''}, which was closed`,
+        actor,
+      });
+    const left = nanoUsd((await this.#get(team.id)).balance);
+    if (left > 0)
+      await this.#o.ledger.post({
+        accountId: team.id as AccountId,
+        kind: 'adjustment',
+        amount: 0 - left,
+        cause: 'written off, as the team was closed',
+        actor,
+        once: `${key}:rest`,
+      });
+    await this.#changing(async (tx) => {
+      for (const { id } of [...(await accountsOf(tx, team.id)), team])
+        await tx
+          .updateTable('account')
+          .set({ ...NO_TOKEN, ended_at: clock.now() })
+          .where('id', '=', id)
+          .execute();
+      await tx.deleteFrom('setting').where('key', '=', lockKey(team.id)).execute();
+    });
+    return { returned, writtenOff: left };
+  }
+
+  async #join(
+    tx: Transaction<Schema>,
+    teamId: string,
+    { person, role }: { readonly person: Pick<Account, 'id' | 'email'>; readonly role: TeamRole },
+  ): Promise<AccountId> {
+    await lockTeam(tx, teamId, this.#o.clock.now());
+    await requireRoom(tx, teamId);
+    const now = this.#o.clock.now();
+    const id = newAccountId(now, this.#o.random);
+    await tx.updateTable('account').set(NO_TOKEN).where('id', '=', person.id).execute();
+    await tx
+      .insertInto('account')
+      .values({
+        id,
+        kind: 'member',
+        name: person.email,
+        email: `${id}@member.invalid`,
+        person_id: person.id,
+        wallet_id: teamId,
+        team_role: role,
+        created_at: now,
+      })
+      .execute();
+    return id;
+  }
+
+  #newToken() {
+    const { token, hash, hint } = newToken(this.#o.pepper, this.#o.random?.bytes);
+    return { token, token_hash: hash, token_hint: hint, token_created_at: this.#o.clock.now() };
+  }
+
+  async #get(id: string): Promise<Account> {
+    return await this.#o.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+  }
+
+  /** One transaction, on disk when it resolves; what exists already is the client's mistake. */
+  async #changing<T>(work: (tx: Transaction<Schema>) => Promise<T>, taken?: string): Promise<T> {
+    const { store } = this.#o;
+    try {
+      const result = await store.db.transaction().execute(work);
+      await store.durable();
+      return result;
+    } catch (error) {
+      if (taken !== undefined && isTaken(error)) throw new Fault('conflict', taken, { cause: error });
+      throw error;
+    }
+  }
+}
+
+const NO_TOKEN = {
+  token_hash: null,
+  token_hint: null,
+  token_created_at: null,
+  token_used_at: null,
+  token_exposed_at: null,
+} satisfies Updateable<AccountTable>;
+
+async function accountsOf(db: Kysely<Schema>, teamId: string): Promise<Account[]> {
+  return await db
+    .selectFrom('account')
+    .selectAll()
+    .where('wallet_id', '=', teamId)
+    .where('ended_at', 'is', null)
+    .orderBy('id')
+    .execute();
+}
+
+/** A unique index was in the way. */
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && /UNIQUE constraint failed|duplicate key value/.test(error.message);
+}
+
+/**
+ * Who changes a team's accounts waits for whoever does so already. The lock is a row of its own: admissions lock the team
+ * after its accounts, and must not wait for a transaction that does it the other way round.
+ */
+async function lockTeam(tx: Transaction<Schema>, teamId: string, now: number): Promise<void> {
+  await tx
+    .insertInto('setting')
+    .values({ key: lockKey(teamId), value: '', updated_at: now })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ updated_at: now }))
+    .execute();
+  const team = await tx
+    .selectFrom('account')
+    .select('id')
+    .where('id', '=', teamId)
+    .where('kind', '=', 'team')
+    .where('ended_at', 'is', null)
+    .executeTakeFirst();
+  if (!team) throw new Fault('not_found', 'There is no such team.', { param: 'team' });
+}
+
+function lockKey(teamId: string): string {
+  return `team_lock:${teamId}`;
+}
+
+async function requireRoom(tx: Transaction<Schema>, teamId: string): Promise<void> {
+  const { number } = await tx
+    .selectFrom('account')
+    .select((row) => row.fn.countAll<number>().as('number'))
+    .where('wallet_id', '=', teamId)
+    .where('ended_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  if (Number(number) >= MOST_ACCOUNTS)
+    throw new Fault('conflict', `A team has at most ${MOST_ACCOUNTS} accounts.`);
+}
+
+async function requireAnotherOwner(tx: Transaction<Schema>, { id, wallet_id }: Account): Promise<void> {
+  const other = await tx
+    .selectFrom('account')
+    .select('id')
+    .where('wallet_id', '=', wallet_id)
+    .where('team_role', '=', 'owner')
+    .where('ended_at', 'is', null)
+    .where('id', '!=', id)
+    .executeTakeFirst();
+  if (!other) throw new Fault('conflict', 'A team needs an owner. Make somebody else one first.');
+}
+
+function checkedName(name: string): string {
+  if (!/^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(name) || name.length > LONGEST_NAME)
+    throw new Fault(
+      'invalid_field',
+      `A name has letters, digits, spaces, dots, dashes and underscores, at most ${LONGEST_NAME} of them.`,
+      { param: 'name' },
+    );
+  return name;
+}
+
+/** What came in but for gifts, less what went out to other wallets: charges use gifts up first. */
+async function movableOf({ db }: Store, walletId: string): Promise<number> {
+  const entries = await db
+    .selectFrom('entry')
+    .select(['amount', 'once', 'actor'])
+    .where('account_id', '=', walletId)
+    .where('kind', 'in', ['credit', 'refund', 'adjustment'])
+    .execute();
+  const isGift = ({ once, actor }: (typeof entries)[number]): boolean =>
+    once?.startsWith('code:') === true || actor === 'welcome';
+  const sum = entries.filter((entry) => !isGift(entry)).reduce((total, { amount }) => total + amount, 0);
+  return Math.max(0, sum);
+}

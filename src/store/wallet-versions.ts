@@ -1,0 +1,48 @@
+import { sql } from 'kysely';
+import { Fault } from '../std/fault.ts';
+import type { Store } from './store.ts';
+
+/** How connections of a node that knows wallets call themselves; those of earlier versions say `tollgate ledger`. */
+export const WALLET_NODE = 'tollgate ledger with wallets';
+const EARLIER_NODE = 'tollgate ledger';
+
+const WALLET_STEP = 20;
+const SERVED_BY = 'server.schema_step';
+
+/**
+ * Before the first team, budget or limit of a token: an earlier version would take the money of the wrong account and ignore
+ * the limit. So none may be running, and none starts from then on.
+ */
+export async function requireWallets(store: Store): Promise<void> {
+  const earlier = await earlierNodes(store);
+  if (earlier.length > 0)
+    throw new Fault(
+      'conflict',
+      `Teams and budgets need every server to know them. Upgrade and restart first: ${earlier.join(', ')}.`,
+    );
+  await sql`UPDATE schema_step SET compatible_from = ${WALLET_STEP}
+    WHERE number = ${WALLET_STEP} AND compatible_from < ${WALLET_STEP}`.execute(store.db);
+}
+
+async function earlierNodes({ db, backend }: Store): Promise<readonly string[]> {
+  if (backend.kind === 'postgres') {
+    const { rows } = await sql<{ address: string | null }>`
+      SELECT DISTINCT host(client_addr) AS address FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = ${EARLIER_NODE} ORDER BY 1`.execute(db);
+    return rows.map(({ address }) => `the server at ${address ?? 'this machine'}`);
+  }
+  const row = await db.selectFrom('setting').select('value').where('key', '=', SERVED_BY).executeTakeFirst();
+  const isKnown = Number(row?.value ?? 0) >= WALLET_STEP;
+  return isKnown || backend.claim() ? [] : ['the server on this data folder'];
+}
+
+/** A server that starts on a data folder says what it knows. */
+export async function announceWallets({ db, backend }: Store, now: number): Promise<void> {
+  if (backend.kind !== 'sqlite') return;
+  const value = { value: String(WALLET_STEP), updated_at: now };
+  await db
+    .insertInto('setting')
+    .values({ key: SERVED_BY, ...value })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet(value))
+    .execute();
+}

@@ -1,0 +1,253 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { runCli } from '../../src/cli/cli.ts';
+import type { CliContext, CliServices } from '../../src/cli/command.ts';
+import { systemClock } from '../../src/std/clock.ts';
+import { catalogFor, Gateway } from '../support/gateway.ts';
+import { testPostgres } from '../support/postgres.ts';
+import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
+
+/**
+ * A team as its operator, its members and its apps see it: made at the command line, called with tokens. A token of output
+ * costs $0.00001, and input nothing.
+ */
+
+/** One request of this many tokens costs a cent. */
+const CENT = 1_000;
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
+  const backend = new ScriptedBackend();
+  let gateway: Gateway;
+  let teams = 0;
+
+  beforeAll(async () => {
+    const databaseUrl = store === 'postgres' ? await (await testPostgres()).freshDatabase() : undefined;
+    const yaml = catalogFor([backend.baseUrl], { prices: 'input: 0, output: 10' });
+    gateway = await Gateway.start({ yaml, ...(databaseUrl && { databaseUrl }) });
+    backend.script(({ body }) => completion('x', usage(5, Number(body['max_tokens']))));
+  });
+  afterEach(async () => expect((await gateway.verify()).breaches).toEqual([]));
+  afterAll(async () => {
+    await gateway.stop();
+    await backend.stop();
+  });
+
+  async function tollgate<Answer = Record<string, unknown>>(...words: string[]): Promise<Answer> {
+    const { code, out, err } = await ran(...words);
+    if (code !== 0) throw new Error(err || out);
+    return JSON.parse(out) as Answer;
+  }
+
+  /** On the services of the running server: the process of the command line has tests of its own. */
+  async function ran(...words: string[]): Promise<{ code: number; out: string; err: string }> {
+    const out: string[] = [];
+    const err: string[] = [];
+    const { services } = gateway.tollgate;
+    const context = {
+      clock: systemClock,
+      machineUser: 'tester',
+      print: (line: string) => out.push(line),
+      warn: (line: string) => err.push(line),
+      withServices: (work: (services: CliServices) => Promise<number>) =>
+        work({ ...services, ledger: services.ledger.ledger } as unknown as CliServices),
+    } as unknown as CliContext;
+    const code = await runCli([...words, '--json'], context, (line) => err.push(line));
+    return { code, out: out.join('\n'), err: err.join('\n') };
+  }
+
+  interface Token {
+    readonly account: string;
+    readonly token: string;
+  }
+
+  /** A team with a balance, and the address of its owner. */
+  async function newTeam(
+    balance: string,
+  ): Promise<{ readonly name: string; readonly owner: string; readonly ownToken: string }> {
+    const owner = await gateway.account('1');
+    const name = `team-${++teams}`;
+    await tollgate('team', 'create', name, '--owner', owner.email, '--balance', balance);
+    return { name, owner: owner.email, ownToken: owner.token };
+  }
+
+  async function ask(token: string, tokens = CENT, more: object = {}) {
+    const response = await gateway.chat(token, { max_tokens: tokens, ...more });
+    const body = (await response.json()) as { error?: Record<string, unknown> };
+    return { status: response.status, error: body.error, headers: response.headers };
+  }
+
+  async function accountOf(token: string) {
+    const response = await gateway.fetch('/api/public/v1/account', {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  }
+
+  test('whoever joins a team spends its balance with a new token; their old one has ended', async () => {
+    const { name, owner, ownToken } = await newTeam('0.10');
+    expect((await ask(ownToken)).status).toBe(401);
+    const { token } = await tollgate<Token>('account', 'token', owner);
+    expect((await ask(token)).status).toBe(200);
+    expect((await accountOf(token)).body).toMatchObject({
+      email: owner,
+      team: { name, role: 'owner' },
+      available_usd: 0.09,
+      balance_usd: 0.09,
+      limits: { budget: null },
+      usage: { month_usd: 0.01 },
+    });
+    const shown = await tollgate<{ balance_usd: number; accounts: object[] }>('team', 'show', name);
+    expect(shown).toMatchObject({ team: name, balance_usd: 0.09, held_usd: 0 });
+    expect(shown.accounts).toMatchObject([{ kind: 'member', name: owner, role: 'owner', budget: null }]);
+  });
+
+  test('an app spends at most its budget, hears when it begins again, and can spend more once it is raised', async () => {
+    const { name } = await newTeam('1');
+    const { token, account } = await tollgate<Token>('team', 'app', name, 'nightly', '--budget', '0.03/day');
+    const answers = await Promise.all(Array.from({ length: 10 }, () => ask(token)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
+    const refused = await ask(token);
+    expect(refused.status).toBe(402);
+    expect(refused.error).toMatchObject({
+      code: 'payment_required',
+      reason: 'limit_reached',
+      scope: 'account',
+      limit: 'budget_day',
+    });
+    const resetsAt = new Date(String(refused.error?.['resets_at']));
+    expect(resetsAt.toISOString()).toEndWith('T00:00:00.000Z');
+    expect((await accountOf(token)).body).toMatchObject({
+      account,
+      email: null,
+      name: 'nightly',
+      available_usd: 0,
+      limits: {
+        budget: {
+          amount_usd: 0.03,
+          per: 'day',
+          used_usd: 0.03,
+          held_usd: 0,
+          resets_at: resetsAt.toISOString(),
+        },
+      },
+    });
+    const shown = await tollgate<{ accounts: { name: string }[] }>('team', 'show', name);
+    expect(shown.accounts.find((one) => one.name === 'nightly')).toMatchObject({
+      kind: 'app',
+      used_usd: 0.03,
+      budget: { amount_usd: 0.03, per: 'day' },
+    });
+  });
+
+  test('a personal account has a budget, too, and its answers say what is left of it', async () => {
+    const { email, token } = await gateway.account('1');
+    await tollgate('account', 'limit', email, '--budget', '0.05/month');
+    const answer = await ask(token);
+    expect(answer.headers.get('x-tollgate-budget-remaining-usd')).toBe('0.04');
+    await tollgate('account', 'limit', email, '--budget', 'none');
+    expect((await ask(token)).headers.get('x-tollgate-budget-remaining-usd')).toBeNull();
+  });
+
+  test('a team without money says whose money is missing', async () => {
+    const { name } = await newTeam('0');
+    const { token } = await tollgate<Token>('team', 'app', name, 'poor');
+    expect((await ask(token)).error).toMatchObject({ reason: 'insufficient_balance', scope: 'team' });
+    await tollgate('team', 'credit', name, '0.01', '--key', 'invoice-1');
+    await tollgate('team', 'credit', name, '0.01', '--key', 'invoice-1');
+    expect((await ask(token)).status).toBe(200);
+    expect((await ask(token)).status).toBe(402);
+  });
+
+  test('a token that is limited to models sees and uses those alone', async () => {
+    const { name } = await newTeam('1');
+    const { token } = await tollgate<Token>('team', 'app', name, 'picky', '--models', 'svc_tgter/*,other/*');
+    const headers = { authorization: `Bearer ${token}` };
+    const listed = (await (await gateway.fetch('/v1/models', { headers })).json()) as {
+      data: { id: string }[];
+    };
+    expect(listed.data.length).toBeGreaterThan(0);
+    expect(listed.data.every(({ id }) => !id.startsWith('svc_chat/'))).toBe(true);
+    expect(await ask(token)).toMatchObject({
+      status: 400,
+      error: { code: 'model_not_allowed', param: 'model' },
+    });
+    const quote = await gateway.fetch('/api/public/v1/quotes', {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ endpoint: 'svc_chat', model: 'm', messages: [{ role: 'user', content: 'x' }] }),
+    });
+    expect(await quote.json()).toMatchObject({ error: { code: 'model_not_allowed' } });
+  });
+
+  test('a token from a foreign network, one that was paused, replaced, ended or has expired opens nothing', async () => {
+    const { name } = await newTeam('1');
+    const app = async (...words: string[]) => await tollgate<Token>('team', 'app', name, ...words);
+    const foreign = await app('far', '--networks', '192.0.2.0/24');
+    expect(await ask(foreign.token)).toMatchObject({ status: 401, error: { code: 'network_not_allowed' } });
+    expect((await accountOf(foreign.token)).body).toMatchObject({ error: { code: 'network_not_allowed' } });
+    const near = await app('near', '--networks', '127.0.0.0/8,::1');
+    expect((await ask(near.token)).status).toBe(200);
+    const expired = await app('old', '--expires', '2020-01-01');
+    expect(await ask(expired.token)).toMatchObject({ status: 401, error: { code: 'invalid_token' } });
+    const paused = await app('resting');
+    await app('resting', '--pause');
+    expect((await ask(paused.token)).status).toBe(401);
+    await app('resting', '--resume');
+    expect((await ask(paused.token)).status).toBe(200);
+    const replaced = await app('resting', '--replace-token');
+    expect((await ask(paused.token)).status).toBe(401);
+    expect((await ask(replaced.token)).status).toBe(200);
+    await app('resting', '--end');
+    expect((await ask(replaced.token)).status).toBe(401);
+  });
+
+  test('a removed member is out at once, and the last owner stays', async () => {
+    const { name, owner } = await newTeam('1');
+    const { email } = await gateway.account('1');
+    await tollgate('team', 'add', name, email, '--role', 'admin', '--budget', '0.50/month');
+    const { token } = await tollgate<Token>('account', 'token', email);
+    expect((await ask(token)).status).toBe(200);
+    expect((await ran('team', 'remove', name, owner)).code).not.toBe(0);
+    expect((await ran('team', 'role', name, owner, 'member')).code).not.toBe(0);
+    await tollgate('team', 'role', name, email, 'owner');
+    await tollgate('team', 'remove', name, owner);
+    await tollgate('team', 'role', name, email, 'owner');
+    expect((await ask(token)).status).toBe(200);
+    const other = await newTeam('1');
+    expect((await ran('team', 'add', other.name, email)).err).toContain('in a team already');
+  });
+
+  test('who only looks on has no token', async () => {
+    const { name } = await newTeam('1');
+    const { email, token } = await gateway.account('1');
+    await tollgate('team', 'add', name, email, '--role', 'viewer');
+    expect((await ask(token)).status).toBe(401);
+    expect((await ran('account', 'token', email)).code).not.toBe(0);
+  });
+
+  test('a closed team gives back what was paid to its owner, and its tokens are nobody’s', async () => {
+    const { name, owner } = await newTeam('0.50');
+    const { token } = await tollgate<Token>('team', 'app', name, 'last');
+    expect((await ask(token)).status).toBe(200);
+    expect(await tollgate('team', 'close', name)).toMatchObject({ returned_usd: 0.49, written_off_usd: 0 });
+    expect((await ask(token)).status).toBe(401);
+    expect(await tollgate('account', 'show', owner)).toMatchObject({ balance_usd: 1.49 });
+    expect((await ran('team', 'show', name)).code).not.toBe(0);
+  });
+
+  test('bad names, budgets, patterns and networks are refused in a sentence, and nothing is made', async () => {
+    const { name } = await newTeam('1');
+    for (const [flag, value, about] of [
+      ['--budget', '5/year', 'not a budget'],
+      ['--budget', 'much/day', 'not a budget'],
+      ['--models', 'gpt 5', 'not a pattern'],
+      ['--networks', '10.0.0.0/33', 'not a network'],
+      ['--networks', 'example.org', 'not a network'],
+      ['--expires', 'soon', 'not a date'],
+    ] as const) {
+      const { code, err } = await ran('team', 'app', name, 'bad', flag, value);
+      expect([code === 0, err.includes(about), err]).toEqual([false, true, err]);
+    }
+    const { accounts } = await tollgate<{ accounts: object[] }>('team', 'show', name);
+    expect(accounts).toHaveLength(1);
+  });
+});
