@@ -20,6 +20,8 @@ interface AccountFilter {
   readonly role?: 'user' | 'admin' | undefined;
 }
 
+/** The address of a person; teams, members and apps have a name instead. */
+export const DISPLAY_NAME = sql<string>`coalesce(name, email)`;
 const NAME = sql`(SELECT u.name FROM auth_user u WHERE u.id = t.id)`;
 /** Balances change with every request, so no index has them: all accounts are read, which are far fewer than requests. */
 export function accountTable(now: number): ListedTable {
@@ -37,11 +39,11 @@ export function accountTable(now: number): ListedTable {
   };
 }
 
-/** Without the system account that carries the operator's losses. */
+/** People: without the system's account that carries the operator's losses, teams and their accounts. */
 export function accountFilter({ search, status, role }: AccountFilter): TableFilter {
   return {
     where: [
-      sql<boolean>`t.role <> 'system'`,
+      sql<boolean>`t.role <> 'system' AND t.kind = 'person'`,
       ...equals('t.status', status),
       // Literal text, or the planner does not recognise the partial index.
       ...(role === undefined ? [] : [sql<boolean>`t.role = ${sql.lit(role)}`]),
@@ -88,11 +90,15 @@ export async function accountNamed(db: Kysely<Schema>, idOrEmail: string): Promi
   return row?.id ?? idOrEmail;
 }
 
-/** E-mail addresses of the accounts on one page, by id. */
+/** E-mail addresses of the accounts on one page, and names of teams and apps, by id. */
 export async function emailsOf(db: Kysely<Schema>, ids: readonly string[]): Promise<Map<string, string>> {
   const unique = [...new Set(ids)];
   if (unique.length === 0) return new Map();
-  const rows = await db.selectFrom('account').select(['id', 'email']).where('id', 'in', unique).execute();
+  const rows = await db
+    .selectFrom('account')
+    .select(['id', DISPLAY_NAME.as('email')])
+    .where('id', 'in', unique)
+    .execute();
   return new Map(rows.map(({ id, email }) => [id, email]));
 }
 
@@ -117,8 +123,10 @@ export async function accountTotals({ db, reader }: Parts): Promise<AccountTotal
     db
       .selectFrom('account')
       .select([
-        sql<number>`count(*)`.as('total'),
-        sql<number>`coalesce(sum(CASE WHEN status = 'disabled' THEN 1 ELSE 0 END), 0)`.as('disabled'),
+        sql<number>`coalesce(sum(CASE WHEN kind = 'person' THEN 1 ELSE 0 END), 0)`.as('total'),
+        sql<number>`coalesce(sum(CASE WHEN kind = 'person' AND status = 'disabled' THEN 1 ELSE 0 END), 0)`.as(
+          'disabled',
+        ),
         sql<string>`CAST(coalesce(sum(balance), 0) AS TEXT)`.as('balance'),
         sql<string>`CAST(coalesce(sum(held), 0) AS TEXT)`.as('held'),
       ])
@@ -131,7 +139,9 @@ export function topSpenders({ db, reader }: Parts, now: number, limit: number) {
   return reader.all(
     db
       .selectFrom('account')
-      .select(['id', 'email', 'month_spent'])
+      .select(['id', DISPLAY_NAME.as('email'), 'month_spent'])
+      // A team has spent what its accounts have.
+      .where('wallet_id', 'is', null)
       .where('month', '=', monthOf(now))
       .where('month_spent', '>', 0)
       .where('role', '!=', 'system')

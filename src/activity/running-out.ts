@@ -1,3 +1,4 @@
+import { DISPLAY_NAME } from './accounts.ts';
 import { sql, type Kysely } from 'kysely';
 import { dayOf, monthOf } from '../std/calendar.ts';
 import type { Schema } from '../store/schema.ts';
@@ -24,7 +25,8 @@ export async function runningOut(
   const daysOfMonth = new Date(now).getUTCDate();
   let candidates = db
     .selectFrom('account')
-    .select(['id', 'email', 'balance', 'created_at'])
+    .select(['id', DISPLAY_NAME.as('email'), 'balance', 'created_at'])
+    .where('wallet_id', 'is', null)
     .where('status', '=', 'active')
     .where('role', '!=', 'system')
     .where('month', '>=', lastMonth)

@@ -65,6 +65,8 @@ export function makeNotices({ outbox, clock, sendsMail }: NoticesParts): Notices
         .leftJoin('preference', 'preference.account_id', 'account.id')
         .select(['account.email', 'preference.language'])
         .where('account.id', '=', accountId)
+        // A team, a member and an app have no address of their own.
+        .where('account.kind', '=', 'person')
         .where('account.status', '=', 'active')
         .executeTakeFirst();
       if (!account) return undefined;

@@ -107,6 +107,7 @@ export class Accounts {
       .selectFrom('account')
       .selectAll()
       .where('role', '!=', 'system')
+      .where('kind', '=', 'person')
       .where('id', '>', after)
       .orderBy('id')
       .limit(PAGE)
@@ -152,11 +153,12 @@ export class Accounts {
     await this.#o.store.durable();
   }
 
+  /** Of a person also in their team. */
   async setStatus(id: AccountId, status: AccountStatus): Promise<void> {
     await this.#o.store.db
       .updateTable('account')
       .set({ status, paused_reason: null })
-      .where('id', '=', id)
+      .where((where) => where.or([where('id', '=', id), where('person_id', '=', id)]))
       .execute();
     await this.#o.store.durable();
   }

@@ -51,8 +51,19 @@ async function refuseUnlessReady({ store }: RemovalParts, { accountId, reason }:
     .select(['balance', 'open_holds', 'email'])
     .where('id', '=', accountId)
     .where('role', '!=', 'system')
+    .where('kind', '=', 'person')
     .executeTakeFirst();
   if (!account) throw new Fault('not_found', 'There is no such account.');
+  const membership = await store.db
+    .selectFrom('account')
+    .select('name')
+    .where('person_id', '=', accountId)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst();
+  if (membership)
+    throw new Fault('invalid_field', 'This account is in a team. Remove it from the team first.', {
+      param: 'account',
+    });
   if (account.email === removedEmail(accountId))
     throw new Fault('invalid_field', 'This account was removed before.', { param: 'account' });
   if (account.open_holds > 0) throw stillRunning(account.open_holds);
@@ -129,6 +140,12 @@ async function anonymise(tx: Transaction<Schema>, accountId: string, now: number
     .where('id', '=', accountId)
     .returning('email')
     .executeTakeFirstOrThrow();
+  // What they did for a team stays with the team, under a number.
+  await tx
+    .updateTable('account')
+    .set({ name: null, person_id: null })
+    .where('person_id', '=', accountId)
+    .execute();
   await tx.deleteFrom('auth_verification').where('value', '=', accountId).execute();
   await tx.deleteFrom('auth_verification').where('identifier', '=', email).execute();
   for (const table of ['auth_session', 'auth_account', 'auth_two_factor', 'auth_passkey'] as const)

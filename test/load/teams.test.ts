@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Admission, AdmissionRequest, Ledger } from '../../src/ledger/port.ts';
+import {
+  accountRow,
+  addTeam,
+  chatAdmission,
+  used,
+  type LedgerHarness,
+  type TestAccount,
+  type TestTeam,
+} from '../../src/ledger/testing/contract-harness.ts';
+import { sqliteHarness } from '../../src/ledger/testing/sqlite-harness.ts';
+import { DAY_MS, periodStart } from '../../src/std/calendar.ts';
+import { nanoUsd } from '../../src/std/money.ts';
+import { postgresHarness } from '../support/postgres-ledger.ts';
+
+/** Many apps of one team at once: each spends at most its budget, all of them at most the balance, and nothing is lost. */
+
+const APPS = 20;
+const EACH = 25;
+const HELD = 2_100;
+const BUDGET = 10;
+const BALANCE = 100;
+const PATIENCE_MS = 120_000;
+
+interface Cluster {
+  readonly harness: LedgerHarness;
+  readonly nodes: readonly Ledger[];
+  close(): Promise<void>;
+}
+
+const CLUSTERS = {
+  async 'three nodes on Postgres'(): Promise<Cluster> {
+    const harness = await postgresHarness();
+    const nodes = ['one', 'two', 'three'].map((name) => harness.anotherNode(name));
+    const close = async (): Promise<void> => {
+      await Promise.all(nodes.map((node) => node.close()));
+      await harness.close();
+    };
+    return { harness, nodes, close };
+  },
+  async 'one node on SQLite'(): Promise<Cluster> {
+    const harness = await sqliteHarness();
+    return { harness, nodes: [harness.ledger()], close: () => harness.close() };
+  },
+};
+
+describe.each(Object.entries(CLUSTERS))('%s', (_, open) => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await open();
+  }, PATIENCE_MS);
+  afterAll(async () => await cluster.close(), PATIENCE_MS);
+
+  const nodeOf = (index: number): Ledger => {
+    const node = cluster.nodes[index % cluster.nodes.length];
+    if (!node) throw new Error('there are no nodes');
+    return node;
+  };
+  const admitAll = (requests: readonly AdmissionRequest[]): Promise<Admission[]> =>
+    Promise.all(requests.map((request, index) => nodeOf(index).admit(request)));
+
+  async function newTeam(): Promise<TestTeam> {
+    const team = await addTeam(cluster.harness, BALANCE * HELD, APPS);
+    await Promise.all(
+      team.apps.map(({ id }) =>
+        nodeOf(0).setBudget({ accountId: id, budget: { amount: nanoUsd(BUDGET * HELD), per: 'day' } }),
+      ),
+    );
+    return team;
+  }
+
+  /** Each app's requests between those of the others. */
+  function burst({ apps }: TestTeam): AdmissionRequest[] {
+    return Array.from({ length: EACH }, () => apps)
+      .flat()
+      .map((app) => chatAdmission(app));
+  }
+
+  async function settleAll(
+    requests: readonly AdmissionRequest[],
+    answers: readonly Admission[],
+  ): Promise<void> {
+    await Promise.all(
+      requests.map(async ({ requestId }, index) => {
+        if (answers[index]?.kind === 'admitted')
+          await nodeOf(index).settle(requestId, used({ input: 100, output: 1_000 }));
+      }),
+    );
+  }
+
+  function admittedOf(
+    { hash }: TestAccount,
+    requests: readonly AdmissionRequest[],
+    answers: readonly Admission[],
+  ): number {
+    return requests.filter(
+      ({ caller }, index) =>
+        caller.kind === 'token' && caller.hash === hash && answers[index]?.kind === 'admitted',
+    ).length;
+  }
+
+  async function expectSound(): Promise<void> {
+    expect((await nodeOf(0).verify({ full: true })).breaches).toEqual([]);
+  }
+
+  test(
+    `of ${APPS * EACH} at once on a balance for ${BALANCE}, ${BALANCE} get in, no app more than ${BUDGET}`,
+    async () => {
+      const team = await newTeam();
+      const requests = burst(team);
+      const answers = await admitAll(requests);
+      expect(answers.filter(({ kind }) => kind === 'admitted')).toHaveLength(BALANCE);
+      for (const app of team.apps) expect(admittedOf(app, requests, answers)).toBeLessThanOrEqual(BUDGET);
+      expect(await accountRow(cluster.harness, team)).toMatchObject({
+        held: BALANCE * HELD,
+        open_holds: BALANCE,
+      });
+      await settleAll(requests, answers);
+      expect(await accountRow(cluster.harness, team)).toMatchObject({ balance: 0, held: 0, open_holds: 0 });
+      const rows = await Promise.all(team.apps.map((app) => accountRow(cluster.harness, app)));
+      expect(rows.reduce((sum, row) => sum + row.budget_used, 0)).toBe(BALANCE * HELD);
+      await expectSound();
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'where the budgets are what is short, every app spends exactly its own, also when they are changed meanwhile',
+    async () => {
+      const team = await newTeam();
+      await nodeOf(0).post({
+        accountId: team.id,
+        kind: 'credit',
+        amount: 1_000 * HELD,
+        cause: 'more',
+        actor: 'test',
+      });
+      const requests = burst(team);
+      const lowered = team.apps.slice(0, 5);
+      const [answers] = await Promise.all([
+        admitAll(requests),
+        ...lowered.map(({ id }) =>
+          nodeOf(1).setBudget({ accountId: id, budget: { amount: nanoUsd(3 * HELD), per: 'day' } }),
+        ),
+      ]);
+      for (const app of team.apps) {
+        const admitted = admittedOf(app, requests, answers);
+        if (lowered.includes(app)) expect(admitted).toBeGreaterThanOrEqual(3);
+        else expect(admitted).toBe(BUDGET);
+        expect(admitted).toBeLessThanOrEqual(BUDGET);
+      }
+      await settleAll(requests, answers);
+      await expectSound();
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'at the turn of the day every app has its budget once more, whatever is still under way',
+    async () => {
+      const team = await newTeam();
+      await nodeOf(0).post({
+        accountId: team.id,
+        kind: 'credit',
+        amount: 1_000 * HELD,
+        cause: 'more',
+        actor: 'test',
+      });
+      const before = burst(team);
+      const first = await admitAll(before);
+      const now = await cluster.harness.now();
+      await cluster.harness.advance(periodStart('day', now) + DAY_MS - now + 1_000);
+      const after = burst(team);
+      const [second] = await Promise.all([admitAll(after), settleAll(before, first)]);
+      for (const app of team.apps)
+        expect([admittedOf(app, before, first), admittedOf(app, after, second)]).toEqual([BUDGET, BUDGET]);
+      await settleAll(after, second);
+      const rows = await Promise.all(team.apps.map((app) => accountRow(cluster.harness, app)));
+      for (const row of rows) expect(row).toMatchObject({ budget_used: BUDGET * HELD, budget_held: 0 });
+      await expectSound();
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'while accounts leave, their tokens open nothing any more and what they began is charged',
+    async () => {
+      const team = await newTeam();
+      await nodeOf(0).post({
+        accountId: team.id,
+        kind: 'credit',
+        amount: 1_000 * HELD,
+        cause: 'more',
+        actor: 'test',
+      });
+      const requests = burst(team);
+      const leaving = team.apps.slice(0, 10);
+      const leave = async ({ id }: TestAccount): Promise<void> => {
+        await cluster.harness.store.db
+          .updateTable('account')
+          .set({ ended_at: 1 })
+          .where('id', '=', id)
+          .execute();
+      };
+      const [answers] = await Promise.all([admitAll(requests), ...leaving.map(leave)]);
+      for (const app of leaving) {
+        const again = await nodeOf(2).admit(chatAdmission(app));
+        expect(again).toMatchObject({ kind: 'refused', reason: 'invalid_token' });
+      }
+      await settleAll(requests, answers);
+      expect(await accountRow(cluster.harness, team)).toMatchObject({ held: 0, open_holds: 0 });
+      await expectSound();
+    },
+    PATIENCE_MS,
+  );
+});
