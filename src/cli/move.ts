@@ -5,8 +5,8 @@ import type { Breach, Ledger } from '../ledger/port.ts';
 import { plural } from '../std/plural.ts';
 import { connectedNodes } from '../store/connected-nodes.ts';
 import { MoveStopped } from '../store/move/copy.ts';
-import { deleteMark, readMark } from '../store/move/mark.ts';
-import { Move, MoveRefusal, type MoveParts } from '../store/move/move.ts';
+import { deleteMark, isUnfinished, MoveUnderWay, readMark } from '../store/move/mark.ts';
+import { claimTarget, Move, MoveRefusal, type MoveParts } from '../store/move/move.ts';
 import { DATABASE_FILE } from '../store/sqlite-backup.ts';
 import { recordCommand } from './audited.ts';
 import {
@@ -38,9 +38,24 @@ async function move(input: CommandInput, context: CliContext): Promise<number> {
   const url = textFlag(input, 'to') ?? context.env['DATABASE_URL'] ?? '';
   const target = nameOf(url);
   requireDatabase(context);
-  await requireNoNodes(url, target);
+  const release = await reaching(target, () => claimTarget(url));
+  if (release === undefined)
+    throw new CommandRefused(`A move into ${target} is under way. Wait until it has ended.`);
+  try {
+    await requireNoNodes(url, target);
+    return await refusing(() => moveTo({ url, target }, input, context));
+  } finally {
+    await release();
+  }
+}
+
+async function moveTo(
+  { url, target }: { readonly url: string; readonly target: string },
+  input: CommandInput,
+  context: CliContext,
+): Promise<number> {
   return await context.withMovedFolder(async (source) => {
-    const claimed = claimedFolder(source);
+    const claimed = await claimedFolder(source);
     // What nobody will close any more is closed as a node would; a move that was begun has done so.
     if ((await readMark(source.store.db)) === undefined) await source.ledger.expire();
     return await context.withMoveTarget(url, async (opened) => {
@@ -74,10 +89,10 @@ async function run(
   { parts, source, target }: Sides,
 ): Promise<number> {
   const startedAt = performance.now();
-  const begun = await refusing(() => Move.open(parts));
+  const begun = await Move.open(parts);
   const tell = input.flags['json'] === true ? () => undefined : context.warn;
   if (begun.isResumed) tell('Going on with the move that was interrupted.');
-  const { rows, missingFiles, differences } = await refusing(() => begun.copyAndCompare(progressLines(tell)));
+  const { rows, missingFiles, differences } = await begun.copyAndCompare(progressLines(tell));
   tell(`${differences.compared} counts and sums compared. Checking the books on both sides.`);
   // In this order: what is only a matter of time is then found on the second side too.
   const options = { full: true, longestRequestMs: await source.longestRequestMs() };
@@ -171,21 +186,24 @@ async function undo(input: CommandInput, context: CliContext): Promise<number> {
       'Nothing was changed. What was charged or paid in Postgres since the move is not in the data folder; stop every node there, and add --yes to serve from the data folder again.',
     );
   requireDatabase(context);
-  return await context.withMovedFolder(async (source) => {
-    const { store } = claimedFolder(source);
-    const mark = await readMark(store.db);
-    if (mark?.side !== 'source') throw new NotFoundError('This data folder is not being moved, and was not.');
-    await store.db.transaction().execute(async (db) => {
-      await deleteMark(db);
-      const record = { action: 'store.move-undo', target: '', detail: { to: mark.to } };
-      await recordCommand({ db }, record, { input, context });
-    });
-    await store.durable();
-    printResult(input, context, { to: mark.to, finished: mark.finishedAt !== undefined }, [
-      `The data folder can be served again. Do not serve from ${mark.to} any more: every balance is in both.`,
-    ]);
-    return 0;
-  });
+  return await refusing(() =>
+    context.withMovedFolder(async (source) => {
+      const { store } = await claimedFolder(source);
+      const mark = await readMark(store.db);
+      if (mark?.side !== 'source')
+        throw new NotFoundError('This data folder is not being moved, and was not.');
+      await store.db.transaction().execute(async (db) => {
+        await deleteMark(db);
+        const record = { action: 'store.move-undo', target: '', detail: { to: mark.to } };
+        await recordCommand({ db }, record, { input, context });
+      });
+      await store.durable();
+      printResult(input, context, { to: mark.to, finished: mark.finishedAt !== undefined }, [
+        `The data folder can be served again. Do not serve from ${mark.to} any more: every balance is in both.`,
+      ]);
+      return 0;
+    }),
+  );
 }
 
 function requireDatabase(context: CliContext): void {
@@ -193,11 +211,16 @@ function requireDatabase(context: CliContext): void {
   if (!existsSync(path)) throw new NotFoundError(`There is no database at ${path}.`);
 }
 
-function claimedFolder({ store }: CliServices): MoveParts['source'] {
+async function claimedFolder({ store }: CliServices): Promise<MoveParts['source']> {
   const { backend } = store;
   if (backend.kind !== 'sqlite') throw new Error('the data folder has no SQLite database');
-  if (!backend.claim()) throw new CommandRefused('A server is running on this data folder. Stop it first.');
-  return { store, backend };
+  if (backend.claim()) return { store, backend };
+  const mark = await readMark(store.db);
+  // A server refuses a folder with this mark, so it is another move that has it.
+  if (isUnfinished(mark)) throw new MoveUnderWay(mark);
+  throw new CommandRefused(
+    'A server is running on this data folder. Stop it first, or wait for a move that has just begun.',
+  );
 }
 
 function filesOf({ imagePlaces }: CliServices): MoveParts['files'] {
@@ -217,22 +240,29 @@ function nameOf(url: string): string {
 }
 
 async function requireNoNodes(url: string, name: string): Promise<void> {
-  const nodes = await connectedNodes(url).catch((error: unknown) => {
-    throw new ServerUnavailable(
-      `Cannot use ${name}: ${error instanceof Error ? error.message : String(error)}`,
-    );
-  });
+  const nodes = await reaching(name, () => connectedNodes(url));
   if (nodes.length > 0)
     throw new CommandRefused(
       `Nodes are running on ${name}, connected from ${nodes.join(', ')}. A data folder is moved to an empty database that nobody uses.`,
     );
 }
 
+async function reaching<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new ServerUnavailable(
+      `Cannot use ${name}: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
 async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof MoveRefusal) throw new CommandRefused(error.message);
+    if (error instanceof MoveRefusal || error instanceof MoveUnderWay)
+      throw new CommandRefused(error.message);
     if (error instanceof MoveStopped)
       throw new ServerUnavailable(`The move stopped ${error.message}. Run it again, and it goes on.`);
     throw error;

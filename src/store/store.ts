@@ -5,11 +5,11 @@ import { Kysely, PostgresDialect } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
-import { BunSqliteDialect, DataDirLock, openSqlite } from './bun-sqlite.ts';
+import { BunSqliteDialect, DataDirLock, isBusy, openSqlite } from './bun-sqlite.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { migratePostgres, migrateSqlite } from './migrate.ts';
-import { refuseWhileMoved } from './move/mark.ts';
+import { explainLocked, refuseWhileMoved } from './move/mark.ts';
 import { openPool, poolWithFaults } from './postgres-pool.ts';
 import { findPostgres, type PostgresAddress } from './postgres-address.ts';
 import type { Schema } from './schema.ts';
@@ -83,8 +83,9 @@ async function openSqliteStore({ dataDir, log, clock }: StoreOptions): Promise<S
   try {
     await migrateSqlite(connection, clock);
   } catch (error) {
+    const reason = isBusy(error) ? explainLocked(connection, error) : error;
     connection.close();
-    throw error;
+    throw reason;
   }
   const background = new BackgroundThread(path);
   const wal = new Wal({ path: `${path}-wal`, connection, background, log });

@@ -275,6 +275,58 @@ describe('a customer of the data folder', () => {
   }, 60_000);
 });
 
+test('while a move is under way, another one of its folder or into its database is refused and says so; nothing is lost', async () => {
+  const requests = 200;
+  const folders = ['first', 'second'].map((name) => join(folder, name));
+  for (const dataDir of folders) {
+    const store = await openStore({ dataDir, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL });
+    await seed(store, { requests, accounts: 3, days: 3, now: Date.now() });
+    await store.close();
+  }
+  const [here = {}, elsewhere = {}] = folders.map((dataDir) => ({ TOLLGATE_DATA: dataDir }));
+  const postgres = await testPostgres();
+  const databaseUrl = await postgres.freshDatabase();
+  const inTheWay = new Client(databaseUrl);
+  await inTheWay.connect();
+  await inTheWay.query('BEGIN; LOCK TABLE receipt IN SHARE MODE');
+  const first = start(here, 'move', '--to', databaseUrl);
+  await eventually('it waits for the table', async () => {
+    // Within a transaction the list would stay as it was first read.
+    await inTheWay.query('SELECT pg_stat_clear_snapshot()');
+    const { rowCount } = await inTheWay.query(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database()
+         AND application_name = 'tollgate move' AND wait_event_type = 'Lock'`,
+    );
+    return rowCount === 1;
+  });
+
+  const intoTheSame = await tollgate(elsewhere, 'move', '--to', databaseUrl);
+  const once = await tollgate(here, 'move', '--to', databaseUrl);
+  const ofTheSame = await tollgate(here, 'move', '--to', await postgres.freshDatabase());
+  const undone = await tollgate(here, 'move', '--undo', '--yes');
+  for (const { code, err } of [intoTheSame, once])
+    expect({ code, err }).toMatchObject({
+      code: 4,
+      err: expect.stringMatching(/^A move into postgres:\/\/tollgate@\S+ is under way\./),
+    });
+  for (const { code, err } of [ofTheSame, undone])
+    expect({ code, err }).toMatchObject({
+      code: 4,
+      err: expect.stringMatching(/^A move of this data folder to postgres:\/\/tollgate@\S+ is under way\./),
+    });
+
+  await inTheWay.query('COMMIT');
+  await inTheWay.end();
+  expect(await first.exited).toBe(0);
+  const secret = (await Bun.file(join(folders[0] ?? '', 'secret')).text()).trim();
+  const there = { DATABASE_URL: databaseUrl, TOLLGATE_SECRET: secret };
+  // The folder that was refused is served as before.
+  for (const env of [there, elsewhere]) {
+    const { code, out } = await tollgate(env, 'verify', '--full', '--json');
+    expect({ code, ...JSON.parse(out) }).toMatchObject({ code: 0, checked: { requests }, breaches: [] });
+  }
+}, 120_000);
+
 /** So many that a process can be killed among them. */
 const RECEIPTS = 80_000;
 

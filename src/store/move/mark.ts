@@ -1,3 +1,4 @@
+import type { Database } from 'bun:sqlite';
 import type { Kysely } from 'kysely';
 import { StartupError } from '../../std/startup-error.ts';
 import type { Schema } from '../schema.ts';
@@ -49,6 +50,27 @@ export async function writeMark(db: Kysely<Schema>, mark: MoveMark, now: number)
 
 export async function deleteMark(db: Kysely<Schema>): Promise<void> {
   await db.deleteFrom('setting').where('key', '=', MARK_KEY).execute();
+}
+
+/** Another process moves the data folder at this moment. */
+export class MoveUnderWay extends StartupError {
+  constructor({ to }: SourceMark, cause?: unknown) {
+    super(`A move of this data folder to ${to} is under way. Wait until it has ended.`, cause);
+  }
+}
+
+/** Whether the data folder is being moved, or such a move was interrupted. */
+export function isUnfinished(mark: MoveMark | undefined): mark is SourceMark {
+  return mark?.side === 'source' && mark.finishedAt === undefined;
+}
+
+/** Why a data folder is locked for longer than anything else would, if it is because of a move: it can be read meanwhile. */
+export function explainLocked(connection: Database, error: unknown): unknown {
+  const row = connection
+    .query<{ value: string }, [string]>('SELECT value FROM setting WHERE key = ?')
+    .get(MARK_KEY);
+  const mark = row ? (JSON.parse(row.value) as MoveMark) : undefined;
+  return isUnfinished(mark) ? new MoveUnderWay(mark, error) : error;
 }
 
 /** Refuses a store that only one side of a move may use: served from both, every balance could be spent twice. */

@@ -10,6 +10,23 @@ import { copyTables, inTransaction, type Copied, type CopyProgress } from './cop
 import { MARK_KEY, readMark, writeMark, type MoveMark, type TargetMark } from './mark.ts';
 import { MOVED } from './tables.ts';
 
+/** An arbitrary number that only this lock uses. */
+const TARGET_LOCK = 7_420_018;
+
+/**
+ * Makes this process the only one that moves something into the database, until it calls what this returns or loses its
+ * connection; `undefined` when another one does. Two data folders must not begin there at once.
+ */
+export async function claimTarget(url: string): Promise<(() => Promise<void>) | undefined> {
+  const client = await connectForSchema({ url }, 'tollgate move');
+  const { rows } = await client.query<{ taken: boolean }>(
+    `SELECT pg_try_advisory_lock(${TARGET_LOCK}) AS taken`,
+  );
+  if (rows[0]?.taken === true) return () => client.end();
+  await client.end();
+  return undefined;
+}
+
 /** Why nothing is moved, in one sentence. */
 export class MoveRefusal extends Error {}
 
