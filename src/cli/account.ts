@@ -152,6 +152,15 @@ export const accountCommands: readonly CliCommand[] = [
     run: (input, context) => setStatus(input, context, 'active'),
   },
   {
+    name: 'account allow-cards',
+    usage: 'EMAIL [--json]',
+    about: 'let an account pay by card again, after a dispute has ended that',
+    flags: JSON_FLAG,
+    minArguments: 1,
+    audit: () => onAccount('account.allow-cards'),
+    run: allowCards,
+  },
+  {
     name: 'account remove',
     usage: 'EMAIL --yes [--reason TEXT] [--json]',
     about:
@@ -324,6 +333,19 @@ async function setStatus(
   });
 }
 
+async function allowCards(input: CommandInput, context: CliContext): Promise<number> {
+  return await context.withServices(async ({ accounts }) => {
+    const { id, email, cards_off_at: since } = await accounts.require(input.arguments[0] ?? '');
+    await accounts.allowCards(id as AccountId);
+    printResult(input, context, { account: id, email, was_off: since !== null }, [
+      since === null
+        ? `${email} could pay by card already; nothing was changed.`
+        : `${email} can pay by card again. Automatic top-up stays off until its owner turns it on.`,
+    ]);
+    return 0;
+  });
+}
+
 async function remove(input: CommandInput, context: CliContext): Promise<number> {
   const [email = ''] = input.arguments;
   return await context.withServices(async ({ accounts, store, ledger, images }) => {
@@ -355,6 +377,7 @@ function accountView(account: Account) {
     email: account.email,
     role: account.role,
     status: account.status,
+    cards_off_since: account.cards_off_at === null ? null : new Date(account.cards_off_at).toISOString(),
     balance_usd: toUsdNumber(balance),
     held_usd: toUsdNumber(held),
     running: account.open_holds,

@@ -92,6 +92,7 @@ const CHANGES: [string, string[], string, boolean][] = [
   ['account reset-link', ['a@example.com'], 'account.reset-link', true],
   ['account disable', ['a@example.com'], 'account.disable', true],
   ['account enable', ['a@example.com'], 'account.enable', true],
+  ['account allow-cards', ['a@example.com'], 'account.allow-cards', true],
   ['codes make', ['5', '2', '--batch', 'spring'], 'codes.make', false],
   ['archive', ['--days', '400'], 'ledger.archive', false],
   ['reconcile', [bill, '--upstream', 'acme', '--book'], 'ledger.book-bill', false],

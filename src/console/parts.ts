@@ -29,7 +29,7 @@ export interface ConsoleParts {
   readonly ledger: Ledger;
   readonly auth: Auth;
   readonly setup: Setup;
-  readonly accounts: Pick<Accounts, 'replaceToken' | 'setLimits'>;
+  readonly accounts: Pick<Accounts, 'allowCards' | 'replaceToken' | 'setLimits'>;
   readonly codes: Codes;
   /** Absent while payments by card are off. */
   readonly payments: Payments | undefined;

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { runCli } from '../../src/cli/cli.ts';
+import type { CliContext } from '../../src/cli/command.ts';
 import type { Answer } from '../../src/console/contract/routes.ts';
 import { removeAccount } from '../../src/identity/accounts/removal.ts';
 import type { AccountId } from '../../src/std/ids.ts';
@@ -73,6 +75,23 @@ describe.each(STORES)('money that goes back on %s', (_, database) => {
   async function reversal(id: string) {
     const { items } = await admin.get<AdminReversals>('admin/payments/reversals');
     return items.find((item) => item.id === id);
+  }
+
+  /** What a command of an operator prints, each line as JSON. */
+  async function tollgate(...words: readonly string[]): Promise<unknown[]> {
+    const printed: unknown[] = [];
+    const { store, accounts, ledger, clock } = gateway.tollgate.services;
+    const context = {
+      env: {},
+      clock,
+      machineUser: 'deploy',
+      print: (line: string) => printed.push(JSON.parse(line)),
+      withServices: (work: (given: unknown) => Promise<unknown>) =>
+        work({ store, accounts, ledger: ledger.ledger }),
+    } as unknown as CliContext;
+    const code = await runCli([...words, '--json'], context, (line) => printed.push(line));
+    expect({ words, code, printed }).toMatchObject({ code: 0 });
+    return printed;
   }
 
   async function verified(): Promise<void> {
@@ -156,6 +175,23 @@ describe.each(STORES)('money that goes back on %s', (_, database) => {
     expect((await admin.send('POST', `${account}/allow-cards`, {})).status).toBe(200);
     expect(await customer.get<CardPayments>('payments')).toMatchObject({ cardsOff: false });
     expect(await pay()).toBe(200);
+  }, 120_000);
+
+  test('a command allows cards after a dispute as the console does, and says whether they were off', async () => {
+    const email = `back${++people}@example.com`;
+    const customer = await Payer.signUp(gateway, email);
+    const { events, intentId } = await customer.pays(stripe, '10');
+    const [before] = await tollgate('account', 'show', email);
+    expect(before).toMatchObject({ cards_off_since: null });
+    await deliver(...events, ...stripe.dispute(intentId).events);
+    const [disputed] = await tollgate('account', 'show', email);
+    expect(disputed).toMatchObject({ cards_off_since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) });
+    expect(await tollgate('account', 'allow-cards', email)).toMatchObject([{ email, was_off: true }]);
+    expect(await customer.get<CardPayments>('payments')).toMatchObject({ cardsOff: false });
+    const offered = { amountUsd: '10', saveCard: false };
+    expect((await customer.send('POST', 'payments/checkout', offered)).status).toBe(200);
+    expect(await tollgate('account', 'allow-cards', email)).toMatchObject([{ email, was_off: false }]);
+    await verified();
   }, 120_000);
 
   test('a payment for an account that was removed meanwhile is on the operator’s list and credited to nobody', async () => {

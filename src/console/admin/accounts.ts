@@ -251,17 +251,14 @@ export const accountActRoutes = [
     handle: (parts, { params }) =>
       changeAccount(parts, params.id, { status: 'disabled', paused_reason: null }),
   }),
-  /** After a dispute: the owner may pay by card again. Automatic top-up stays off until the owner turns it on. */
   route('POST /api/console/admin/accounts/{id}/allow-cards', {
     who: 'admin',
     audit: 'account.allow-cards',
     body: emptyBody,
     async handle(parts, { params }) {
-      const { store, clock } = parts;
       await requireAccount(parts, params.id);
-      await store.db.updateTable('account').set({ cards_off_at: null }).where('id', '=', params.id).execute();
-      await store.durable();
-      return adminAccount(await requireAccount(parts, params.id), clock.now());
+      await parts.accounts.allowCards(params.id as AccountId);
+      return adminAccount(await requireAccount(parts, params.id), parts.clock.now());
     },
   }),
   route('POST /api/console/admin/accounts/{id}/promote', {

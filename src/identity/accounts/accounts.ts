@@ -163,6 +163,12 @@ export class Accounts {
     await this.#o.store.durable();
   }
 
+  /** After a dispute. Automatic top-up stays off until the owner turns it on. */
+  async allowCards(id: AccountId): Promise<void> {
+    await this.#o.store.db.updateTable('account').set({ cards_off_at: null }).where('id', '=', id).execute();
+    await this.#o.store.durable();
+  }
+
   async markExposed(hash: TokenHash): Promise<void> {
     await this.#o.store.db.transaction().execute(async (tx) => {
       const account = await tx
