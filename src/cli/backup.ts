@@ -78,12 +78,15 @@ async function backUpTo(name: string, input: CommandInput, context: CliContext):
   if (existsSync(file) && (input.flags['force'] !== true || !statSync(file).isFile()))
     throw new CommandRefused(`${file} is there already. Choose another name, or add --force.`);
   if (!existsSync(dirname(file))) throw new NotFoundError(`There is no folder ${dirname(file)}.`);
+  // On either store by the owner of the data folder, who can then read, copy and restore it.
+  context.dataDirAsOwner();
+  requireAccess(dirname(file), constants.W_OK, `write to ${dirname(file)}`);
   const url = databaseUrl(context);
   // What is written while the copy is made may not be in it.
   const begunAtMs = context.clock.now();
   const facts = await refusing(async () =>
     url === undefined
-      ? backUpSqlite(databaseFile(context), writable(file))
+      ? backUpSqlite(databaseFile(context), file)
       : await backUpPostgres(url, file, context.env['PATH'] ?? ''),
   );
   await recordBackup(context, begunAtMs).catch((error: unknown) =>
@@ -103,18 +106,7 @@ function databaseFile(context: CliContext): string {
   return path;
 }
 
-/** A command of root's acts as the owner of the data folder, who may be unable to write where root could. */
-function writable(file: string): string {
-  const folder = dirname(file);
-  requireAccess(folder, constants.W_OK, `write to ${folder}`);
-  return file;
-}
-
-function readable(file: string): string {
-  requireAccess(file, constants.R_OK, `read ${file}`);
-  return file;
-}
-
+/** A command of root's acts as the owner of the data folder, who may have no right where root has it. */
 function requireAccess(path: string, right: number, wanted: string): void {
   try {
     accessSync(path, right);
@@ -128,6 +120,8 @@ function requireAccess(path: string, right: number, wanted: string): void {
 async function restore(input: CommandInput, context: CliContext): Promise<number> {
   const file = resolve(input.arguments[0] ?? '');
   if (!existsSync(file)) throw new NotFoundError(`There is no file ${file}.`);
+  context.dataDirAsOwner();
+  requireAccess(file, constants.R_OK, `read ${file}`);
   const replace = input.flags['force'] === true;
   const withoutSecret = input.flags['without-secret'] === true;
   const accept = (facts: BackupFacts): void => {
@@ -163,7 +157,7 @@ function restoreFile(
   options: Pick<Parameters<typeof restoreSqlite>[0], 'replace' | 'accept'>,
 ): BackupFacts {
   const dataDir = context.dataDirAsOwner();
-  return restoreSqlite({ file: readable(file), dataDir, ...options });
+  return restoreSqlite({ file, dataDir, ...options });
 }
 
 async function restoreDump(
