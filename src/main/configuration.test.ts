@@ -4,7 +4,7 @@ import { CONFIGURATION_PAGE, configurationPage } from '../../scripts/write-confi
 import { isTest, isTesting, sourcesIn, SRC } from '../../test/architecture/source-graph.ts';
 import { readConfig } from './config.ts';
 import { effectiveConfiguration } from './configuration.ts';
-import { ENVIRONMENT, unknownVariables } from './environment.ts';
+import { CUSTOMER_TOKEN, ENVIRONMENT, unknownVariables } from './environment.ts';
 
 const NO_FILE = { file: '/etc/tollgate.env', fromFile: new Set<string>() };
 
@@ -60,8 +60,7 @@ describe('the schema of the environment', () => {
       for (const [name] of text.matchAll(/\bTOLLGATE_[A-Z_]*[A-Z]\b/g)) named.add(name);
     }
     expect(named.size).toBeGreaterThan(20);
-    // The examples for customers read their token from it; the server does not.
-    named.delete('TOLLGATE_TOKEN');
+    named.delete(CUSTOMER_TOKEN);
     expect([...named].filter((name) => !Object.hasOwn(ENVIRONMENT, name))).toEqual([]);
   });
 
@@ -79,9 +78,15 @@ describe('the schema of the environment', () => {
     expect(readFileSync(CONFIGURATION_PAGE, 'utf8')).toBe(configurationPage());
   });
 
-  test('a mistyped variable is found, with the one that was meant', () => {
+  test('a mistyped variable is found, with the one that was meant; that of the examples is no mistake', () => {
     expect(
-      unknownVariables({ TOLLGATE_PRT: '1', TOLLGATE_COFFEE: '1', PATH: '', TOLLGATE_PORT: '1' }),
+      unknownVariables({
+        TOLLGATE_PRT: '1',
+        TOLLGATE_COFFEE: '1',
+        PATH: '',
+        TOLLGATE_PORT: '1',
+        TOLLGATE_TOKEN: 'sk-1',
+      }),
     ).toEqual([
       { name: 'TOLLGATE_PRT', meant: 'TOLLGATE_PORT' },
       { name: 'TOLLGATE_COFFEE', meant: undefined },

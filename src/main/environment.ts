@@ -419,11 +419,14 @@ export function readAddress(env: Env, name: SettingName): string | undefined {
   return url.origin;
 }
 
+/** Where the examples for customers read their token from; an operator who tries them has it set. The server reads it nowhere. */
+export const CUSTOMER_TOKEN = 'TOLLGATE_TOKEN';
+
 /** Variables with our prefix that nothing reads: a mistyped one would be ignored in silence. */
 export function unknownVariables(env: Env): { readonly name: string; readonly meant: string | undefined }[] {
-  const known = Object.keys(ENVIRONMENT);
+  const known = new Set([...Object.keys(ENVIRONMENT), CUSTOMER_TOKEN]);
   return Object.keys(env)
-    .filter((name) => name.startsWith(PREFIX) && !known.includes(name))
+    .filter((name) => name.startsWith(PREFIX) && !known.has(name))
     .map((name) => ({ name, meant: meantVariable(name) }));
 }
 
