@@ -40,7 +40,12 @@ async function move(to: string): Promise<number> {
     [process.execPath, join(import.meta.dir, '../src/main/main.ts'), 'move', '--to', to],
     {
       cwd: folder,
-      env: { PATH: process.env['PATH'] ?? '', HOME: folder, TOLLGATE_DATA: folder },
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: folder,
+        TOLLGATE_DATA: folder,
+        TOLLGATE_ENV_FILE: '/dev/null',
+      },
       stdio: ['ignore', 'inherit', 'inherit'],
     },
   );

@@ -58,6 +58,8 @@ export async function startTollgate(options: TollgateOptions): Promise<TollgateC
     TOLLGATE_DATA: dataFolder,
     TOLLGATE_SECRET: SECRET,
     BENCH_BACKEND_KEY: 'sk-backend',
+    // On a node of an operator the settings of its service would be used.
+    TOLLGATE_ENV_FILE: '/dev/null',
     // What `serve` sets by starting itself again; given here, the flags for Bun reach the process that serves.
     ...BUN_SETTINGS,
     TOLLGATE_GRACE_SECONDS: '1',

@@ -5,9 +5,10 @@ export interface PageCommand {
 }
 
 const PROGRAMS =
-  'tollgate|curl|bun|npm|npx|sudo|apt|install|systemctl|journalctl|openssl|docker|useradd|kill|cp|createdb|pg_\\w+';
+  'tollgate|curl|bun|npm|npx|node_modules/\\S+|sudo|apt|install|systemctl|journalctl|openssl|docker|useradd|kill|cp|createdb|dropdb|psql|git|pg_\\w+';
+const ASSIGNMENT = '[A-Z_]+=(?:\\$\\([^)]*\\)|[^\\s`])+ ';
 const BLOCK = /^( *)```sh\n([^]*?)^ *```$/gm;
-const INLINE = new RegExp(`\`((?:[A-Z_]+=\\S+ )*(?:${PROGRAMS}) [^\`]+)\``, 'g');
+const INLINE = new RegExp(`\`((?:${ASSIGNMENT})*(?:${PROGRAMS}) [^\`]+)\``, 'g');
 
 /** The blocks for a shell, and what begins with a program's name within sentences; each text once, in the page's order. */
 export function commandsOf(markdown: string): PageCommand[] {
