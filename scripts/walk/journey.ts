@@ -23,7 +23,7 @@ export interface PrintedStep {
   readonly needs?: string;
 }
 
-export interface UnprintedStep {
+interface UnprintedStep {
   readonly unprinted: string;
 }
 
