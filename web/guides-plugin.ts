@@ -14,6 +14,7 @@ const READING_ORDER = [
   'clients',
   'money',
   'limits-and-headers',
+  'teams',
   'errors',
   'idempotency',
   'webhooks',

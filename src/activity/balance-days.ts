@@ -1,8 +1,8 @@
 import { sql, type Kysely } from 'kysely';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
-import { DAY_MS } from './usage.ts';
+
 import type { UsageOfDay } from './usage-sums.ts';
 
 type Spent = Pick<UsageOfDay, 'day' | 'charged'>;

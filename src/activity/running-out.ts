@@ -1,9 +1,8 @@
 import { DISPLAY_NAME } from './accounts.ts';
 import { sql, type Kysely } from 'kysely';
-import { dayOf, monthOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf, monthOf } from '../std/calendar.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
-import { DAY_MS } from './usage.ts';
 
 /** A customer whose balance is used up, or will be within a day at the pace of the last week. Nano-USD. */
 export interface RunningOut {

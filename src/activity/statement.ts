@@ -1,6 +1,6 @@
 import { sql, type Kysely, type RawBuilder, type Selectable } from 'kysely';
 import { spanOf } from '../ledger/archive.ts';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { EntryKind, EntryTable, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 import { LAST_DAY, newestDays } from './request-days.ts';
@@ -16,7 +16,7 @@ import {
   type TablePage,
 } from './table-page.ts';
 import { usageDays } from './usage-sums.ts';
-import { ALL_ACCOUNTS, DAY_MS } from './usage.ts';
+import { ALL_ACCOUNTS } from './usage.ts';
 
 export interface StatementFilter {
   /** Absent: all accounts, whose charges of a day are one line. */

@@ -1,12 +1,12 @@
 import { spanOf } from '../ledger/archive.ts';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { requestIdAt } from '../std/ids.ts';
 import type { Store } from '../store/store.ts';
 import { countQuery, writeGrown, type CountQuery } from './counted-usage.ts';
 import { SavedHistory } from './saved-history.ts';
 import { OPEN_MS, startOfDay } from './usage-hours.ts';
-import { ALL_ACCOUNTS, DAY_MS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
+import { ALL_ACCOUNTS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
 
 const RUN_MS = 10_000;
 /** Who has fewer requests in ten days has few rows of them, too. */

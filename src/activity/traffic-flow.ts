@@ -1,12 +1,12 @@
 import { sql, type Kysely } from 'kysely';
 import { isFailure } from '../ledger/decide.ts';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import { requestIdAt } from '../std/ids.ts';
 import { OUTCOME_CODES, RECEIPT_OUTCOMES } from '../store/receipt-codes.ts';
 import type { Schema } from '../store/schema.ts';
 import { clientName } from './client-name.ts';
 import type { Reader } from './reader.ts';
-import { ALL_ACCOUNTS, DAY_MS } from './usage.ts';
+import { ALL_ACCOUNTS } from './usage.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 

@@ -1,12 +1,12 @@
 import { CompiledQuery, sql, type Kysely, type RawBuilder } from 'kysely';
 import { spanOf } from '../ledger/archive.ts';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import { DAY_QUARTERS, QUARTER_MS, zoneOffsets, type ZoneOffset } from '../std/time-zone.ts';
 import type { Schema } from '../store/schema.ts';
 import { countDay, numbered, type CountedClient, type CountedDay, type CountQuery } from './counted-usage.ts';
 import type { Reader } from './reader.ts';
 import { quarterOf, type UsageOfDay } from './usage-sums.ts';
-import { DAY_MS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
+import { sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
 
 interface Parts {
   readonly db: Kysely<Schema>;

@@ -1,10 +1,10 @@
 import { spanOf } from '../ledger/archive.ts';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { Store } from '../store/store.ts';
 import { countDay, countQuery, writeGrown, type CountQuery } from './counted-usage.ts';
-import { DAY_MS, USAGE_COLUMNS } from './usage.ts';
+import { USAGE_COLUMNS } from './usage.ts';
 
 /** A request that began yesterday may end today. */
 export const OPEN_MS = 2 * 3_600_000;

@@ -1,11 +1,11 @@
 import { sql, type AliasedExpression, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely';
 import { spanOf } from '../ledger/archive.ts';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import { DAY_QUARTERS, QUARTER_MS } from '../std/time-zone.ts';
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 import { lastOfTenDays, spansWithout, tenDaysOf, wholeTenDays, type UsageSpan } from './ten-day-sums.ts';
-import { ALL_ACCOUNTS, DAY_MS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
+import { ALL_ACCOUNTS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 

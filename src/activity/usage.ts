@@ -1,5 +1,5 @@
 import type { Kysely, Selectable } from 'kysely';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 
@@ -8,7 +8,6 @@ export type UsageDay = Selectable<UsageDayTable>;
 
 /** The account id under which the sums over all accounts are stored. */
 export const ALL_ACCOUNTS = '';
-export const DAY_MS = 86_400_000;
 const MAX_USAGE_ROWS = 20_000;
 
 /** Days are yyyymmdd, both inclusive, UTC; in order of day. One row more than the limit means that there are more. */

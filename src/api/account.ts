@@ -39,11 +39,14 @@ export const account: ApiOperation = {
           monthly_usd: z.number().nullable(),
           budget: z
             .object({
-              amount_usd: z.number(),
+              amount_usd: z.number().describe('What may be spent in a period'),
               per: z.enum(['day', 'week', 'month', 'total']),
-              used_usd: z.number(),
-              held_usd: z.number(),
-              resets_at: z.string().nullable(),
+              used_usd: z.number().describe('What was charged in the current period'),
+              held_usd: z.number().describe('What requests of the current period may still cost'),
+              resets_at: z
+                .string()
+                .nullable()
+                .describe('When the next period begins; null where there is none'),
             })
             .nullable()
             .describe('What the account itself may spend in a period'),

@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 async function run(...words: string[]): Promise<number> {
-  const { store, ledger, accounts, secret } = services;
+  const { store, ledger, accounts, teams, secret } = services;
   const context = {
     env: {},
     builtIn: {},
@@ -51,6 +51,7 @@ async function run(...words: string[]): Promise<number> {
       work({
         store,
         accounts,
+        teams,
         ledger: ledger.ledger,
         secret,
         catalog: () => Promise.resolve({ upstreams: new Map([['acme', {}]]), endpoints: new Map() }),
@@ -93,6 +94,14 @@ const CHANGES: [string, string[], string, boolean][] = [
   ['account disable', ['a@example.com'], 'account.disable', true],
   ['account enable', ['a@example.com'], 'account.enable', true],
   ['account allow-cards', ['a@example.com'], 'account.allow-cards', true],
+  ['team create', ['crew', '--owner', 'a@example.com', '--balance', '3'], 'team.create', true],
+  ['team add', ['crew', 'b@example.com', '--role', 'owner'], 'team.add', false],
+  ['team role', ['crew', 'a@example.com', 'member'], 'team.role', true],
+  ['team app', ['crew', 'nightly', '--budget', '1/day'], 'team.app', false],
+  ['team limit', ['crew', '--concurrent', '7'], 'team.limits', false],
+  ['team credit', ['crew', '5', '--reason', 'invoice 7'], 'team.credit', false],
+  ['team remove', ['crew', 'a@example.com'], 'team.remove', true],
+  ['team close', ['crew'], 'team.close', false],
   ['codes make', ['5', '2', '--batch', 'spring'], 'codes.make', false],
   ['archive', ['--days', '400'], 'ledger.archive', false],
   ['reconcile', [bill, '--upstream', 'acme', '--book'], 'ledger.book-bill', false],
@@ -100,6 +109,8 @@ const CHANGES: [string, string[], string, boolean][] = [
 const READS = [
   'account show',
   'account list',
+  'team list',
+  'team show',
   'verify',
   'receipt',
   'catalog check',
@@ -135,7 +146,8 @@ test.each(CHANGES)(
   async (name, words, action, isAboutAccount) => {
     const { code, entries } = await entriesAfter(() => run(...name.split(' '), ...words));
     expect(code).toBe(0);
-    expect(entries[0]).toMatchObject({ actor: 'cli', action, target: isAboutAccount ? accountId : '' });
+    expect(entries[0]).toMatchObject({ actor: 'cli', action });
+    if (name !== 'team add') expect(entries[0]?.target).toBe(isAboutAccount ? accountId : '');
     expect(entries.slice(1).map((entry) => entry.action)).toEqual(
       action === 'account.create' ? ['account.created'] : [],
     );

@@ -47,11 +47,12 @@ export function auditedContext(command: CliCommand, input: CommandInput, context
 }
 
 async function runAudited<T>(
-  { action, isAboutAccount, detail }: AuditedCommand,
+  { action, isAboutAccount, aboutEmail, detail }: AuditedCommand,
   { input, context, services }: { input: CommandInput; context: CliContext; services: CliServices },
   work: (services: CliServices) => Promise<T>,
 ): Promise<T> {
-  const target = isAboutAccount ? (await services.accounts.require(input.arguments[0] ?? '')).id : '';
+  const email = isAboutAccount ? (input.arguments[0] ?? '') : aboutEmail;
+  const target = email === undefined ? '' : (await services.accounts.require(email)).id;
   const by = { input, context };
   await recordCommand(services.store, { action, target, detail }, by);
   try {

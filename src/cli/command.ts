@@ -124,6 +124,8 @@ export interface AuditedCommand {
   readonly action: string;
   /** The first argument is the e-mail address of an account. */
   readonly isAboutAccount: boolean;
+  /** The address of the account that it is about, where it is not the first argument. */
+  readonly aboutEmail?: string | undefined;
   readonly detail: Readonly<Record<string, unknown>>;
 }
 

@@ -1,7 +1,7 @@
 import { losses, MARGIN_GROUPS, marginRows, type MarginRow } from '../activity/margin.ts';
 import { IN_PLACE } from '../activity/reader.ts';
-import { DAY_MS } from '../activity/usage.ts';
-import { dayOf } from '../std/calendar.ts';
+
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import { plural } from '../std/plural.ts';
 import {
   JSON_FLAG,

@@ -31,7 +31,7 @@ export const teamCommands: readonly CliCommand[] = [
     about: 'make a team: one balance for the accounts of its members and apps',
     flags: { ...JSON_FLAG, owner: { type: 'string' }, balance: { type: 'string' } },
     minArguments: 1,
-    audit: audited('team.create'),
+    audit: audited('team.create', ownerOf),
     run: create,
   },
   {
@@ -56,7 +56,7 @@ export const teamCommands: readonly CliCommand[] = [
     about: `take a person into a team, at most ${MOST_ACCOUNTS} accounts; their token ends`,
     flags: { ...JSON_FLAG, role: { type: 'string' }, budget: { type: 'string' } },
     minArguments: 2,
-    audit: audited('team.add'),
+    audit: audited('team.add', memberOf),
     run: add,
   },
   {
@@ -65,7 +65,7 @@ export const teamCommands: readonly CliCommand[] = [
     about: 'change what a member may do',
     flags: JSON_FLAG,
     minArguments: 3,
-    audit: audited('team.role'),
+    audit: audited('team.role', memberOf),
     run: setRole,
   },
   {
@@ -74,7 +74,7 @@ export const teamCommands: readonly CliCommand[] = [
     about: "end a person's membership; their token in the team ends",
     flags: JSON_FLAG,
     minArguments: 2,
-    audit: audited('team.remove'),
+    audit: audited('team.remove', memberOf),
     run: remove,
   },
   {
@@ -130,12 +130,23 @@ export const teamCommands: readonly CliCommand[] = [
   },
 ];
 
-function audited(action: string): (input: CommandInput) => AuditedCommand {
-  return ({ arguments: [team, ...rest], flags }) => ({
-    action,
-    isAboutAccount: false,
-    detail: { team, about: rest.join(' ') || undefined, ...flags, json: undefined, as: undefined },
-  });
+/** Addresses are not in the record: it names the account, whose address can be erased. */
+function audited(action: string, emailOf?: (input: CommandInput) => string | undefined) {
+  return (input: CommandInput): AuditedCommand => {
+    const { owner: _owner, json: _json, as: _as, ...flags } = input.flags;
+    const aboutEmail = emailOf?.(input);
+    const [team, ...rest] = input.arguments;
+    const about = rest.filter((word) => word !== aboutEmail).join(' ') || undefined;
+    return { action, isAboutAccount: false, aboutEmail, detail: { team, about, ...flags } };
+  };
+}
+
+function ownerOf(input: CommandInput): string | undefined {
+  return textFlag(input, 'owner');
+}
+
+function memberOf(input: CommandInput): string | undefined {
+  return input.arguments[1];
 }
 
 async function create(input: CommandInput, context: CliContext): Promise<number> {

@@ -1,11 +1,11 @@
 import { accountById, everFunded, monthSpent } from '../activity/accounts.ts';
 import { balanceDays, balanceForecast } from '../activity/balance-days.ts';
 import { firstRequest, requestPage } from '../activity/request-log.ts';
-import { DAY_MS, spendOf } from '../activity/usage.ts';
+import { spendOf } from '../activity/usage.ts';
 import { usageDays, usageDaysByModel, usageModels } from '../activity/usage-sums.ts';
 import { freeOf } from '../ledger/decide.ts';
 import { Fault } from '../std/fault.ts';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { AccountRow } from '../store/schema.ts';
 import { topUpOf } from '../payments/automatic.ts';
 import { dayText, usd } from './amounts.ts';

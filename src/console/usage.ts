@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { textStream } from '../activity/csv.ts';
-import { DAY_MS, sumUsage } from '../activity/usage.ts';
+import { sumUsage } from '../activity/usage.ts';
 import { UsageByHour } from '../activity/usage-by-hour.ts';
 import { usageDays, usageDaysByEndpoint, usageModels, type UsageFilter } from '../activity/usage-sums.ts';
 import { Fault } from '../std/fault.ts';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import { isTimeZone } from '../std/time-zone.ts';
 import { dayText } from './amounts.ts';
 import type { RouteParts } from './parts.ts';

@@ -13,6 +13,7 @@ import money from '../../docs/guide/money.md' with { type: 'text' };
 import runAServer from '../../docs/guide/run-a-server.md' with { type: 'text' };
 import selfHosting from '../../docs/guide/self-hosting.md' with { type: 'text' };
 import streaming from '../../docs/guide/streaming.md' with { type: 'text' };
+import teams from '../../docs/guide/teams.md' with { type: 'text' };
 import tokensAndSignIn from '../../docs/guide/tokens-and-sign-in.md' with { type: 'text' };
 import webhooks from '../../docs/guide/webhooks.md' with { type: 'text' };
 
@@ -29,6 +30,7 @@ export const GUIDES: readonly Guide[] = [
   guide('errors', errors),
   guide('limits-and-headers', limitsAndHeaders),
   guide('money', money),
+  guide('teams', teams),
   guide('idempotency', idempotency),
   guide('webhooks', webhooks),
   guide('house-models', houseModels),

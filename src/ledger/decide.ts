@@ -1,5 +1,5 @@
 import { periodEnd, type Period } from '../std/calendar.ts';
-import { Fault } from '../std/fault.ts';
+import type { AccountId } from '../std/ids.ts';
 import { addNano, MAX_BALANCE, minNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
 import type {
   Admission,
@@ -8,12 +8,13 @@ import type {
   AttemptCost,
   Ceiling,
   Ending,
-  NewEntry,
   Outcome,
   RateState,
   ReachedLimit,
   RefusalReason,
-  WalletMove,
+  TokenLimits,
+  Limits,
+  RateKind,
 } from './port.ts';
 import {
   affordableOutput,
@@ -25,6 +26,9 @@ import {
   type Usage,
 } from './price.ts';
 import { MAX_COST } from './priced-parts.ts';
+import type { AccountRow } from '../store/schema.ts';
+import { Budget } from './budget.ts';
+import { tokenLimitsOf } from './token-limits.ts';
 
 /** An account as the decision sees it, read under the lock that will write it. */
 export interface AccountState {
@@ -444,49 +448,128 @@ export function removedEmail(accountId: string): string {
   return `${accountId}${REMOVED_DOMAIN}`;
 }
 
-/** The balance after an entry from outside a request, or the fault that says why it cannot be. */
-export function balanceAfter(
-  account: Pick<AccountState, 'balance' | 'held' | 'owed'> & { readonly isRemoved: boolean },
-  { kind, amount }: Pick<NewEntry, 'kind' | 'amount'>,
-): NanoUsd {
-  if (!Number.isSafeInteger(amount) || amount === 0)
-    throw refused('The amount is not a valid amount of money.');
-  if (amount < 0 && kind !== 'adjustment') throw refused(`A ${kind} cannot take money away.`);
-  if (account.isRemoved && amount > 0)
-    throw new Fault('invalid_field', 'This account was removed.', { param: 'account' });
-  if (account.balance + amount > MAX_BALANCE)
-    throw refused('The balance would exceed the largest balance allowed.');
-  if (amount < 0 && account.balance + amount < account.held + account.owed) {
-    throw refused('The balance would fall below zero or below what running requests hold.');
+/** An account's row while a transaction works on it. */
+export class LedgerAccount {
+  readonly id: AccountId;
+  readonly row: AccountRow;
+  /** Whose balance its requests take: a team's, or its own. */
+  readonly wallet: LedgerAccount;
+  readonly active: boolean;
+  /** Nobody could spend what it was given. */
+  readonly isRemoved: boolean;
+  readonly tokenLimits: TokenLimits | undefined;
+  readonly budget: Budget | undefined;
+  balance: NanoUsd;
+  held: NanoUsd;
+  owed: NanoUsd;
+  openHolds: number;
+  /** What its requests hold of its team's balance. */
+  teamHeld: NanoUsd;
+  readonly arrivals: Record<RateKind, number>;
+  readonly month: number;
+  monthSpent: NanoUsd;
+  readonly monthlyLimit: NanoUsd | undefined;
+  tokenUsedAt: number | null;
+
+  constructor(row: AccountRow, month: number, wallet?: LedgerAccount) {
+    this.row = row;
+    // The primary key of an account is an account id.
+    this.id = row.id as AccountId;
+    this.wallet = wallet ?? this;
+    this.active = row.status === 'active' && row.role !== 'system' && row.ended_at === null;
+    this.isRemoved = row.email === removedEmail(row.id) || row.ended_at !== null;
+    this.tokenLimits = tokenLimitsOf(row);
+    this.budget = row.budget === null ? undefined : new Budget(row.budget, row);
+    this.balance = nanoUsd(row.balance);
+    this.held = nanoUsd(row.held);
+    this.owed = nanoUsd(row.owed);
+    this.openHolds = row.open_holds;
+    this.teamHeld = nanoUsd(row.team_held);
+    this.arrivals = { chat: row.chat_arrival_us, images: row.images_arrival_us };
+    // A clock that jumped back over the turn of a month must not forget what that month spent.
+    this.month = Math.max(month, row.month);
+    this.monthSpent = row.month === this.month ? nanoUsd(row.month_spent) : ZERO;
+    this.monthlyLimit = row.monthly_limit === null ? undefined : nanoUsd(row.monthly_limit);
+    this.tokenUsedAt = row.token_used_at;
   }
-  return nanoUsd(account.balance + amount);
+
+  get isTeams(): boolean {
+    return this.wallet !== this;
+  }
+
+  /** What the account may spend, whoever it belongs to. */
+  get money(): Money {
+    if (this.wallet === this) return this;
+    const { balance, held, owed, monthSpent, monthlyLimit } = this.wallet;
+    return { balance, held, owed, monthSpent, monthlyLimit, budget: this.budget };
+  }
+
+  /** The account as the admission rule looks at it. */
+  stateFor({ rate, limits }: Pick<AdmissionRequest, 'rate' | 'limits'>): AccountState {
+    const { wallet } = this;
+    return {
+      active: this.active,
+      balance: wallet.balance,
+      held: wallet.held,
+      owed: wallet.owed,
+      openHolds: this.openHolds,
+      arrivalUs: this.arrivals[rate],
+      perMinute: this.#perMinute(rate, limits),
+      concurrent: this.row.concurrent ?? limits.concurrent,
+      monthSpent: wallet.monthSpent,
+      monthlyLimit: wallet.monthlyLimit,
+      budget: this.budget,
+      team: wallet === this ? undefined : wallet.#asTeam(rate, limits),
+    };
+  }
+
+  /** A request was admitted with this hold. */
+  take(hold: NanoUsd): void {
+    const { wallet } = this;
+    wallet.held = addNano(wallet.held, hold);
+    this.openHolds++;
+    if (this.budget) this.budget.held = addNano(this.budget.held, hold);
+    if (wallet === this) return;
+    this.teamHeld = addNano(this.teamHeld, hold);
+    wallet.openHolds++;
+  }
+
+  /** A hold has ended. What it was charged counts for the month and the period in which it was admitted. */
+  release(
+    hold: { readonly held: NanoUsd; readonly admittedAt: number },
+    charged: NanoUsd,
+    isThisMonth: boolean,
+  ): void {
+    const { wallet, budget } = this;
+    wallet.balance = subtractNano(wallet.balance, charged);
+    wallet.held = subtractNano(wallet.held, hold.held);
+    if (isThisMonth) wallet.monthSpent = addNano(wallet.monthSpent, charged);
+    this.openHolds--;
+    budget?.release(hold, charged);
+    if (wallet === this) return;
+    if (isThisMonth) this.monthSpent = addNano(this.monthSpent, charged);
+    this.teamHeld = subtractNano(this.teamHeld, hold.held);
+    wallet.openHolds--;
+  }
+
+  #asTeam(rate: RateKind, limits: Limits): TeamState {
+    return {
+      openHolds: this.openHolds,
+      arrivalUs: this.arrivals[rate],
+      perMinute: this.#perMinute(rate, limits, TEAM_FACTOR),
+      concurrent: this.row.concurrent ?? limits.concurrent * TEAM_FACTOR,
+    };
+  }
+
+  #perMinute(rate: RateKind, limits: Limits, factor = 1): number {
+    return rate === 'chat'
+      ? (this.row.chat_per_minute ?? limits.chatPerMinute * factor)
+      : (this.row.images_per_minute ?? limits.imagesPerMinute * factor);
+  }
 }
 
-/** The two entries of a move of money. */
-export function moveEntries({
-  id,
-  fromId,
-  toId,
-  amount,
-  outCause,
-  inCause,
-  actor,
-}: WalletMove): readonly [NewEntry, NewEntry] {
-  const kind = 'adjustment';
-  return [
-    { accountId: fromId, kind, amount: 0 - amount, cause: outCause, actor, once: `move:${id}:out` },
-    { accountId: toId, kind, amount, cause: inCause, actor, once: `move:${id}:in` },
-  ];
-}
-
-/** The texts in the entry of a redeemed code; `once` prevents that a code is credited twice. */
-export function redeemedEntry(codeHash: string, batch: string): Pick<NewEntry, 'once' | 'cause' | 'actor'> {
-  return { once: `code:${codeHash}`, cause: `code of ${batch}`, actor: `code:${codeHash.slice(0, 12)}` };
-}
-
-function refused(message: string): Fault {
-  return new Fault('invalid_field', message, { param: 'amount' });
-}
+/** A team without limits of its own may do this many times what an account may. */
+export const TEAM_FACTOR = 5;
 
 /** A disabled account gets the same answer as an unknown token. */
 export const UNKNOWN_CALLER: Extract<Admission, { kind: 'refused' }> = {

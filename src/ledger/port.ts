@@ -5,7 +5,6 @@ import type { NanoUsd } from '../std/money.ts';
 import type { PoolLoad } from '../store/connection-pool.ts';
 import type { AccountKind, TeamRole } from '../store/schema.ts';
 import type { ImageCeiling, Price, TokenCeiling, Usage } from './price.ts';
-import type { TokenLimits } from './token-limits.ts';
 
 /**
  * The ledger is the only place where money moves. Both implementations (SQLite, Postgres) pass one contract suite.
@@ -273,6 +272,13 @@ export interface AccountSnapshot {
   readonly arrivals: { readonly chat: number; readonly images: number };
   /** The store's clock when it answered, milliseconds. */
   readonly now: number;
+}
+
+/** What a token may be used for, how long, and from where. */
+export interface TokenLimits {
+  readonly expiresAt: number | undefined;
+  readonly models: readonly string[] | undefined;
+  readonly networks: readonly string[] | undefined;
 }
 
 interface TeamMembership {

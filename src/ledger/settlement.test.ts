@@ -3,7 +3,8 @@ import * as fc from 'fast-check';
 import { MAX_BALANCE, nanoUsd } from '../std/money.ts';
 import type { Outcome } from './port.ts';
 import { MAX_COUNT, NO_USAGE, type Usage } from './price.ts';
-import { balanceAfter, bookableOverrun, chargeFor, isFailure, OVERRUN_CEILING } from './decide.ts';
+import { bookableOverrun, chargeFor, isFailure, OVERRUN_CEILING } from './decide.ts';
+import { balanceAfter } from './entries.ts';
 import { checkedUsage, isEmpty, isUsage } from './price.ts';
 
 const FIELDS = ['input', 'cached', 'output', 'reasoning', 'images'] as const;

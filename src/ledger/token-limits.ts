@@ -1,13 +1,6 @@
 import { addressMatcher } from '../std/addresses.ts';
 import type { AccountRow } from '../store/schema.ts';
-import type { AdmissionRequest } from './port.ts';
-
-/** What a token may be used for, how long, and from where. */
-export interface TokenLimits {
-  readonly expiresAt: number | undefined;
-  readonly models: readonly string[] | undefined;
-  readonly networks: readonly string[] | undefined;
-}
+import type { AdmissionRequest, TokenLimits } from './port.ts';
 
 type LimitColumns = Pick<AccountRow, 'token_models' | 'token_networks' | 'token_expires_at'>;
 

@@ -32,6 +32,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'ledger/price.ts',
     'ledger/priced-parts.ts',
     'ledger/decide.ts',
+    'ledger/token-limits.ts',
     'upstream/port.ts',
     'catalog/catalog.ts',
     'catalog/image-abilities.ts',

@@ -10,8 +10,8 @@ import {
   unsettledHolds,
 } from '../../activity/attention.ts';
 import { runningOut, type RunningOut } from '../../activity/running-out.ts';
-import { DAY_MS } from '../../activity/usage.ts';
-import { dayOf } from '../../std/calendar.ts';
+
+import { DAY_MS, dayOf } from '../../std/calendar.ts';
 import type { UpstreamStatus } from '../../upstream/pool.ts';
 import { usd } from '../amounts.ts';
 import type { Millis, Usd } from '../contract.ts';

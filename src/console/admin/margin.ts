@@ -6,8 +6,8 @@ import {
   type MarginGroup,
   type MarginRow,
 } from '../../activity/margin.ts';
-import { DAY_MS } from '../../activity/usage.ts';
-import { dayOf } from '../../std/calendar.ts';
+
+import { DAY_MS, dayOf } from '../../std/calendar.ts';
 import { requestIdAt } from '../../std/ids.ts';
 import { dayText, usd } from '../amounts.ts';
 import type { RouteParts } from '../parts.ts';

@@ -1,11 +1,11 @@
 import { accountTotals, topSpenders } from '../../activity/accounts.ts';
 import { backendLatencies, type LatencySample } from '../../activity/backend-latency.ts';
 import { runningRequests } from '../../activity/request-log.ts';
-import { ALL_ACCOUNTS, DAY_MS, sumUsage } from '../../activity/usage.ts';
+import { ALL_ACCOUNTS, sumUsage } from '../../activity/usage.ts';
 import { usageModels, dayTotals, type DayTotal } from '../../activity/usage-sums.ts';
 import { lostByPayments } from '../../payments/payment-rows.ts';
 import { OVERRUN_ACCOUNT } from '../../ledger/decide.ts';
-import { dayOf } from '../../std/calendar.ts';
+import { DAY_MS, dayOf } from '../../std/calendar.ts';
 import { dayText, usd, usdOfText } from '../amounts.ts';
 import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';

@@ -23,7 +23,7 @@ import {
 import { LEDGER_ADMIT } from './admission-sql.ts';
 import { holdPrices } from '../price.ts';
 import type { HoldPrices } from '../priced-parts.ts';
-import { TEAM_FACTOR } from '../ledger-account.ts';
+import { TEAM_FACTOR } from '../decide.ts';
 import { numbersIn, plainArray, textArray } from './batch.ts';
 import { CallFailed, type Statement } from './pool.ts';
 import { MAX_COUNT, priceToText } from '../price.ts';

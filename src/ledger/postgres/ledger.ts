@@ -44,7 +44,7 @@ import { CallFailed, LedgerPool, type Statement } from './pool.ts';
 import { postEntry, redeemCode } from './posting.ts';
 import { giveBackAmount, reclaimAmount } from './reclaim.ts';
 import { NOW_MS, LedgerQueries } from './queries.ts';
-import { moveMoney, setBudget } from './wallets.ts';
+import { changeBudget, moveMoney } from './wallets.ts';
 import { LEDGER_RENEW, NOT_WITHIN } from './settlement-sql.ts';
 import {
   CLOSE,
@@ -198,7 +198,7 @@ export class PostgresLedger implements Ledger {
   }
 
   setBudget(change: Parameters<Ledger['setBudget']>[0]): Promise<void> {
-    return setBudget(this.#controlPool, change, this.#offsetUs());
+    return changeBudget(this.#controlPool, change, this.#offsetUs());
   }
 
   move(wanted: Parameters<Ledger['move']>[0]): Promise<void> {

@@ -1,7 +1,7 @@
 import { Fault } from '../../std/fault.ts';
 import { randomPart } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
-import { balanceAfter, redeemedEntry } from '../decide.ts';
+import { balanceAfter, redeemedEntry } from '../entries.ts';
 import type { NewEntry, Redeemed, Redemption } from '../port.ts';
 import { unavailable } from './batch-queue.ts';
 import { CallFailed, type LedgerPool, type Statement } from './pool.ts';

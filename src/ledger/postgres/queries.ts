@@ -6,7 +6,8 @@ import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
 import type { AccountRow } from '../../store/schema.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
 import { availableOf, rateState } from '../decide.ts';
-import { LedgerAccount, snapshotOf } from '../ledger-account.ts';
+import { LedgerAccount } from '../decide.ts';
+import { snapshotOf } from '../account-snapshot.ts';
 import type { AccountSnapshot, Admission, AdmissionRequest, Breach, Caller, Verification } from '../port.ts';
 import {
   COUNTS,

@@ -1,6 +1,7 @@
 import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
-import { balanceAfter, OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../decide.ts';
+import { OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../decide.ts';
+import { balanceAfter } from '../entries.ts';
 import type { GivenBack, Reclaim, Reclaimed } from '../port.ts';
 import { laterKey, lossKey, returnedKey, tooManyLosses } from '../reclaim.ts';
 import { nowUsSql } from './calendar-sql.ts';

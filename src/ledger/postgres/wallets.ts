@@ -1,7 +1,7 @@
 import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
 import { BUDGET_SO_FAR } from '../budget-sql.ts';
-import { balanceAfter, moveEntries } from '../decide.ts';
+import { balanceAfter, moveEntries } from '../entries.ts';
 import type { BudgetChange, WalletMove } from '../port.ts';
 import { daySql, nowUsSql, periodStartSql } from './calendar-sql.ts';
 import { LOOK_UP_BY_KEY } from './planner-settings.ts';
@@ -61,7 +61,7 @@ const MOVE: Statement = {
   text: `SELECT * FROM ${LEDGER_MOVE.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 };
 
-export async function setBudget(
+export async function changeBudget(
   session: LedgerPool,
   { accountId, budget }: BudgetChange,
   offsetUs: number,

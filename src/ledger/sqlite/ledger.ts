@@ -34,7 +34,8 @@ import {
   type WalletMove,
 } from '../port.ts';
 import { availableOf, decide, limitEnd, UNKNOWN_CALLER } from '../decide.ts';
-import { snapshotOf, type LedgerAccount } from '../ledger-account.ts';
+import { snapshotOf } from '../account-snapshot.ts';
+import type { LedgerAccount } from '../decide.ts';
 import { tokenRefusal, tokenUse } from '../token-limits.ts';
 import { archivableDays, archiveDay } from '../archive.ts';
 import type { ArchiveBatch, ArchivingStore, LeftBatch } from '../archive.ts';

@@ -2,8 +2,9 @@ import { dayOf, periodStart } from '../../std/calendar.ts';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { addNano, nanoUsd, subtractNano, type NanoUsd } from '../../std/money.ts';
-import { balanceAfter, moveEntries, OVERRUN_ACCOUNT, redeemedEntry } from '../decide.ts';
-import type { LedgerAccount } from '../ledger-account.ts';
+import { OVERRUN_ACCOUNT } from '../decide.ts';
+import { balanceAfter, moveEntries, redeemedEntry } from '../entries.ts';
+import type { LedgerAccount } from '../decide.ts';
 import type {
   BudgetChange,
   GivenBack,

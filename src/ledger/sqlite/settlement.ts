@@ -24,7 +24,7 @@ import {
   possibleCost,
   type RequestCost,
 } from '../decide.ts';
-import type { LedgerAccount } from '../ledger-account.ts';
+import type { LedgerAccount } from '../decide.ts';
 import type { Ending, HoldState, Progress, Settled, Settlement, UsageSource } from '../port.ts';
 import {
   extraUsageOf,

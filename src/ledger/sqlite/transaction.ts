@@ -4,7 +4,7 @@ import { TransientMap } from '../../std/transient-map.ts';
 import { DURATION_BOUNDS_MS, DURATION_COLUMNS } from '../../store/receipt-codes.ts';
 import type { AccountRow } from '../../store/schema.ts';
 import { EVERYBODY, isFailure, type RequestCost } from '../decide.ts';
-import { LedgerAccount } from '../ledger-account.ts';
+import { LedgerAccount } from '../decide.ts';
 import type { Caller, Outcome } from '../port.ts';
 import { priceToText, type Price, type Usage } from '../price.ts';
 import type { HoldRow, Statements } from './statements.ts';

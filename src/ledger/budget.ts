@@ -1,0 +1,51 @@
+import { dayOf, periodStart, type Period } from '../std/calendar.ts';
+import { addNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
+import type { AccountRow } from '../store/schema.ts';
+
+type BudgetColumns = Pick<
+  AccountRow,
+  'budget_per' | 'budget_from' | 'budget_from_day' | 'budget_used' | 'budget_held'
+>;
+
+/** A budget with what its period has used so far. */
+export class Budget {
+  readonly amount: NanoUsd;
+  readonly per: Period;
+  from: number;
+  fromDay: number;
+  used: NanoUsd;
+  held: NanoUsd;
+
+  constructor(amount: number, row: BudgetColumns) {
+    this.amount = nanoUsd(amount);
+    this.per = row.budget_per ?? 'total';
+    this.from = row.budget_from;
+    this.fromDay = row.budget_from_day;
+    this.used = nanoUsd(row.budget_used);
+    this.held = nanoUsd(row.budget_held);
+  }
+
+  /** A new period has used nothing. A clock that jumped back begins none. */
+  enter(nowMs: number): void {
+    const from = periodStart(this.per, nowMs);
+    if (from <= this.from) return;
+    this.from = from;
+    this.fromDay = dayOf(from);
+    this.used = ZERO;
+    this.held = ZERO;
+  }
+
+  /** What was admitted in an earlier period belongs to that one. */
+  release(
+    { held, admittedAt }: { readonly held: NanoUsd; readonly admittedAt: number },
+    charged: NanoUsd,
+  ): void {
+    if (admittedAt < this.from) return;
+    this.held = subtractNano(this.held, held);
+    this.used = addNano(this.used, charged);
+  }
+
+  get left(): NanoUsd {
+    return nanoUsd(Math.max(0, this.amount - this.used - this.held));
+  }
+}
