@@ -1,3 +1,4 @@
+import { parseBudget } from '../../src/identity/accounts/account-limits.ts';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -73,13 +74,18 @@ export class GoldenGateway {
   }
 
   async account(email: string, options: AccountOptions): Promise<{ readonly id: string; token: string }> {
-    const { accounts } = this.#tollgate.services;
+    const { accounts, teams } = this.#tollgate.services;
     const balance = parseUsd(options.usd ?? '10');
     if (balance === undefined) throw new Error(`'${options.usd}' is not an amount`);
     const { account, token } = await accounts.create(email, { balance, actor: 'golden' });
     const id = account.id as AccountId;
-    const { monthlyUsd, disabled, ...limits } = options;
+    const { monthlyUsd, disabled, budget, models, networks, ...limits } = options;
     await accounts.setLimits(id, { ...limits, monthlyLimit: monthlyUsd ? parseUsd(monthlyUsd) : undefined });
+    await teams.setLimits(id, {
+      budget: budget === undefined ? undefined : parseBudget(budget),
+      models,
+      networks,
+    });
     if (disabled) await accounts.setStatus(id, 'disabled');
     return { id, token };
   }
@@ -126,6 +132,9 @@ export interface AccountOptions {
   readonly imagesPerMinute?: number;
   readonly concurrent?: number;
   readonly monthlyUsd?: string;
+  readonly budget?: string;
+  readonly models?: readonly string[];
+  readonly networks?: readonly string[];
   readonly disabled?: boolean;
 }
 

@@ -72,6 +72,27 @@ function lookups(): GoldenCase[] {
       steps: [{ send: get(`${prefix}/account`) }],
     },
     {
+      name: 'account/view-with-budget',
+      account: { budget: '4.5/month' },
+      replies: [ANSWERS.text.whole],
+      steps: [{ send: post(PUBLIC_CHAT.path, PUBLIC_CHAT.ask()) }, { send: get(`${prefix}/account`) }],
+    },
+    {
+      name: 'account/budget-used-up',
+      account: { budget: '0/day' },
+      steps: [{ send: post(PUBLIC_CHAT.path, PUBLIC_CHAT.ask()) }],
+    },
+    {
+      name: 'token/other-models',
+      account: { models: ['svc_tgter/*'] },
+      steps: [{ send: post(PUBLIC_CHAT.path, PUBLIC_CHAT.ask()) }, { send: get('/v1/models') }],
+    },
+    {
+      name: 'token/foreign-network',
+      account: { networks: ['192.0.2.0/24'] },
+      steps: [{ send: post(PUBLIC_CHAT.path, PUBLIC_CHAT.ask()) }, { send: get(`${prefix}/account`) }],
+    },
+    {
       name: 'account/view-after-spending',
       replies: [ANSWERS.text.whole],
       steps: [{ send: post(PUBLIC_CHAT.path, PUBLIC_CHAT.ask()) }, { send: get(`${prefix}/account`) }],
