@@ -1,5 +1,5 @@
-import { readFileSync, statSync, watch, type FSWatcher } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
@@ -17,8 +17,8 @@ export interface CatalogOptions {
   readonly settings?: FileSettings | undefined;
   readonly log: Log;
   readonly clock: Clock;
-  /** Finds changes that no watcher reports (a file behind a link, a network disk). */
-  readonly pollMs?: number | undefined;
+  /** How often the file is looked at. */
+  readonly lookMs?: number | undefined;
 }
 
 /** Reads the catalog, or throws a {@link StartupError} that says why not. */
@@ -51,48 +51,51 @@ function sourceOf(live: LiveCatalog, reload: () => void, close: () => void): Cat
   };
 }
 
-const POLL_MS = 5000;
-/** Editors write in several steps; only the last result is read. */
-const SETTLE_MS = 50;
+/** Looking costs some microseconds; nobody waits for a changed file longer than this twice. */
+const LOOK_MS = 250;
 
 /**
- * A watched catalog file. Its folder is watched, not the file: editors and Kubernetes replace files by renaming others
- * over them, and a watch on the file would stay on the one that is gone.
+ * A catalog file that may change. What it is by its metadata is looked at: editors and Kubernetes replace files by
+ * renaming others over them, and a watch on the file would stay on the one that is gone. A watch on its folder would hear
+ * of every write to the database, where that is in the same folder.
  */
 class CatalogFile {
   readonly live: LiveCatalog;
   readonly #path: string;
   readonly #parse: (text: string) => Catalog;
-  readonly #watcher: FSWatcher | undefined;
-  readonly #poll: NodeJS.Timeout;
-  #settle: NodeJS.Timeout | undefined;
+  readonly #timer: NodeJS.Timeout;
   /** The text read last, valid or not. */
   #text: string;
+  /** The file as it was when it was read, and at the last look. */
+  #read: string;
+  #seen: string;
 
-  constructor(name: string, { env, settings, log, clock, pollMs }: CatalogOptions) {
+  constructor(name: string, { env, settings, log, clock, lookMs }: CatalogOptions) {
     this.#path = resolve(name);
     this.#parse = (text) => parseCatalog(text, { fileName: name, env, settings });
+    this.#read = stateOf(this.#path);
+    this.#seen = this.#read;
     this.#text = readFirst(this.#path);
     const catalog = this.#parse(this.#text);
     this.live = new LiveCatalog(catalog, { kind: 'file', path: this.#path, log, clock });
-    this.#watcher = watchFolder(dirname(this.#path), () => this.#changed(), log);
-    this.#poll = setInterval(() => this.reload(), pollMs ?? POLL_MS);
-    this.#poll.unref();
+    this.#timer = setInterval(() => this.#look(), lookMs ?? LOOK_MS);
+    this.#timer.unref();
   }
 
   close(): void {
-    this.#watcher?.close();
-    clearInterval(this.#poll);
-    clearTimeout(this.#settle);
+    clearInterval(this.#timer);
   }
 
-  #changed(): void {
-    clearTimeout(this.#settle);
-    this.#settle = setTimeout(() => this.reload(), SETTLE_MS);
-    this.#settle.unref();
+  /** Editors write in several steps: a changed file is read once it is the same at two looks. */
+  #look(): void {
+    const state = stateOf(this.#path);
+    if (state !== this.#read && state === this.#seen) this.reload();
+    this.#seen = state;
   }
 
   reload(): void {
+    // Before it is read: a change in between is found at the next look.
+    this.#read = stateOf(this.#path);
     try {
       const text = readText(this.#path);
       if (text === this.#text && this.live.status().error === undefined) return;
@@ -102,6 +105,12 @@ class CatalogFile {
       this.live.refuse(error);
     }
   }
+}
+
+/** Differs whenever the file was written or replaced. Links are followed. */
+function stateOf(path: string): string {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats ? `${stats.dev} ${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}` : 'none';
 }
 
 function readFirst(path: string): string {
@@ -120,16 +129,4 @@ function readText(path: string): string {
   if (statSync(path).size > 4 * MAX_YAML_CHARACTERS)
     throw new StartupError(`${path} is too large for a catalog`);
   return readFileSync(path, 'utf8');
-}
-
-function watchFolder(folder: string, changed: () => void, log: Log): FSWatcher | undefined {
-  try {
-    const watcher = watch(folder, { persistent: false }, changed);
-    watcher.on('error', (error) => log.warn('catalog_watch_failed', { folder, error }));
-    return watcher;
-  } catch (error) {
-    // No watches left, or a file system without them: polling works as well.
-    log.warn('catalog_watch_failed', { folder, error });
-    return undefined;
-  }
 }
