@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer } from '../http/response.ts';
-import type { ChatCall, RelayParts } from '../relay/call.ts';
+import type { ChatCall, ChatReply, Labels, RelayParts } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
-import { openAiEncoder, withCost } from '../wire/openai/answer.ts';
+import { openAiEncoder, withCost, type ChatEncoder } from '../wire/openai/answer.ts';
 import { CHAT_FIELDS, chatRequestSchema, ordinaryChat, type ChatRequest } from '../wire/openai/chat.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import {
@@ -189,7 +189,7 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
     request,
     knobs,
     cap: 'strict',
-    encoder: (labels) => openAiEncoder(labels, request.stream_options?.include_usage === true),
+    encoder: publicEncoder,
   };
 }
 
@@ -197,26 +197,46 @@ function readV1Chat(base: CallBase, value: Record<string, unknown>, parts: ApiPa
   const { body, knobs } = selectFields(value, CHAT_FIELDS);
   const request = checkedChat(body);
   return {
-    ...base,
+    requestId: base.requestId,
+    caller: base.caller,
+    client: base.client,
+    connection: base.connection,
+    size: base.size,
+    maxCost: base.maxCost,
+    requestRecord: base.requestRecord,
     selector: routeSelector(parts, request.model, 'chat_completion'),
     label: request.model,
     request,
     knobs,
     cap: 'lowered',
-    encoder: (labels) => openAiEncoder(labels, request.stream_options?.include_usage === true, true),
+    encoder: v1Encoder,
   };
 }
 
+function publicEncoder(labels: Labels, { stream_options }: ChatRequest): ChatEncoder {
+  return openAiEncoder(labels, stream_options?.include_usage === true);
+}
+
+function v1Encoder(labels: Labels, { stream_options }: ChatRequest): ChatEncoder {
+  return openAiEncoder(labels, stream_options?.include_usage === true, true);
+}
+
 /** Runs a chat call and answers in OpenAI's shape. */
-export async function answerChat(call: ChatCall, parts: RelayParts): Promise<Response> {
-  const reply = await relayChat(call, parts);
+export function answerChat(call: ChatCall, parts: RelayParts): Promise<Response> {
+  return relayChat(call, parts).then(chatResponse);
+}
+
+function chatResponse(reply: ChatReply): Response {
   if (reply.kind === 'stream') return streamResponse(reply);
   return paidAnswer(reply.shown.text, reply.summary, reply.charged);
 }
 
 /** The same with the request's cost in its usage, where OpenRouter's clients look for it. */
-async function answerV1Chat(call: ChatCall, parts: RelayParts): Promise<Response> {
-  const reply = await relayChat(call, parts);
+function answerV1Chat(call: ChatCall, parts: RelayParts): Promise<Response> {
+  return relayChat(call, parts).then(v1ChatResponse);
+}
+
+function v1ChatResponse(reply: ChatReply): Response {
   if (reply.kind === 'stream') return streamResponse(reply);
   const { summary, charged, shown } = reply;
   return paidAnswer(withCost(shown.text, charged), summary, charged);

@@ -1,5 +1,5 @@
 import type { ImageJobRow, ImageJobStore, InterruptedJob } from '../activity/image-job-store.ts';
-import { admissionHeaders } from '../http/response.ts';
+import { paidAnswer } from '../http/response.ts';
 import { isEmpty } from '../ledger/price.ts';
 import { NOBODY_LEAVES, type ImageCall, type InputPicture, type RelayParts } from '../relay/call.ts';
 import { endInterrupted, resumeImageJob, startImageJob, type StartedImageJob } from '../relay/image-job.ts';
@@ -66,10 +66,10 @@ export class ImageJobs {
       this.#follow(job, ended, releaseMemory);
       const { account, endpoint, model } = requestRecord ?? {};
       if (answered) Object.assign(answered, { account, endpoint, model });
-      const headers = admissionHeaders(summary);
-      headers.set('preference-applied', RESPOND_ASYNC);
-      const { id, created } = { id: call.requestId, created: seconds(relay.clock.now()) };
-      return new Response(JSON.stringify({ id, status: 'queued', created }), { headers });
+      const created = seconds(relay.clock.now());
+      const response = paidAnswer({ id: call.requestId, status: 'queued', created }, summary);
+      response.headers.set('preference-applied', RESPOND_ASYNC);
+      return response;
     } catch (thrown) {
       this.#running.delete(call.requestId);
       releaseMemory();

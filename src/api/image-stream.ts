@@ -1,4 +1,4 @@
-import { admissionHeaders, baseHeaders } from '../http/response.ts';
+import { earlyEventStream, eventStreamAnswer } from '../http/response.ts';
 import type { ImageCall, RelayParts } from '../relay/call.ts';
 import { relayImageStream, type ImageSink, type TakenImage } from '../relay/image-stream.ts';
 import { asFault, type Fault } from '../std/fault.ts';
@@ -8,7 +8,6 @@ import type { GeneratedImage, ShownImageEvent } from '../upstream/port.ts';
 import { faultBody } from '../wire/fault-body.ts';
 import type { ImageLinks } from './image-links.ts';
 import { storeImages, type PlainImageRecord } from './image-records.ts';
-import { asEventStream } from './inference.ts';
 
 /** What a stream of images needs beside its call. */
 interface ImageStreamParts {
@@ -40,7 +39,7 @@ export async function answerImageStream(call: ImageCall, parts: ImageStreamParts
     writer.end(undefined, undefined);
     throw thrown;
   });
-  if (begun) return new Response(writer.body, { headers: asEventStream(admissionHeaders(begun.summary)) });
+  if (begun) return eventStreamAnswer(writer.body, begun.summary);
   relayed.catch((thrown: unknown) => {
     const fault = asFault(thrown);
     const { code, status, detail, cause } = fault;
@@ -48,7 +47,7 @@ export async function answerImageStream(call: ImageCall, parts: ImageStreamParts
       parts.relay.log.error('request_failed', { request: call.requestId, code, detail, cause });
     writer.end(undefined, fault);
   });
-  return new Response(writer.body, { headers: asEventStream(new Headers(baseHeaders(call.requestId))) });
+  return earlyEventStream(writer.body, call.requestId);
 }
 
 const COMMENT_MS = 15_000;

@@ -4,7 +4,7 @@ import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { hasKey } from '../http/idempotency/idempotency.ts';
 import { SMALL_BODY_BYTES, type JsonBody } from '../http/request-body.ts';
-import { admissionHeaders } from '../http/response.ts';
+import { eventStreamAnswer } from '../http/response.ts';
 import type { Caller, RateKind } from '../ledger/port.ts';
 import { tokenErrorOr } from '../relay/admission.ts';
 import type { Call, ChatReply, RouteSelector } from '../relay/call.ts';
@@ -220,13 +220,6 @@ export function splitModel(code: string | undefined, model: string): { code: str
   throw new Fault('missing_field', 'endpoint is required.', { param: 'endpoint' });
 }
 
-/** A streamed response. No proxy may buffer or compress it. */
 export function streamResponse(reply: Extract<ChatReply, { kind: 'stream' }>): Response {
-  return new Response(reply.body, { headers: asEventStream(admissionHeaders(reply.summary)) });
-}
-
-export function asEventStream(headers: Headers): Headers {
-  headers.set('content-type', 'text/event-stream; charset=utf-8');
-  headers.set('x-accel-buffering', 'no');
-  return headers;
+  return eventStreamAnswer(reply.body, reply.summary);
 }

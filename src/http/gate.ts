@@ -12,9 +12,9 @@ import type { RequestEnd, RequestRecord } from '../std/request-record.ts';
 import type { RequestSpans } from '../std/request-spans.ts';
 import type { RequestSlots } from '../std/request-slots.ts';
 import { clientIdOf, traceOf, type TraceContext } from '../std/trace.ts';
-import { TransientMap } from '../std/transient-map.ts';
 import type { CallerAuth } from './caller-auth.ts';
 import { Deadlines, rejectEntry, type Deadline } from '../std/deadlines.ts';
+import { LinkedList, type ListItem } from '../std/linked-list.ts';
 import { ARRIVAL_MS, BodyReader, NO_BODY, SMALL_BODY_BYTES, type BodySender } from './request-body.ts';
 import { baseHeaders, faultResponse, MethodFault, PLAIN_ERRORS } from './response.ts';
 import { methodsOf, pathOf, type Door, type HttpRoute, type IncomingRequest, type Router } from './router.ts';
@@ -68,15 +68,19 @@ const ANSWER_MS: Readonly<Record<Door, number | undefined>> = {
 /** For a handler that is told that its time is over to say so. */
 const LAST_WORDS_MS = 2_000;
 
+const NO_PARAMETERS: readonly string[] = [];
+
 function answerMs({ door, withinMs }: HttpRoute): number | undefined {
   return withinMs ?? ANSWER_MS[door];
 }
 
-const answers = new Deadlines<Deadline>((entries, now) => {
+type AnswerDeadline = Deadline<AnswerDeadline>;
+
+const answers = new Deadlines<AnswerDeadline>((entries, now) => {
   for (const entry of entries) if (entry.endsAt <= now) rejectEntry(entry, tookTooLong());
 });
 
-async function within<T>(work: Promise<T>, deadline: Deadline): Promise<T> {
+async function within<T>(work: Promise<T>, deadline: AnswerDeadline): Promise<T> {
   try {
     return await answers.within(work, deadline);
   } finally {
@@ -98,7 +102,7 @@ export class Gate {
   /** The last one that was checked: nearly all clients name the same. */
   #validHost: string | undefined;
   /** Requests whose answer has not begun. */
-  readonly #open = new TransientMap<string, Request>();
+  readonly #open = new LinkedList<BunRequest>();
 
   constructor(options: GateOptions) {
     this.#options = options;
@@ -130,7 +134,7 @@ export class Gate {
 
   /** The ports from which requests came whose answer has not begun. */
   portsInUse(server: Server<unknown>): Set<number> {
-    const ports = [...this.#open.values()].map((request) => server.requestIP(request)?.port);
+    const ports = [...this.#open].map(({ request }) => server.requestIP(request)?.port);
     return new Set(ports.filter((port) => port !== undefined));
   }
 
@@ -141,7 +145,8 @@ export class Gate {
     const table: ReturnType<Gate['exactRoutes']> = {};
     for (const route of this.#options.router.routes) {
       if (route.path.includes('*')) continue;
-      (table[route.path] ??= {})[route.method] = (request, server) => this.#pass(route, [], request, server);
+      (table[route.path] ??= {})[route.method] = (request, server) =>
+        this.#pass(route, NO_PARAMETERS, request, server);
     }
     return table;
   }
@@ -185,13 +190,12 @@ export class Gate {
     server: Server<unknown>,
   ): Promise<Response> {
     const incoming = new BunRequest(request, route, parameters, this.#surroundings);
-    const { requestId } = incoming;
-    this.#options.eventLoop.began(route.path, requestId);
+    this.#options.eventLoop.began(route.path, incoming.requestId);
     try {
       this.#guard(route, incoming);
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
-      this.#open.set(requestId, request);
+      this.#open.add(incoming);
       const work = route.handle(incoming);
       const { answerBy } = incoming;
       const response = await (answerBy === undefined ? work : within(work, answerBy));
@@ -201,7 +205,7 @@ export class Gate {
       if (incoming.hasUnreadBody) response.headers.set('connection', 'close');
       return this.#finished(response, route, incoming);
     } finally {
-      this.#open.delete(requestId);
+      this.#open.delete(incoming);
       incoming.answered();
       server.timeout(request, incoming.mayOweBody ? OWED_BODY_SECONDS : ANSWER_IDLE_SECONDS);
     }
@@ -276,7 +280,9 @@ interface RequestSurroundings {
 }
 
 /** A request with its connection. What few handlers need is computed on demand. */
-class BunRequest implements IncomingRequest, RequestRecord, BodySender {
+class BunRequest implements IncomingRequest, RequestRecord, BodySender, ListItem<BunRequest> {
+  previous: BunRequest | undefined = undefined;
+  next: BunRequest | undefined = undefined;
   readonly request: Request;
   readonly requestId: IncomingRequest['requestId'];
   readonly parameters: readonly string[];
@@ -293,7 +299,7 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
   readonly #surroundings: RequestSurroundings;
   #caller: Caller | undefined;
   #hasPlace = false;
-  #answerBy: Deadline | undefined;
+  #answerBy: AnswerDeadline | undefined;
   #body: BodyReader | undefined;
   #memory: RequestMemory | undefined;
 
@@ -315,13 +321,19 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender {
   }
 
   /** When it must have been answered; the time begins when its body is there. */
-  get answerBy(): Deadline | undefined {
+  get answerBy(): AnswerDeadline | undefined {
     const withinMs = answerMs(this.#route);
     if (withinMs === undefined) return undefined;
     const arrivalMs = this.#route.body.kind === 'none' ? 0 : ARRIVAL_MS.whole;
     const startedAt = performance.now();
     const endsAt = startedAt + arrivalMs + withinMs + LAST_WORDS_MS;
-    return (this.#answerBy ??= { startedAt, endsAt, reject: undefined });
+    return (this.#answerBy ??= {
+      startedAt,
+      endsAt,
+      reject: undefined,
+      previous: undefined,
+      next: undefined,
+    });
   }
 
   bodyArrived(): void {

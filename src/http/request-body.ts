@@ -68,17 +68,17 @@ export interface BodySender {
 }
 
 /** Reads bodies within the rules of their routes. Nothing else in the server reads one. */
-export class BodyReader implements Deadline {
+export class BodyReader implements Deadline<BodyReader> {
   readonly sender: BodySender;
   readonly #rule: BodyRule;
   readonly #times: typeof ARRIVAL_MS;
-  /** What looks at the pieces of a large body while they come. */
-  #startScan: (() => BodyScan) | undefined;
   /** Some of the body was not received: the connection cannot be used for another request. */
   isCutOff = false;
   startedAt = 0;
   endsAt = 0;
-  reject: Deadline['reject'] = undefined;
+  reject: Deadline<BodyReader>['reject'] = undefined;
+  previous: BodyReader | undefined = undefined;
+  next: BodyReader | undefined = undefined;
 
   constructor(sender: BodySender, rule: BodyRule, times = ARRIVAL_MS) {
     this.sender = sender;
@@ -87,62 +87,29 @@ export class BodyReader implements Deadline {
   }
 
   /** A JSON object: limited in size and structure, valid UTF-8. Anything else is a fault that says why. */
-  async json(): Promise<JsonBody> {
-    const { headers } = this.sender.request;
-    const rule = this.#rule;
-    if (rule.kind === 'json') requireJsonType(headers, rule);
-    refuseEncoding(headers);
-    this.#startScan = startJsonScan;
-    const bytes = await this.#bytes();
-    const size = bytes.byteLength;
-    if (rule.kind === 'json' && rule.mayBeEmpty && isBlank(bytes)) return emptyObject(size);
-    const parsed = parse(bytes, rule);
-    const { value, text } = parsed instanceof Promise ? await parsed : parsed;
-    // Checking and converting what was parsed takes as long again, so others get a turn first.
-    if (size > SMALL_BODY_BYTES) await nextTurn();
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw new Fault('invalid_json', 'The body must be a JSON object.');
-    return {
-      value: value as Record<string, unknown>,
-      text,
-      size: { bytes: size, characters: text.length },
-    };
+  json(): Promise<JsonBody> {
+    return this.#read(JSON_READING);
   }
 
   /** A form, with the bytes that it was made of. */
-  async form(): Promise<{ readonly fields: FormData; readonly bytes: Uint8Array<ArrayBuffer> }> {
-    const rule = this.#rule;
-    if (rule.kind !== 'form') throw new Error('this route takes no form');
-    const { headers } = this.sender.request;
-    refuseEncoding(headers);
-    const type = headers.get('content-type') ?? '';
-    const boundary = boundaryOf(type);
-    if (boundary === undefined) throw notAForm();
-    const parts = new PartCount(boundary, rule.maxParts);
-    this.#startScan = () => parts;
-    const bytes = await this.#bytes();
-    if (!parts.isStarted) parts.add(bytes);
-    if (bytes.byteLength > SMALL_BODY_BYTES) await nextTurn();
-    try {
-      const fields = await new Response(bytes, { headers: { 'content-type': type } }).formData();
-      return { fields, bytes };
-    } catch (cause) {
-      throw notAForm(cause);
-    }
+  form(): Promise<FormBody> {
+    return this.#read(new FormReading());
   }
 
   /** The bytes as they were signed. */
-  async signed(): Promise<Uint8Array<ArrayBuffer>> {
-    if (this.#rule.kind !== 'signed') throw new Error('this route takes no signed bytes');
-    return await this.#bytes();
+  signed(): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#read(SIGNED_READING);
   }
 
   /** The whole body. Refused as soon as it is known to be too large, or when it does not arrive in time. */
-  async #bytes(): Promise<Uint8Array<ArrayBuffer>> {
+  async #read<Body>(reading: BodyReading<Body>): Promise<Body> {
     const rule = this.#rule;
     if (rule.kind === 'none') throw new Error('this route takes no body');
     const { request } = this.sender;
-    const declared = Number(request.headers.get('content-length') ?? Number.NaN);
+    const { headers } = request;
+    reading.check(headers, rule);
+    const declared = Number(headers.get('content-length') ?? Number.NaN);
+    let bytes: Uint8Array<ArrayBuffer>;
     try {
       if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
       const isSmall = declared <= SMALL_BODY_BYTES;
@@ -151,20 +118,21 @@ export class BodyReader implements Deadline {
       // Whoever has no account is refused before any of it is received.
       if (!isSmall && !Number.isNaN(declared)) await this.sender.holdMemory(0);
       // A declared length is enforced by the protocol, and reading at once is a good deal cheaper than in pieces.
-      const bytes = await arriving.within(isSmall ? request.bytes() : this.#pieces(rule.maxBytes), this);
-      this.sender.bodyArrived();
-      return bytes;
+      const arrival = isSmall ? request.bytes() : this.#pieces(rule.maxBytes, reading.startScan());
+      bytes = await arriving.within(arrival, this);
     } catch (thrown) {
       this.isCutOff = true;
       throw thrown instanceof Fault ? thrown : unreadable(thrown);
     } finally {
       arriving.end(this);
     }
+    this.sender.bodyArrived();
+    const body = reading.bodyOf(bytes, rule);
+    return body instanceof Promise ? await body : body;
   }
 
-  async #pieces(maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  async #pieces(maxBytes: number, scan: BodyScan | undefined): Promise<Uint8Array<ArrayBuffer>> {
     const arrived = new ArrivedBytes();
-    const scan = this.#startScan?.();
     const latest = this.startedAt + this.#times.whole;
     let total = 0;
     let held = 0;
@@ -190,6 +158,87 @@ export class BodyReader implements Deadline {
     return arrived.all();
   }
 }
+
+/** How bodies of one kind are read. */
+interface BodyReading<Body> {
+  /** Before any of it is received. Throws the fault that its headers deserve. */
+  check(headers: Headers, rule: BodyRule): void;
+  /** What looks at the pieces of a large body while they come. */
+  startScan(): BodyScan | undefined;
+  /** What its bytes say; of a small body at once. */
+  bodyOf(bytes: Uint8Array<ArrayBuffer>, rule: BodyRule): Body | Promise<Body>;
+}
+
+const JSON_READING: BodyReading<JsonBody> = {
+  check(headers, rule) {
+    if (rule.kind === 'json') requireJsonType(headers, rule);
+    refuseEncoding(headers);
+  },
+  startScan: () => new EarlyJsonScan(),
+  bodyOf(bytes, rule) {
+    const size = bytes.byteLength;
+    if (rule.kind === 'json' && rule.mayBeEmpty && isBlank(bytes)) return emptyObject(size);
+    const parsed = parse(bytes, rule);
+    return parsed instanceof Promise || size > SMALL_BODY_BYTES
+      ? longJson(parsed, size)
+      : jsonObject(parsed, size);
+  },
+};
+
+async function longJson(parsing: JsonText | Promise<JsonText>, size: number): Promise<JsonBody> {
+  const parsed = await parsing;
+  // Checking and converting what was parsed takes as long again, so others get a turn first.
+  if (size > SMALL_BODY_BYTES) await nextTurn();
+  return jsonObject(parsed, size);
+}
+
+function jsonObject({ value, text }: JsonText, bytes: number): JsonBody {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Fault('invalid_json', 'The body must be a JSON object.');
+  return { value: value as Record<string, unknown>, text, size: { bytes, characters: text.length } };
+}
+
+export interface FormBody {
+  readonly fields: FormData;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+class FormReading implements BodyReading<FormBody> {
+  #type = '';
+  #parts: PartCount | undefined;
+
+  check(headers: Headers, rule: BodyRule): void {
+    if (rule.kind !== 'form') throw new Error('this route takes no form');
+    refuseEncoding(headers);
+    this.#type = headers.get('content-type') ?? '';
+    const boundary = boundaryOf(this.#type);
+    if (boundary === undefined) throw notAForm();
+    this.#parts = new PartCount(boundary, rule.maxParts);
+  }
+
+  startScan(): BodyScan | undefined {
+    return this.#parts;
+  }
+
+  async bodyOf(bytes: Uint8Array<ArrayBuffer>): Promise<FormBody> {
+    if (this.#parts?.isStarted === false) this.#parts.add(bytes);
+    if (bytes.byteLength > SMALL_BODY_BYTES) await nextTurn();
+    try {
+      const fields = await new Response(bytes, { headers: { 'content-type': this.#type } }).formData();
+      return { fields, bytes };
+    } catch (cause) {
+      throw notAForm(cause);
+    }
+  }
+}
+
+const SIGNED_READING: BodyReading<Uint8Array<ArrayBuffer>> = {
+  check(_headers, rule) {
+    if (rule.kind !== 'signed') throw new Error('this route takes no signed bytes');
+  },
+  startScan: () => undefined,
+  bodyOf: (bytes) => bytes,
+};
 
 /**
  * The pieces of a body, joined at its end. Their memory is given back as each of them is copied, and when the body is
@@ -245,7 +294,7 @@ const MOST_SLOW_OF_NETWORK = Math.ceil(MOST_SLOW / 2);
  * Refuses bodies that are too late, and the oldest of the slow ones where they are too many, of one network or in all:
  * a body that arrives at once is never refused because others do not.
  */
-function rejectLate(bodies: ReadonlySet<BodyReader>, now: number): void {
+function rejectLate(bodies: Iterable<BodyReader>, now: number): void {
   const slow: BodyReader[] = [];
   for (const body of bodies) {
     if (body.endsAt <= now) rejectEntry(body, tooSlow());
@@ -332,10 +381,6 @@ async function parsedLong(parsing: Promise<JsonText>, bytes: Uint8Array, rule: B
 /** Throws the fault of a body that will be refused whatever else comes. */
 interface BodyScan {
   add(piece: Uint8Array): void;
-}
-
-function startJsonScan(): BodyScan {
-  return new EarlyJsonScan();
 }
 
 class EarlyJsonScan implements BodyScan {
@@ -477,7 +522,8 @@ export function selectFields(value: Record<string, unknown>, rules: FieldRules):
   let removed: Set<string> | undefined;
   let unknown: Map<string, unknown> | undefined;
   let costly: CostlyField[] | undefined;
-  for (const field of Object.keys(value)) {
+  // The fields of parsed JSON are its own.
+  for (const field in value) {
     const given = value[field];
     const rule = rules.get(field);
     if (given === undefined || (given !== null && rule === HARMLESS)) continue;

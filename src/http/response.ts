@@ -114,30 +114,55 @@ export function rateHeaders(rate: RateState): HeaderMap {
     'x-ratelimit-limit-requests': String(rate.limit),
     'x-ratelimit-remaining-requests': String(rate.remaining),
     'x-ratelimit-reset-requests': duration(rate.resetMs),
-    'ratelimit-policy': policyText(rate),
+    'ratelimit-policy': limitTexts(rate.limit).policy,
     ratelimit: rateText(rate),
   };
 }
 
 /** A JSON answer to an admitted request, with its cost. A string is taken as JSON already. */
 export function paidAnswer(value: unknown, summary: AdmissionSummary, charged?: NanoUsd): Response {
-  return new Response(typeof value === 'string' ? value : JSON.stringify(value), {
-    headers: admissionHeaders(summary, charged),
-  });
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return admittedResponse(text, JSON_ANSWER, summary, charged);
 }
 
-/** The headers that all answers share. Copying a finished set costs a tenth of making one. */
-const COMMON_HEADERS = new Headers({ ...baseHeaders(''), 'content-type': 'application/json' });
+/** An answer to an admitted request as server-sent events. No proxy may buffer or compress it. */
+export function eventStreamAnswer(body: ReadableStream<Uint8Array>, summary: AdmissionSummary): Response {
+  return admittedResponse(body, EVENT_STREAM, summary);
+}
 
-export function admissionHeaders(summary: AdmissionSummary, charged?: NanoUsd): Headers {
-  const { requestId, rate } = summary;
-  const headers = new Headers(COMMON_HEADERS);
-  headers.set('x-request-id', requestId);
-  headers.set('request-id', requestId);
-  headers.set('x-ratelimit-limit-requests', String(rate.limit));
+/** The same, before it is known whether the request is admitted. */
+export function earlyEventStream(body: ReadableStream<Uint8Array>, requestId: string): Response {
+  const response = new Response(body, EVENT_STREAM);
+  setRequestId(response.headers, requestId);
+  return response;
+}
+
+/** The headers that all such answers share. The runtime copies a finished set, which costs a tenth of making one. */
+const JSON_ANSWER = { headers: new Headers({ ...baseHeaders(''), 'content-type': 'application/json' }) };
+const EVENT_STREAM = {
+  headers: new Headers({
+    ...baseHeaders(''),
+    'content-type': 'text/event-stream; charset=utf-8',
+    'x-accel-buffering': 'no',
+  }),
+};
+
+/** The headers are set on the answer itself: one that is made of headers copies all of them. */
+function admittedResponse(
+  body: string | ReadableStream<Uint8Array>,
+  common: ResponseInit,
+  summary: AdmissionSummary,
+  charged?: NanoUsd,
+): Response {
+  const response = new Response(body, common);
+  const { headers } = response;
+  const { rate } = summary;
+  const limit = limitTexts(rate.limit);
+  setRequestId(headers, summary.requestId);
+  headers.set('x-ratelimit-limit-requests', limit.requests);
   headers.set('x-ratelimit-remaining-requests', String(rate.remaining));
   headers.set('x-ratelimit-reset-requests', duration(rate.resetMs));
-  headers.set('ratelimit-policy', policyText(rate));
+  headers.set('ratelimit-policy', limit.policy);
   headers.set('ratelimit', rateText(rate));
   headers.set('x-tollgate-endpoint', summary.endpoint);
   headers.set('x-tollgate-held', formatUsd(summary.held));
@@ -149,11 +174,21 @@ export function admissionHeaders(summary: AdmissionSummary, charged?: NanoUsd): 
     headers.set('x-tollgate-max-tokens', String(summary.loweredCap.output));
     headers.set('x-tollgate-cap-reason', summary.loweredCap.reason);
   }
-  return headers;
+  return response;
 }
 
-function policyText({ limit }: RateState): string {
-  return `"requests";q=${limit};w=60`;
+function setRequestId(headers: Headers, requestId: string): void {
+  headers.set('x-request-id', requestId);
+  headers.set('request-id', requestId);
+}
+
+let latestLimit = { limit: -1, requests: '', policy: '' };
+
+/** Nearly all accounts have the same limit. */
+function limitTexts(limit: number): typeof latestLimit {
+  if (limit !== latestLimit.limit)
+    latestLimit = { limit, requests: String(limit), policy: `"requests";q=${limit};w=60` };
+  return latestLimit;
 }
 
 function rateText({ remaining, resetMs }: RateState): string {

@@ -3,7 +3,14 @@ import type { Admission, AdmissionRequest, AccountSnapshot, RefusalReason } from
 import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { RequestRecord } from '../std/request-record.ts';
-import { admissionSummary, admit, preferTokenError, rateKindOf, RefusedRequest } from './admission.ts';
+import {
+  admissionSummary,
+  admittedBy,
+  askLedger,
+  preferTokenError,
+  rateKindOf,
+  RefusedRequest,
+} from './admission.ts';
 import { connectionOf, type Call, type Quote, type RelayParts } from './call.ts';
 
 /** How often the ledger is asked about one request, and what is told to whom; the decision itself is the ledger's. */
@@ -69,8 +76,14 @@ function world(answers: readonly Admission[], card?: (call: number) => boolean):
     client: 'test',
     connection: connectionOf(client.signal),
   } as unknown as Call<unknown>;
-  const ask = (quote = QUOTE) =>
-    admit({ call, quote, parts, streamed: false }).catch((error: unknown) => error);
+  const ask = async (quote = QUOTE) => {
+    const question = { call, quote, parts, streamed: false };
+    try {
+      return await admittedBy(await askLedger(question), question);
+    } catch (error) {
+      return error;
+    }
+  };
   return { asked, told, client, ask };
 }
 
@@ -144,7 +157,9 @@ describe('an input that the ledger wants counted', () => {
 
   test('is counted once, and the request asked again with what was counted', async () => {
     const { ask, asked } = world([refused('count_first'), ADMITTED]);
-    expect(await ask({ ...QUOTE, countInput: () => Promise.resolve(counted) })).toBe(ADMITTED);
+    expect(await ask({ ...QUOTE, uncounted: { ceilingByCount: () => Promise.resolve(counted) } })).toBe(
+      ADMITTED,
+    );
     expect(asked.map(({ ceiling, counting }) => [ceiling, counting])).toEqual([
       [QUOTE.ceiling, 'if_dear'],
       [counted, undefined],
@@ -153,7 +168,11 @@ describe('an input that the ledger wants counted', () => {
 
   test('that may be too long for the model is counted first of all', async () => {
     const { ask, asked } = world([ADMITTED]);
-    const quote = { ...QUOTE, mayBeTooLong: true, countInput: () => Promise.resolve(counted) } as Quote;
+    const quote = {
+      ...QUOTE,
+      mayBeTooLong: true,
+      uncounted: { ceilingByCount: () => Promise.resolve(counted) },
+    } as Quote;
     await ask(quote);
     expect(asked.map(({ counting }) => counting)).toEqual(['first']);
   });
@@ -161,18 +180,18 @@ describe('an input that the ledger wants counted', () => {
   test('and is too long is refused with the state of the rate limit', async () => {
     const { ask, asked } = world([refused('count_first'), ADMITTED]);
     const tooLong = new Fault('invalid_field', 'too long');
-    const quote = { ...QUOTE, countInput: () => Promise.reject(tooLong) } as Quote;
+    const quote = { ...QUOTE, uncounted: { ceilingByCount: () => Promise.reject(tooLong) } } as Quote;
     expect(await ask(quote)).toMatchObject({ code: 'invalid_field', message: 'too long', rate: RATE });
     expect(asked).toHaveLength(1);
   });
 
   test('of a client that left while it was counted is not admitted', async () => {
     const { ask, asked, client } = world([refused('count_first'), ADMITTED]);
-    const countInput = () => {
+    const ceilingByCount = () => {
       client.abort();
       return Promise.resolve(counted);
     };
-    expect(await ask({ ...QUOTE, countInput })).toBeInstanceOf(ClientLeftFault);
+    expect(await ask({ ...QUOTE, uncounted: { ceilingByCount } })).toBeInstanceOf(ClientLeftFault);
     expect(asked).toHaveLength(1);
   });
 
@@ -273,6 +292,7 @@ test('what was admitted is noted for the log', async () => {
     catalog: () => ({ limits: {} }),
   } as unknown as RelayParts;
   const call = { selector: { type: 'chat' }, requestRecord } as unknown as Call<unknown>;
-  await admit({ call, quote: QUOTE, parts, streamed: false });
+  const question = { call, quote: QUOTE, parts, streamed: false };
+  await admittedBy(await askLedger(question), question);
   expect(requestRecord).toEqual({ account: 'acc_1', endpoint: 'svc_chat', model: 'm' } as never);
 });

@@ -13,7 +13,7 @@ import { allowsModel } from '../ledger/token-limits.ts';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
 import { withChosenBackends } from './backend-choice.ts';
-import type { Call, RelayParts, AdmissionSummary, LoweredCap, Quote } from './call.ts';
+import type { Call, RelayParts, AdmissionSummary, LoweredCap, Quote, UncountedInput } from './call.ts';
 import { checkKnobs, droppedNames } from './knobs.ts';
 
 export type Admitted = Extract<Admission, { kind: 'admitted' }>;
@@ -52,11 +52,17 @@ export function quoteOrTokenError<C extends Call<unknown>, Q extends Quote>(
 ): Q | Promise<Q> {
   try {
     const quoted = quoteOf(operation, call, parts);
-    return quoted instanceof Promise
-      ? quoted.catch((thrown) => throwTokenErrorOr(thrown, call, parts))
-      : quoted;
+    return quoted instanceof Promise ? orTokenError(quoted, call, parts) : quoted;
   } catch (thrown) {
     return throwTokenErrorOr(thrown, call, parts);
+  }
+}
+
+async function orTokenError<Q>(quoted: Promise<Q>, call: Call<unknown>, parts: RelayParts): Promise<Q> {
+  try {
+    return await quoted;
+  } catch (thrown) {
+    return await throwTokenErrorOr(thrown, call, parts);
   }
 }
 
@@ -74,16 +80,17 @@ async function lowerToMaxCost<Q extends Quote>(
   return await withinMaxCost(quote, maxCost);
 }
 
+/** Asks the ledger to admit the call. */
+export function askLedger(question: LedgerQuestion): Promise<Admission> {
+  return question.parts.ledger.admit(admissionRequest(question));
+}
+
 /**
- * Asks the ledger to admit the call; a refusal is thrown as the fault that the client gets. Where the bound on the input
- * is too loose for the account, the input is counted and the ledger is asked again.
+ * What the ledger said; a refusal is thrown as the fault that the client gets. Where the bound on the input is too loose
+ * for the account, the input is counted and the ledger is asked again.
  */
-export function admit(question: LedgerQuestion): Promise<Admitted> {
-  return question.parts.ledger
-    .admit(admissionRequest(question))
-    .then((admission) =>
-      admission.kind === 'admitted' ? noted(admission, question) : admittedLater(admission, question),
-    );
+export function admittedBy(answer: Admission, question: LedgerQuestion): Admitted | Promise<Admitted> {
+  return answer.kind === 'admitted' ? noted(answer, question) : admittedLater(answer, question);
 }
 
 async function admittedLater(refused: Refused, question: LedgerQuestion): Promise<Admitted> {
@@ -112,7 +119,7 @@ export async function heldQuote(
 ): Promise<HeldQuote> {
   const loose = shareOf(account, { ...quote, counting: countingOf(quote) });
   if (loose.kind === 'fits') return { ...withOutput(quote, loose.output), isCovered: true };
-  const ceiling = quote.countInput ? await quote.countInput(client) : quote.ceiling;
+  const ceiling = quote.uncounted ? await quote.uncounted.ceilingByCount(client) : quote.ceiling;
   const counted = { ...quote, ceiling };
   const share = shareOf(account, counted);
   if (share.kind === 'fits') return { ...withOutput(counted, share.output), isCovered: true };
@@ -152,21 +159,20 @@ async function askAgain(refused: Refused, question: LedgerQuestion): Promise<Adm
   for (let topUps = 0; isShortOfMoney(admission) && topUps < MAX_TOP_UPS; topUps++) {
     if (!(await parts.topUps?.covered(call.caller, admission.available, call.connection.signal))) break;
     if (call.connection.hasLeft) throw new ClientLeftFault();
-    const again = await parts.ledger.admit(admissionRequest(question));
+    const again = await askLedger(question);
     admission = await withCountedInput(again, question);
   }
   return admission;
 }
 
 async function withCountedInput(admission: Admission, question: LedgerQuestion): Promise<Admission> {
-  const { call, quote, parts } = question;
-  if (admission.kind === 'admitted' || admission.reason !== 'count_first' || !quote.countInput)
+  const { call, quote } = question;
+  if (admission.kind === 'admitted' || admission.reason !== 'count_first' || !quote.uncounted)
     return admission;
-  const count = quote.countInput;
-  const ceiling = await countedCeiling(() => count(call.connection.signal), admission.rate);
+  const ceiling = await countedCeiling(quote.uncounted, call.connection.signal, admission.rate);
   if (call.connection.hasLeft) throw new ClientLeftFault();
-  const counted = { ...quote, ceiling, countInput: undefined };
-  return await parts.ledger.admit(admissionRequest({ ...question, quote: counted }));
+  const counted = { ...quote, ceiling, uncounted: undefined };
+  return await askLedger({ ...question, quote: counted });
 }
 
 function noted(admission: Admitted, { call, quote, parts }: LedgerQuestion): Admitted {
@@ -181,9 +187,13 @@ function noted(admission: Admitted, { call, quote, parts }: LedgerQuestion): Adm
   return admission;
 }
 
-async function countedCeiling(count: () => Promise<Ceiling>, rate: RateState | undefined): Promise<Ceiling> {
+async function countedCeiling(
+  input: UncountedInput,
+  client: AbortSignal,
+  rate: RateState | undefined,
+): Promise<Ceiling> {
   try {
-    return await count();
+    return await input.ceilingByCount(client);
   } catch (thrown) {
     throw thrown instanceof Fault ? new RefusedRequest(thrown, rate) : thrown;
   }
@@ -207,8 +217,8 @@ function admissionRequest({ call, quote, parts, streamed }: LedgerQuestion): Adm
   };
 }
 
-function countingOf({ countInput, mayBeTooLong }: Quote): AdmissionRequest['counting'] {
-  return countInput && (mayBeTooLong === true ? 'first' : 'if_dear');
+function countingOf({ uncounted, mayBeTooLong }: Quote): AdmissionRequest['counting'] {
+  return uncounted && (mayBeTooLong === true ? 'first' : 'if_dear');
 }
 
 /**
@@ -424,14 +434,14 @@ function costsAtMost(quote: Quote, maxCost: NanoUsd): boolean {
  */
 async function withinMaxCost<Q extends Quote>(quote: Q, maxCost: NanoUsd): Promise<Q> {
   const { price } = quote;
-  const ceiling = quote.countInput ? await quote.countInput() : quote.ceiling;
+  const ceiling = quote.uncounted ? await quote.uncounted.ceilingByCount() : quote.ceiling;
   const output = affordableCap({ price, ceiling }, maxCost);
   if (output === undefined) throw maxCostTooLow(maxCost, cheapestUseful({ price, ceiling }));
   return {
     ...quote,
     ceiling: ceiling.kind === 'tokens' ? { ...ceiling, output } : ceiling,
     askedOutput: askedOutputOf(quote),
-    countInput: undefined,
+    uncounted: undefined,
     mayBeTooLong: undefined,
   };
 }

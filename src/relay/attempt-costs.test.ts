@@ -46,9 +46,11 @@ describe('an attempt that failed after its backend may have worked', () => {
   });
 
   test('costs its input as it is counted, and as it is bounded where that fails', async () => {
-    const counted = quoteWith({ countInput: () => Promise.resolve({ ...CEILING, input: 3 }) });
+    const counted = quoteWith({
+      uncounted: { ceilingByCount: () => Promise.resolve({ ...CEILING, input: 3 }) },
+    });
     expect((await amount(counted))?.amount).toBe(nanoUsd(8 * MILL));
-    const failing = quoteWith({ countInput: () => Promise.reject(new Error('busy')) });
+    const failing = quoteWith({ uncounted: { ceilingByCount: () => Promise.reject(new Error('busy')) } });
     expect((await amount(failing))?.amount).toBe(nanoUsd(15 * MILL));
   });
 });
@@ -77,7 +79,9 @@ describe('an answer that ended before its report', () => {
   });
 
   test('costs nothing more where all of it was counted, or where no cost is known of its backend', async () => {
-    const counted = quoteWith({ countInput: () => Promise.resolve({ ...CEILING, input: 3 }) });
+    const counted = quoteWith({
+      uncounted: { ceilingByCount: () => Promise.resolve({ ...CEILING, input: 3 }) },
+    });
     expect(await rest(counted, 2)).toEqual([SERVED]);
     expect(await rest(quoteWith({}, ['b']))).toEqual([SERVED]);
   });

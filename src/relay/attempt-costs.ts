@@ -10,7 +10,7 @@ import type { MeteredUsage } from './stream/reported-usage.ts';
 /** What a request is charged by, and what it may use and cost. */
 export interface CostTerms extends Pick<
   Quote,
-  'price' | 'ceiling' | 'image' | 'countInput' | 'leastWebSearches'
+  'price' | 'ceiling' | 'image' | 'uncounted' | 'leastWebSearches'
 > {
   readonly route: { readonly model: Pick<Model, 'costs' | 'sizes'> };
 }
@@ -27,7 +27,7 @@ export async function asPossiblyBilled(
   const price = costPriceFor(quote.route.model, record.upstream, quote.image);
   if (!price) return record;
   // A count that fails leaves the bound by the bytes, which is higher.
-  const ceiling = (await quote.countInput?.().catch(() => undefined)) ?? quote.ceiling;
+  const ceiling = (await quote.uncounted?.ceilingByCount().catch(() => undefined)) ?? quote.ceiling;
   const output = outputCap ?? ceiling.output ?? 0;
   return { ...record, cost: { amount: worstCase(price, ceiling, output), basis: 'possible' } };
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test, type Mock } from 'bun:test';
-import type { Endpoint, Route } from '../catalog/catalog.ts';
+import type { Endpoint } from '../catalog/catalog.ts';
 import type { AccountId } from '../std/ids.ts';
 import { makeLog } from '../std/log.ts';
 import {
@@ -9,8 +9,8 @@ import {
   type Upstream,
   type UpstreamPool,
 } from '../upstream/port.ts';
-import { AllAttemptsFailed, firstAnswer, type AttemptDeadline } from './attempts.ts';
-import type { RelayParts } from './call.ts';
+import { AllAttemptsFailed, firstAnswer, type AttemptDeadline, type AttemptOptions } from './attempts.ts';
+import type { Quote, RelayParts } from './call.ts';
 
 /** Which backends are called, in which order and how often, and what is reported to the client and the pool. */
 
@@ -82,20 +82,19 @@ async function play(scene: Scene) {
   } as unknown as RelayParts;
   const route = {
     endpoint: { places: scene.places, isSticky: scene.account !== undefined },
-    model: { id: 'm', sizes: [], upstreamModels: scene.names ?? new Map() },
+    model: { id: 'm', sizes: [], costs: new Map(), upstreamModels: scene.names ?? new Map() },
   };
-  const run = firstAnswer(
-    { route: route as unknown as Route, account: scene.account ?? ACCOUNT },
-    deadline,
-    parts,
-    ({ name }, { model }) => {
+  const quote = { route, ceiling: { kind: 'tokens' } } as unknown as Quote;
+  const admission = { accountId: scene.account ?? ACCOUNT, output: 1 };
+  const run = firstAnswer({ call: {}, quote, admission, parts }, deadline, {
+    callUpstream: (_admitted, { name }: Upstream, { model }: AttemptOptions) => {
       called.push(name);
       models.push(model);
       nowMs += 7;
       const failure = scene.answers?.[name]?.(called.filter((other) => other === name).length);
       return failure ? Promise.reject(failure) : Promise.resolve(`from ${name}`);
     },
-  );
+  });
   const outcome = await run.catch((thrown: unknown) => thrown as AllAttemptsFailed);
   return { outcome, called, models, reports, released, log, ended: () => ended };
 }
@@ -118,7 +117,7 @@ describe('backends are called', () => {
       answers: { a: () => failing('server') },
     });
     expect(played.called).toEqual(['a', 'b']);
-    expect(played.outcome).toEqual({
+    expect(played.outcome).toMatchObject({
       answer: 'from b',
       upstream: 'b',
       firstByteMs: 14,

@@ -25,7 +25,8 @@ import {
   type UpstreamTarget,
 } from '../upstream/port.ts';
 import { asPossiblyBilled, type CostTerms } from './attempt-costs.ts';
-import type { Quote, RelayParts } from './call.ts';
+import type { Admitted } from './admission.ts';
+import type { Call, Quote, RelayParts } from './call.ts';
 import { untilTomorrowMs } from './daily-costs.ts';
 
 /** The backend that answered, and the attempts before it. */
@@ -85,20 +86,23 @@ const RETRY_PAUSE_MS = { min: 20, jitter: 80 };
 
 /**
  * Tries an endpoint's backends in order until one answers. A request is retried only here, while nothing has reached
- * the client yet. `attempt` must not resolve before the answer has proved to be one (the first event of a stream).
+ * the client yet. `callUpstream` must not resolve before the answer has proved to be one (the first event of a stream).
  */
-export async function firstAnswer<Answer>(
-  { route, account, quote, outputCap, requestRecord }: RoutedCall,
+export async function firstAnswer<One extends RoutedCall, Answer>(
+  admitted: One,
   deadline: AttemptDeadline,
-  parts: RelayParts,
-  attempt: AttemptCall<Answer>,
+  backends: BackendCaller<One, Answer>,
 ): Promise<AnsweredAttempt<Answer>> {
+  const { call, quote, admission, parts } = admitted;
+  const { requestRecord } = call;
+  const { route } = quote;
+  const { accountId: account, output: outputCap } = admission;
   const startedAt = parts.clock.now();
   const log = new AttemptLog(quote, outputCap);
   let shortestWaitMs = Infinity;
-  const backends = candidates(route, account, parts.upstreams);
-  for (let turn = 0; turn <= backends.length; turn++) {
-    const name = backends[turn] ?? log.calledAlone();
+  const names = candidates(route, account, parts.upstreams);
+  for (let turn = 0; turn <= names.length; turn++) {
+    const name = names[turn] ?? log.calledAlone();
     if (name === undefined || log.made === MAX_ATTEMPTS) break;
     const before = log.failedAt(name);
     if (before && !before.mayRepeat) continue;
@@ -133,22 +137,22 @@ export async function firstAnswer<Answer>(
     };
     const begunAt = parts.clock.now();
     const options = optionsOf(planned);
-    let result: AttemptOutcome<Answer>;
     // As in `tryOne`; another asynchronous function here would cost every request several objects.
+    let answer: Answer;
     try {
-      const answer = await attempt(entry.upstream, options);
-      result = { kind: 'served', answer, record: served(planned, begunAt) };
+      answer = await backends.callUpstream(admitted, entry.upstream, options);
     } catch (thrown) {
-      result = failed(planned, thrown, begunAt);
+      const { record, failure } = failed(planned, thrown, begunAt);
+      if (before) await log.repeated(before);
+      await log.addFailed(record, failure, entry);
+      if (!failure.retryable || deadline.isAbandoned) break;
+      continue;
     }
+    const record = served(planned, begunAt);
     if (before) await log.repeated(before);
-    if (result.kind === 'served') {
-      log.attempts.push(result.record);
-      const firstByteMs = parts.clock.now() - startedAt;
-      return { answer: result.answer, upstream: name, attempts: log.attempts, quote, firstByteMs };
-    }
-    await log.addFailed(result, entry);
-    if (!result.failure.retryable || deadline.isAbandoned) break;
+    log.attempts.push(record);
+    const firstByteMs = parts.clock.now() - startedAt;
+    return { answer, upstream: name, attempts: log.attempts, quote, firstByteMs };
   }
   throw new AllAttemptsFailed(attemptFault(log.last, shortestWaitMs), log.attempts);
 }
@@ -182,10 +186,10 @@ class AttemptLog {
   last: UpstreamFailure | undefined;
   /** Most requests have none. */
   #failed: Map<string, FailedCall> | undefined;
-  readonly #quote: Quote | undefined;
-  readonly #outputCap: number | undefined;
+  readonly #quote: Quote;
+  readonly #outputCap: number;
 
-  constructor(quote: Quote | undefined, outputCap: number | undefined) {
+  constructor(quote: Quote, outputCap: number) {
     this.#quote = quote;
     this.#outputCap = outputCap;
   }
@@ -204,13 +208,13 @@ class AttemptLog {
     this.attempts.push({ upstream, result: 'skipped', reason, durationMs: 0 });
   }
 
-  async addFailed({ record, failure }: FailedAttempt, permit: UpstreamPermit): Promise<void> {
+  async addFailed(record: Attempt, failure: UpstreamFailure, permit: UpstreamPermit): Promise<void> {
     this.made++;
     this.attempts.push(record);
     this.last = failure;
     const { upstream } = record;
     const place = this.attempts.length - 1;
-    const isImage = this.#quote?.ceiling.kind === 'images';
+    const isImage = this.#quote.ceiling.kind === 'images';
     const failed = (this.#failed ??= new Map());
     failed.set(upstream, {
       // Nobody gets a request three times.
@@ -229,8 +233,7 @@ class AttemptLog {
 
   async #book(place: number): Promise<void> {
     const record = this.attempts[place];
-    if (record && this.#quote)
-      this.attempts[place] = await asPossiblyBilled(record, this.#quote, this.#outputCap);
+    if (record) this.attempts[place] = await asPossiblyBilled(record, this.#quote, this.#outputCap);
   }
 }
 
@@ -240,16 +243,17 @@ function hasSpentItsDay(upstream: string, parts: RelayParts): boolean {
   return limit !== undefined && dailyCosts?.isSpent(upstream, limit, clock.now()) === true;
 }
 
-/** The route that a call takes, and whose call it is. */
+/** An admitted call: the route that it takes and what its attempts may cost are in its quote. */
 interface RoutedCall {
-  /** For what attempts may cost. */
-  readonly quote?: Quote | undefined;
-  /** The output tokens of each choice that the backend is told to stay within. */
-  readonly outputCap?: number | undefined;
-  readonly route: Route;
-  readonly account: AccountId;
-  /** What is known of it so far, for its log lines. */
-  readonly requestRecord?: RequestRecord | undefined;
+  readonly call: Pick<Call<unknown>, 'requestRecord'>;
+  readonly quote: Quote;
+  /** The backend is told to stay within its output tokens of each choice. */
+  readonly admission: Pick<Admitted, 'accountId' | 'output'>;
+  readonly parts: RelayParts;
+}
+
+interface BackendCaller<One, Answer> {
+  callUpstream(admitted: One, upstream: Upstream, attempt: AttemptOptions): Promise<Answer>;
 }
 
 interface PlannedAttempt {
@@ -401,7 +405,10 @@ function candidates(route: Route, account: AccountId, pool: UpstreamPool): strin
 type Place = Endpoint['places'][number];
 
 function drawnByWeight(place: Place, sticky: AccountId | undefined): Place {
-  if (place.length === 1) return place;
+  return place.length === 1 ? place : shuffledByWeight(place, sticky);
+}
+
+function shuffledByWeight(place: Place, sticky: AccountId | undefined): Place {
   // Exponential keys: sorting by −ln(u)/weight draws without replacement in proportion to the weights.
   return place
     .map((one) => ({ one, key: -Math.log(1 - drawOf(one.upstream, sticky)) / one.weight }))

@@ -72,7 +72,7 @@ export const NOBODY_LEAVES: ClientConnection = { signal: new AbortController().s
 
 export interface ChatCall extends Call<ChatRequest> {
   /** Turns canonical stream events into what this client's dialect expects. */
-  readonly encoder: (labels: Labels) => ChatEncoder;
+  readonly encoder: (labels: Labels, request: ChatRequest) => ChatEncoder;
   /** The request in the client's own dialect, for a backend that speaks it too and needs no translation. */
   readonly nativeRequest?: NativeRequest | undefined;
 }
@@ -115,14 +115,18 @@ export interface Quote {
   readonly leastWebSearches?: number | undefined;
   /** Which image is meant. */
   readonly image?: WantedImage | undefined;
-  /**
-   * Replaces the bound on the input by a count, as far as it is ready in time; absent if the ceiling cannot be tighter.
-   * Throws the fault for the client if the count says that the request cannot be served. With a signal it ends when that
-   * is aborted.
-   */
-  readonly countInput?: ((client?: AbortSignal) => Promise<Ceiling>) | undefined;
+  /** The input, where the ceiling has only a bound on it; absent if the ceiling cannot be tighter. */
+  readonly uncounted?: UncountedInput | undefined;
   /** The input is so long that it is counted in any case. */
   readonly mayBeTooLong?: boolean | undefined;
+}
+
+export interface UncountedInput {
+  /**
+   * The ceiling with a count in place of the bound, as far as it is ready in time. Throws the fault for the client if the
+   * count says that the request cannot be served. With a signal it ends when that is aborted.
+   */
+  ceilingByCount(client?: AbortSignal): Promise<Ceiling>;
 }
 
 /** What the client sees in place of the backend's own names. */

@@ -1,6 +1,7 @@
 import { OUTPUT_FLOOR } from '../ledger/decide.ts';
 import { priceFor, resolve, type Model, type OnDisconnect } from '../catalog/catalog.ts';
 import type { Settled } from '../ledger/port.ts';
+import type { TokenCeiling } from '../ledger/price.ts';
 import { mayHaveLargeTokens, mayNeedReport } from '../ledger/priced-parts.ts';
 import { Fault } from '../std/fault.ts';
 import type { JsonText } from '../std/json-parse.ts';
@@ -9,14 +10,24 @@ import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import { withUnreported } from './attempt-costs.ts';
 import type { AttemptOptions } from './attempts.ts';
-import type { BodySize, Call, ChatCall, ChatReply, ClientConnection, Quote, RelayParts } from './call.ts';
+import type {
+  BodySize,
+  Call,
+  ChatCall,
+  ChatReply,
+  ClientConnection,
+  NativeRequest,
+  Quote,
+  RelayParts,
+  UncountedInput,
+} from './call.ts';
 import { leastWebSearches, pricedOptions } from './priced-options.ts';
 import { Delivery, type StreamEnd } from './stream/delivery.ts';
 import { attachmentSizes, NO_ATTACHMENTS, type AttachmentSizes } from './input/attachments.ts';
 import { ChatInput, type InputCount } from './input/chat-input.ts';
 import { RequestCounter } from './input/request-counter.ts';
-import { Meter } from './stream/meter.ts';
-import { usageOf } from './stream/reported-usage.ts';
+import { Meter, type MeterSource } from './stream/meter.ts';
+import { usageOf, type MeteredUsage } from './stream/reported-usage.ts';
 import type { StartedAnswer, StreamAnswer, WholeAnswer } from './stream/event-source.ts';
 import { EventStream } from './stream/event-stream.ts';
 import { readNativeAnswer } from './stream/pass-through.ts';
@@ -34,8 +45,7 @@ export function relayChat(call: ChatCall, parts: RelayParts): Promise<ChatReply>
 }
 
 interface ChatQuote extends Quote {
-  /** Made when it is first asked for: the bound on it is enough for most requests. */
-  readonly input: () => ChatInput;
+  readonly input: QuotedInput;
   readonly hasAttachments: boolean;
 }
 
@@ -85,7 +95,7 @@ const DEFAULT_OUTPUT = 16_384;
 
 function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
   const route = resolve(parts.catalog(), call.selector);
-  const { request, size, caller, nativeRequest } = call;
+  const { request, size, nativeRequest } = call;
   const withParts = hasParts(request);
   const attached = withParts ? attachmentSizes(request, route.model) : NO_ATTACHMENTS;
   const overhead = inputOverhead(request);
@@ -98,30 +108,71 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
     choices: request.n ?? 1,
     extra: !withParts && isPlain(call) ? undefined : pricedOptions(request, nativeRequest),
   };
-  let input: ChatInput | undefined;
-  const inputOnce = (): ChatInput =>
-    (input ??= new ChatInput({
-      request,
-      native: nativeRequest?.body,
-      counter: new RequestCounter(parts, route.model, caller),
-      attachments: attached,
-      overhead,
-      bound,
-    }));
+  const input = new QuotedInput(call, route.model, parts, { ceiling, attached, overhead });
   return {
     route,
     ceiling,
     price,
     leastShare: leastShareOf(request, route.model),
     leastWebSearches: ceiling.extra && leastWebSearches(request, price),
-    input: inputOnce,
+    input,
     hasAttachments: attached.tokens > 0,
-    countInput: async (client) => {
-      const counted = await inputOnce().countForHold(client);
-      return { ...ceiling, input: countedBound(counted, bound, route.model) };
-    },
+    uncounted: input,
     mayBeTooLong: bound - attached.tokens > MOST_BYTES_PER_TOKEN * route.model.contextTokens,
   };
+}
+
+interface InputBounds {
+  readonly ceiling: TokenCeiling;
+  readonly attached: AttachmentSizes;
+  readonly overhead: number;
+}
+
+/** The input of a quoted chat. What counts it is made when it is first asked for: the bound is enough for most requests. */
+class QuotedInput implements UncountedInput, MeterSource {
+  readonly #call: ChatCall;
+  readonly #model: Model;
+  readonly #parts: RelayParts;
+  readonly #bounds: InputBounds;
+  #made: ChatInput | undefined;
+
+  constructor(call: ChatCall, model: Model, parts: RelayParts, bounds: InputBounds) {
+    this.#call = call;
+    this.#model = model;
+    this.#parts = parts;
+    this.#bounds = bounds;
+  }
+
+  async ceilingByCount(client?: AbortSignal): Promise<TokenCeiling> {
+    const { ceiling } = this.#bounds;
+    const counted = await this.#input.countForHold(client);
+    return { ...ceiling, input: countedBound(counted, ceiling.input, this.#model) };
+  }
+
+  chargedInput(): Promise<number> {
+    return this.#input.chargedInput();
+  }
+
+  knownInput(): number {
+    return this.#input.knownInput();
+  }
+
+  countOutput(texts: readonly string[]): Promise<number> {
+    return this.#input.countOutput(texts);
+  }
+
+  get #input(): ChatInput {
+    const { request, nativeRequest, caller } = this.#call;
+    const { ceiling, attached, overhead } = this.#bounds;
+    return (this.#made ??= new ChatInput({
+      request,
+      native: nativeRequest?.body,
+      counter: new RequestCounter(this.#parts, this.#model, caller),
+      attachments: attached,
+      overhead,
+      bound: ceiling.input,
+    }));
+  }
 }
 
 /**
@@ -156,7 +207,8 @@ function isPlain({ request, nativeRequest }: ChatCall): boolean {
 }
 
 function hasParts({ messages }: ChatRequest): boolean {
-  return messages.some(({ content }) => Array.isArray(content));
+  for (const { content } of messages) if (Array.isArray(content)) return true;
+  return false;
 }
 
 /**
@@ -197,26 +249,40 @@ function leastShareOf(request: ChatRequest, { hidesReasoning }: Model): number |
  * Calls one backend for a chat: in the client's own dialect where the backend speaks it, otherwise in the canonical
  * form.
  */
-async function callUpstream(
-  { call, quote, outputCap, parts }: AdmittedCall<ChatCall, Quote>,
+function callUpstream(
+  admitted: AdmittedCall<ChatCall, Quote>,
   upstream: Upstream,
   attempt: AttemptOptions,
 ): Promise<StartedAnswer> {
-  const { requestId, nativeRequest, knobs } = call;
-  const target = { quote, upstream: upstream.name, parts };
-  if (!nativeRequest || !upstream.messages) {
-    if (nativeRequest?.untranslatable) throw cannotTranslate(nativeRequest.untranslatable);
-    const request = withCap(knobs ? knobsFor(call.request, knobs, target) : call.request, outputCap);
-    const answer = await upstream.chat({ ...attempt, request, requestId });
-    const started = readFirstEvent(answer, attempt.signal, call.connection);
-    return started instanceof Promise ? await started : started;
-  }
-  const { version, beta, body: asked } = nativeRequest;
-  const body = knobs ? knobsFor(asked, knobs, target) : asked;
-  return await readNativeAnswer(
-    await upstream.messages({ ...attempt, body, version, beta, maxTokens: outputCap, requestId }),
-    call.label,
-  );
+  const { call, admission } = admitted;
+  const { nativeRequest, knobs, connection } = call;
+  if (nativeRequest && upstream.messages) return callNatively(admitted, nativeRequest, upstream, attempt);
+  if (nativeRequest?.untranslatable) throw cannotTranslate(nativeRequest.untranslatable);
+  const asked = knobs ? knobsFor(call.request, knobs, targetOf(admitted, upstream)) : call.request;
+  const { model, form, signal, trace } = attempt;
+  const request = withCap(asked, admission.output);
+  return upstream
+    .chat({ model, form, request, signal, requestId: call.requestId, trace })
+    .then((answer) => readFirstEvent(answer, signal, connection));
+}
+
+async function callNatively(
+  admitted: AdmittedCall<ChatCall, Quote>,
+  { version, beta, body: asked }: NativeRequest,
+  upstream: Upstream,
+  attempt: AttemptOptions,
+): Promise<StartedAnswer> {
+  const { call, admission } = admitted;
+  const { output: maxTokens } = admission;
+  const { requestId, knobs, label } = call;
+  const body = knobs ? knobsFor(asked, knobs, targetOf(admitted, upstream)) : asked;
+  const answer = await upstream.messages?.({ ...attempt, body, version, beta, maxTokens, requestId });
+  if (!answer) throw new Error(`${upstream.name} does not speak this dialect`);
+  return await readNativeAnswer(answer, label);
+}
+
+function targetOf({ quote, parts }: AdmittedCall<ChatCall, Quote>, { name }: Upstream) {
+  return { quote, upstream: name, parts };
 }
 
 function cannotTranslate({ message, param }: Fault): UpstreamFailure {
@@ -252,28 +318,39 @@ function readWhole({ text, value, members }: JsonText): WholeAnswer {
 }
 
 /** Meters and charges a whole answer, then responds with it. */
-async function respondWhole(
+function respondWhole(answered: AnsweredChat, whole: WholeAnswer): Promise<ChatReply> {
+  const meter = new Meter(answered.quote.input);
+  const observed = meter.observeWhole(whole.completion);
+  const { finishReason } = meter;
+  return observed instanceof Promise
+    ? chargeCounted(answered, whole, observed, finishReason)
+    : chargeWhole(answered, whole, observed, finishReason);
+}
+
+async function chargeCounted(
+  answered: AnsweredChat,
+  whole: WholeAnswer,
+  measuring: Promise<MeteredUsage>,
+  finishReason: string | undefined,
+): Promise<ChatReply> {
+  return await chargeWhole(answered, whole, await measuring, finishReason);
+}
+
+function chargeWhole(
   { call, quote, summary, hold, served, parts }: AnsweredChat,
   whole: WholeAnswer,
+  measured: MeteredUsage,
+  finishReason: string | undefined,
 ): Promise<ChatReply> {
-  const meter = new Meter(quote.input);
-  const observed = meter.observeWhole(whole.completion);
-  const measured = observed instanceof Promise ? await observed : observed;
   const outcome = call.connection.hasLeft ? 'client_left' : 'completed';
   const { upstream, attempts, firstByteMs } = served;
-  const { finishReason } = meter;
-  const settled = await hold.settle({
-    upstream,
-    attempts,
-    firstByteMs,
-    quote,
-    outcome,
-    measured,
-    finishReason,
-  });
-  const labels = { id: call.requestId, model: call.label };
-  const shown = presentCompletion(whole, labels, usageOf(measured), parts.clock.now());
-  return { kind: 'whole', summary, shown, charged: settled?.charged };
+  return hold
+    .settle({ upstream, attempts, firstByteMs, quote, outcome, measured, finishReason })
+    .then((settled) => {
+      const labels = { id: call.requestId, model: call.label };
+      const shown = presentCompletion(whole, labels, usageOf(measured), parts.clock.now());
+      return { kind: 'whole', summary, shown, charged: settled?.charged };
+    });
 }
 
 /** Meters a stream while it passes and charges it when it ends, whichever side ends it. */

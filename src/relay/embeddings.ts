@@ -58,13 +58,13 @@ function quoteEmbeddings(call: EmbeddingCall, parts: RelayParts): Quote {
   if (bound > MAX_INPUT_TOKENS)
     throw new Fault('context_length_exceeded', 'The input is too long.', { param: 'input' });
   const ceiling = { kind: 'tokens' as const, input: bound, output: 0, choices: 1 };
-  const countInput = async (client?: AbortSignal): Promise<Ceiling> => {
+  const ceilingByCount = async (client?: AbortSignal): Promise<Ceiling> => {
     const counter = new RequestCounter(parts, route.model, call.caller);
     const counted = await counter.forHold(texts, client);
     const most = counted && counter.boundOf(counted) + MOST_TOKENS_PER_TEXT * texts.length + given;
     return { ...ceiling, input: Math.min(bound, most ?? bound) };
   };
-  return { route, ceiling, countInput, price: priceFor(route.model) };
+  return { route, ceiling, uncounted: { ceilingByCount }, price: priceFor(route.model) };
 }
 
 const MOST_TOKENS_PER_TEXT = 4;

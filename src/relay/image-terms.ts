@@ -29,7 +29,7 @@ type TermsModel = Pick<Model, 'id' | 'maxOutput' | 'sizes' | 'form' | 'upstreamM
 /** The terms as JSON. */
 export interface KeptImageTerms extends Omit<
   ImageTerms,
-  'route' | 'countInput' | 'countInputForCharge' | 'price'
+  'route' | 'uncounted' | 'countInputForCharge' | 'price'
 > {
   readonly price: Price;
   readonly model: Pick<TermsModel, 'id' | 'maxOutput' | 'form'>;

@@ -1,5 +1,6 @@
 import type { Upstream } from '../upstream/port.ts';
-import { admissionSummary, admit, loweredCap, quoteOrTokenError, type Admitted } from './admission.ts';
+import { admissionSummary, admittedBy, askLedger, loweredCap, quoteOrTokenError } from './admission.ts';
+import type { Admitted } from './admission.ts';
 import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { ActiveHold } from './hold/active-hold.ts';
@@ -16,19 +17,17 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   call: C,
   parts: RelayParts,
 ): Promise<Reply> {
-  const quote = await quoteOrTokenError(operation, call, parts);
+  const quoted = quoteOrTokenError(operation, call, parts);
+  const quote = quoted instanceof Promise ? await quoted : quoted;
   const streamed = operation.isStreamed(call);
-  const admission = await admit({ call, quote, parts, streamed });
+  const question = { call, quote, parts, streamed };
+  const answer = admittedBy(await askLedger(question), question);
+  const admission = answer instanceof Promise ? await answer : answer;
   const hold = new ActiveHold(call, parts, streamed, loweredCap(quote, admission.output));
   try {
     hold.start();
     if (operation.onHeld) await operation.onHeld({ call, quote, hold }, admission);
-    const { accountId: account, output: outputCap } = admission;
-    const admitted = { call, quote, outputCap, parts };
-    const routed = { route: quote.route, account, quote, outputCap, requestRecord: call.requestRecord };
-    const served = await firstAnswer(routed, hold, parts, (upstream, attempt) =>
-      operation.callUpstream(admitted, upstream, attempt),
-    );
+    const served = await firstAnswer({ call, quote, admission, parts }, hold, operation);
     const summary = admissionSummary(call, quote, admission, { upstream: served.upstream, parts });
     return await operation.deliver({ call, quote, summary, hold, served, parts });
   } catch (thrown) {
@@ -54,8 +53,7 @@ export type HeldCall<C, Q> = Pick<AnsweredCall<C, Q, unknown>, 'call' | 'quote' 
 export interface AdmittedCall<C, Q> {
   readonly call: C;
   readonly quote: Q;
-  /** The output tokens that the hold covers for each choice. */
-  readonly outputCap: number;
+  readonly admission: Admitted;
   readonly parts: RelayParts;
 }
 

@@ -1,22 +1,24 @@
+import { LinkedList, type ListItem } from './linked-list.ts';
+
 /** One promise with a time limit. */
-export interface Deadline {
+export interface Deadline<Entry> extends ListItem<Entry> {
   readonly startedAt: number;
   /** Later, if it still goes on. */
   endsAt: number;
-  /** Undefined once it is over: the tables that a set leaves behind would keep it (see `TransientMap`). */
+  /** Undefined once it is over. */
   reject: ((reason: unknown) => void) | undefined;
 }
 
 const CHECK_MS = 250;
 
 /** Time limits of many promises. One shared timer checks all of them: a timer for each would cost more than the work. */
-export class Deadlines<Entry extends Deadline> {
-  readonly #entries = new Set<Entry>();
-  readonly #onCheck: (entries: ReadonlySet<Entry>, now: number) => void;
+export class Deadlines<Entry extends Deadline<Entry>> {
+  readonly #entries = new LinkedList<Entry>();
+  readonly #onCheck: (entries: Iterable<Entry>, now: number) => void;
   #timer: Timer | undefined;
 
-  /** `onCheck` rejects those that are late. */
-  constructor(onCheck: (entries: ReadonlySet<Entry>, now: number) => void) {
+  /** `onCheck` rejects those that are late; it gets them in the order in which they began. */
+  constructor(onCheck: (entries: Iterable<Entry>, now: number) => void) {
     this.#onCheck = onCheck;
   }
 
@@ -38,14 +40,14 @@ export class Deadlines<Entry extends Deadline> {
   #check(): void {
     this.#onCheck(this.#entries, performance.now());
     for (const entry of this.#entries) if (entry.reject === undefined) this.#entries.delete(entry);
-    if (this.#entries.size > 0) return;
+    if (!this.#entries.isEmpty) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 }
 
 /** Ends an entry with an error; its work may go on, and nobody waits for it. */
-export function rejectEntry(entry: Deadline, reason: unknown): void {
+export function rejectEntry(entry: Pick<Deadline<unknown>, 'reject'>, reason: unknown): void {
   entry.reject?.(reason);
   entry.reject = undefined;
 }

@@ -54,10 +54,15 @@ export async function readJsonAnswer(response: Response, rules: AnswerRules): Pr
 export function parseAnswer(bytes: Uint8Array, rules: AnswerRules): JsonText | Promise<JsonText> {
   try {
     const parsed = parseJson(bytes, rules.limits, rules.decoding);
-    if (!(parsed instanceof Promise)) return parsed;
-    return parsed.catch((cause: unknown) => {
-      throw unreadable(cause, rules);
-    });
+    return parsed instanceof Promise ? orUnreadable(parsed, rules) : parsed;
+  } catch (cause) {
+    throw unreadable(cause, rules);
+  }
+}
+
+async function orUnreadable(parsing: Promise<JsonText>, rules: AnswerRules): Promise<JsonText> {
+  try {
+    return await parsing;
   } catch (cause) {
     throw unreadable(cause, rules);
   }

@@ -6,7 +6,7 @@ import {
   type RequestForm,
   type UpstreamConfig,
 } from '../catalog/catalog.ts';
-import { readJsonAnswer } from '../std/json-answer.ts';
+import { parseAnswer, readBytes, readJsonAnswer } from '../std/json-answer.ts';
 import { encodeInSteps, LONG_TEXT } from '../std/long-text.ts';
 import { remembered } from '../std/remembered.ts';
 import { withTrace } from '../std/trace.ts';
@@ -44,7 +44,7 @@ export function makeOpenAi(config: UpstreamConfig, onLearned?: (learned: Learned
 
 class OpenAiUpstream implements Upstream {
   readonly name: string;
-  readonly #base: string;
+  readonly #urlOf: (path: string) => string;
   /** As a `Headers` object: a plain object would be converted for every call. */
   readonly #headers: Headers;
   readonly #forms: RequestForms;
@@ -63,7 +63,8 @@ class OpenAiUpstream implements Upstream {
     this.#imageDialect = config.images;
     this.#wholeCap = config.wholeCap ?? Infinity;
     this.#listsModels = config.listsModels !== false;
-    this.#base = (config.baseUrl ?? '').replace(/\/+$/, '');
+    const base = (config.baseUrl ?? '').replace(/\/+$/, '');
+    this.#urlOf = remembered((path) => base + path, MAX_PATHS);
     this.#headers = new Headers({
       'content-type': 'application/json',
       // A compressed stream would be held back until a block is full.
@@ -73,7 +74,7 @@ class OpenAiUpstream implements Upstream {
     });
     this.#forms = new RequestForms(config.options);
     this.#imageLinks = {
-      backend: new URL(this.#base),
+      backend: new URL(base),
       ownPath: config.options.get('image_path') ?? IMAGE_PATH,
     };
     this.#asksForUsage = config.options.get('stream_usage') !== 'false';
@@ -89,13 +90,13 @@ class OpenAiUpstream implements Upstream {
     try {
       response = await this.#post('/chat/completions', this.#chatBody(call, form), call);
     } catch (thrown) {
-      const again = formWithout(thrown, this.#addedToChat(call, form));
-      response = await this.#askAgain(call, again, thrown, (other) =>
-        this.#post('/chat/completions', this.#chatBody(call, other), call),
-      );
+      response = await this.#chatAgain(call, form, thrown);
     }
-    if (call.request.stream !== true)
-      return { kind: 'whole', json: await readJsonAnswer(response, CHAT_ANSWER) };
+    if (call.request.stream !== true) {
+      // As `readJsonAnswer` does it: another asynchronous function here would cost every chat several objects.
+      const json = parseAnswer(await readBytes(response, CHAT_ANSWER), CHAT_ANSWER);
+      return { kind: 'whole', json: json instanceof Promise ? await json : json };
+    }
     if (!response.headers.get('content-type')?.includes('text/event-stream') || !response.body) {
       await response.body?.cancel();
       throw new UpstreamFailure('protocol', 'asked for a stream, got something else', {
@@ -103,6 +104,13 @@ class OpenAiUpstream implements Upstream {
       });
     }
     return { kind: 'stream', body: response.body };
+  }
+
+  #chatAgain(call: UpstreamChatCall, form: SentForm, refusal: unknown): Promise<Response> {
+    const again = formWithout(refusal, this.#addedToChat(call, form));
+    return this.#askAgain(call, again, refusal, (other) =>
+      this.#post('/chat/completions', this.#chatBody(call, other), call),
+    );
   }
 
   async images(call: UpstreamImageCall): Promise<ImageAnswer> {
@@ -144,7 +152,7 @@ class OpenAiUpstream implements Upstream {
       ? 'reachable, key accepted'
       : 'reachable; only a request can check the key';
     try {
-      const response = await this.#send('/models', { method: 'GET', signal });
+      const response = await this.#send('/models', initOf('GET', signal, this.#headers));
       await response.body?.cancel();
     } catch (thrown) {
       const isMissing = thrown instanceof UpstreamFailure && thrown.kind === 'not_found';
@@ -211,38 +219,51 @@ class OpenAiUpstream implements Upstream {
 
   #post(path: string, body: string, { signal, trace }: SentCall): Promise<Response> {
     const headers = trace ? withTrace(this.#headers, trace) : this.#headers;
-    if (body.length <= LONG_TEXT) return this.#send(path, { method: 'POST', body, signal, headers });
-    return encodeInSteps(body).then((sent) =>
-      this.#send(path, { method: 'POST', body: sent, signal, headers }),
-    );
+    const init = initOf('POST', signal, headers, body);
+    return body.length <= LONG_TEXT ? this.#send(path, init) : this.#sendLong(path, init, body);
+  }
+
+  async #sendLong(path: string, init: BunFetchRequestInit, body: string): Promise<Response> {
+    return await this.#send(path, { ...init, body: await encodeInSteps(body) });
   }
 
   async #postForm(path: string, body: FormData, { signal, trace }: SentCall): Promise<Response> {
     const headers = trace ? withTrace(this.#headers, trace) : new Headers(this.#headers);
     headers.delete('content-type');
-    return await this.#send(path, { method: 'POST', body, signal, headers });
+    return await this.#send(path, initOf('POST', signal, headers, body));
   }
 
-  /** A redirect is an error: following it would send the key to another server. */
-  async #send(path: string, init: RequestInit & { signal: AbortSignal }): Promise<Response> {
-    const options: BunFetchRequestInit = {
-      headers: this.#headers,
-      ...init,
-      redirect: 'manual',
-      decompress: false,
-      timeout: false,
-    };
-    let response: Response;
-    try {
-      response = await fetch(this.#base + path, options);
-    } catch (cause) {
-      throw connectionFailure(cause);
-    }
-    if (!response.ok) throw await failureOf(response);
-    if (response.headers.has('content-encoding')) await refuseEncoded(response);
-    return response;
+  #send(path: string, init: BunFetchRequestInit): Promise<Response> {
+    return fetch(this.#urlOf(path), init).then(accepted, notConnected);
   }
 }
+
+/** A redirect is an error: following it would send the key to another server. */
+function initOf(
+  method: 'GET' | 'POST',
+  signal: AbortSignal,
+  headers: Headers,
+  body: BodyInit | null = null,
+): BunFetchRequestInit {
+  return { method, body, signal, headers, redirect: 'manual', decompress: false, timeout: false };
+}
+
+function accepted(response: Response): Response | Promise<Response> {
+  return response.ok && !response.headers.has('content-encoding') ? response : refused(response);
+}
+
+async function refused(response: Response): Promise<Response> {
+  if (!response.ok) throw await failureOf(response);
+  await refuseEncoded(response);
+  return response;
+}
+
+function notConnected(cause: unknown): never {
+  throw connectionFailure(cause);
+}
+
+/** More than the API has. */
+const MAX_PATHS = 16;
 
 type SentCall = Pick<UpstreamChatCall, 'signal' | 'trace'>;
 

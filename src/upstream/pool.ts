@@ -71,15 +71,14 @@ const SMOOTHING = 0.1;
  * kept.
  */
 export class Pool implements UpstreamPool {
-  readonly #clock: Clock;
+  readonly #shared: SharedParts;
   readonly #builtIn: BuiltInKinds;
-  readonly #budget = new RetryBudget();
   readonly #log: Log | undefined;
   #members = new Map<string, PoolMember>();
 
   constructor(catalog: Catalog, clock: Clock, builtIn: BuiltInKinds, log?: Log) {
     this.#log = log;
-    this.#clock = clock;
+    this.#shared = { clock, budget: new RetryBudget() };
     this.#builtIn = builtIn;
     this.use(catalog);
   }
@@ -107,22 +106,22 @@ export class Pool implements UpstreamPool {
   admit(target: UpstreamTarget): UpstreamPermit | UpstreamWait {
     const member = this.#members.get(target.upstream);
     if (!member) return { kind: 'wait', waitMs: REMOVED_WAIT_MS };
-    const now = this.#clock.now();
+    const now = this.#shared.clock.now();
     let shortestWaitMs = Infinity;
     for (const key of inTurn(member)) {
       const waitMs = key.models.get(target.model)?.admit(target.account, now) ?? 0;
-      if (waitMs === 0) return this.#permit(member, key, target);
+      if (waitMs === 0) return new Permit(member, key, target, this.#shared);
       shortestWaitMs = Math.min(shortestWaitMs, waitMs);
     }
     return { kind: 'wait', waitMs: shortestWaitMs };
   }
 
   mayRetry(): boolean {
-    return this.#budget.spend();
+    return this.#shared.budget.spend();
   }
 
   list(): UpstreamStatus[] {
-    const now = this.#clock.now();
+    const now = this.#shared.clock.now();
     return [...this.#members.values()].map((member) => ({
       name: member.config.name,
       kind: member.config.kind,
@@ -156,17 +155,13 @@ export class Pool implements UpstreamPool {
   }
 
   async #check(upstream: Upstream, signal: AbortSignal): Promise<UpstreamHealth> {
-    const startedAt = this.#clock.now();
+    const startedAt = this.#shared.clock.now();
     try {
       return await upstream.check(signal);
     } catch (thrown) {
       const detail = thrown instanceof Error ? thrown.message : String(thrown);
-      return { ok: false, detail, latencyMs: this.#clock.now() - startedAt };
+      return { ok: false, detail, latencyMs: this.#shared.clock.now() - startedAt };
     }
-  }
-
-  #permit(member: PoolMember, key: MemberKey, { model, account }: UpstreamTarget): UpstreamPermit {
-    return new Permit({ member, key, clock: this.#clock, budget: this.#budget }, model, account);
   }
 
   #newMember(config: UpstreamConfig): PoolMember {
@@ -177,7 +172,7 @@ export class Pool implements UpstreamPool {
     return {
       config,
       keys: keys.map((apiKey) => ({
-        upstream: makeUpstream({ ...config, apiKey }, this.#clock, this.#builtIn, (learned) =>
+        upstream: makeUpstream({ ...config, apiKey }, this.#shared.clock, this.#builtIn, (learned) =>
           this.#log?.warn('backend_refuses_field', { backend: config.name, ...learned }),
         ),
         models: new Map(),
@@ -193,47 +188,48 @@ export class Pool implements UpstreamPool {
   }
 }
 
-interface PermitGiver {
-  readonly member: PoolMember;
-  readonly key: MemberKey;
+/** What all backends of a pool share. */
+interface SharedParts {
   readonly clock: Clock;
   readonly budget: RetryBudget;
 }
 
 class Permit implements UpstreamPermit {
   readonly kind = 'permit';
-  readonly #giver: PermitGiver;
-  readonly #model: string;
-  readonly #account: UpstreamTarget['account'];
+  readonly #member: PoolMember;
+  readonly #key: MemberKey;
+  readonly #target: UpstreamTarget;
+  readonly #shared: SharedParts;
 
-  constructor(giver: PermitGiver, model: string, account: UpstreamTarget['account']) {
-    this.#giver = giver;
-    this.#model = model;
-    this.#account = account;
+  constructor(member: PoolMember, key: MemberKey, target: UpstreamTarget, shared: SharedParts) {
+    this.#member = member;
+    this.#key = key;
+    this.#target = target;
+    this.#shared = shared;
   }
 
   get upstream(): Upstream {
-    return this.#giver.key.upstream;
+    return this.#key.upstream;
   }
 
   get hasOtherKeys(): boolean {
-    return this.#giver.member.keys.length > 1;
+    return this.#member.keys.length > 1;
   }
 
   release(): void {
-    const { key, clock } = this.#giver;
-    key.models.get(this.#model)?.release(this.#account, clock.now());
+    const { model, account } = this.#target;
+    this.#key.models.get(model)?.release(account, this.#shared.clock.now());
   }
 
   report(result: AttemptResult): void {
-    const { member, key, clock, budget } = this.#giver;
-    const now = clock.now();
-    budget.earn();
-    member.usedModels.add(this.#model);
-    count(member, result, now);
-    if (result.kind === 'ok') key.models.get(this.#model)?.succeeded(this.#account, now);
-    else if (result.kind === 'neutral') key.models.get(this.#model)?.release(this.#account, now);
-    else healthOf(key, this.#model).failed(this.#account, now, cooldownOf(member, result));
+    const { model, account } = this.#target;
+    const now = this.#shared.clock.now();
+    this.#shared.budget.earn();
+    this.#member.usedModels.add(model);
+    count(this.#member, result, now);
+    if (result.kind === 'ok') this.#key.models.get(model)?.succeeded(account, now);
+    else if (result.kind === 'neutral') this.#key.models.get(model)?.release(account, now);
+    else healthOf(this.#key, model).failed(account, now, cooldownOf(this.#member, result));
   }
 }
 

@@ -1,5 +1,5 @@
 import { CAP_BY, RETRY_OF } from '../../ledger/port.ts';
-import type { Attempt, Ledger, Outcome, Progress, Settled } from '../../ledger/port.ts';
+import type { Attempt, Ending, Ledger, Outcome, Progress, Settled } from '../../ledger/port.ts';
 import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
@@ -143,15 +143,16 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   /** Most models have no cost in the catalog, and most backends report none. */
   #costedAttempts({ attempts, measured, made = measured, quote }: RequestResult): readonly Attempt[] {
     if (!quote) return attempts;
-    if (measured.usage.extra !== undefined) this.#quietly(() => this.#tellUnpriced(measured, quote));
+    if (measured.usage.extra !== undefined) this.#tellUnpriced(measured, quote);
     const isKnown = made.cost !== undefined || quote.route.model.costs.size > 0;
     return isKnown ? withServedCost(attempts, made, quote) : attempts;
   }
 
   #tellUnpriced(measured: MeteredUsage, quote: NonNullable<RequestResult['quote']>): void {
-    const kinds = kindsWithoutPrice(measured, quote);
-    if (kinds.length === 0) return;
-    this.#parts.log.warn('usage_without_price', { ...this.#fields(), kinds });
+    this.#quietly(() => {
+      const kinds = kindsWithoutPrice(measured, quote);
+      if (kinds.length > 0) this.#parts.log.warn('usage_without_price', { ...this.#fields(), kinds });
+    });
   }
 
   /** Unless the hold was settled already. Returns the error that the client gets. */
@@ -189,8 +190,16 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
       this.#notTold(error);
     }
     this.#tellEnd(close, settled);
-    if (this.#onClosed) this.#quietly(() => this.#onClosed?.(close, settled));
+    if (this.#onClosed) this.#tellClosed(this.#onClosed, close, settled);
     return settled;
+  }
+
+  #tellClosed(
+    tell: NonNullable<Call<unknown>['onClosed']>,
+    close: HoldEnd,
+    settled: Settled | undefined,
+  ): void {
+    this.#quietly(() => tell(close, settled));
   }
 
   /** `isLate`: the end was reported before, without its charge. */
@@ -209,9 +218,16 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     } catch (error) {
       this.#notTold(error);
     }
-    if (settled && settled.overrun > 0) this.#quietly(() => this.#parts.metrics.overrun(settled.overrun));
-    if (settled && ending.attempts.some(({ cost }) => cost !== undefined))
-      this.#quietly(() => tellCosts(ending, settled, this.#parts, this.#fields()));
+    if (settled && settled.overrun > 0) this.#tellOverrun(settled);
+    if (settled && ending.attempts.some(hasCost)) this.#tellCosts(ending, settled);
+  }
+
+  #tellOverrun({ overrun }: Settled): void {
+    this.#quietly(() => this.#parts.metrics.overrun(overrun));
+  }
+
+  #tellCosts(ending: Ending, settled: Settled): void {
+    this.#quietly(() => tellCosts(ending, settled, this.#parts, this.#fields()));
   }
 
   #fields(): LogFields {
@@ -225,15 +241,17 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
 
   #withNotes(attempts: readonly Attempt[], upstream = ''): readonly Attempt[] {
     if (this.#retryOf === undefined && this.#loweredCap === undefined) return attempts;
-    const note = (reason: string): Attempt => ({ upstream, result: 'skipped', reason, durationMs: 0 });
     return [
-      ...(this.#retryOf === undefined ? [] : [note(`${RETRY_OF}${this.#retryOf}`)]),
-      ...(this.#loweredCap === undefined ? [] : [note(`${CAP_BY}${this.#loweredCap.reason}`)]),
+      ...(this.#retryOf === undefined ? [] : [noteOf(upstream, `${RETRY_OF}${this.#retryOf}`)]),
+      ...(this.#loweredCap === undefined ? [] : [noteOf(upstream, `${CAP_BY}${this.#loweredCap.reason}`)]),
       ...attempts,
     ];
   }
 
-  /** For reports about a request: their failure must neither keep a hold open nor spoil an answer that was paid for. */
+  /**
+   * For reports about a request: their failure must neither keep a hold open nor spoil an answer that was paid for. Whoever
+   * calls it does nothing else: variables that an inner function uses are put into memory whether it is made or not.
+   */
   #quietly(tell: () => void): void {
     try {
       tell();
@@ -255,6 +273,14 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
       return 0;
     }
   }
+}
+
+function noteOf(upstream: string, reason: string): Attempt {
+  return { upstream, result: 'skipped', reason, durationMs: 0 };
+}
+
+function hasCost({ cost }: Attempt): boolean {
+  return cost !== undefined;
 }
 
 /** Idempotent: a hold that is already closed stays as it is. */

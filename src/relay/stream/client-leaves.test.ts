@@ -45,10 +45,15 @@ function body<T>() {
 function deliver(events: EventSource, onClientLeft?: DeliveryOptions['onClientLeft']) {
   const ended = Promise.withResolvers<StreamEnd>();
   const delivery = Delivery.of(
-    { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
+    {
+      requestId: 'req_1' as RequestId,
+      label: 'ours',
+      request: { model: 'ours', messages: [] },
+      encoder: (labels) => openAiEncoder(labels, false),
+    },
     { kind: 'stream', events },
     {
-      meter: new Meter(() => chatInput()),
+      meter: new Meter(chatInput()),
       clock: { now: () => START_MS },
       limits: { idleMs: 60_000, totalMs: 600_000 },
       outputCap: 100_000,

@@ -61,10 +61,10 @@ async function deliver(pieces: readonly Uint8Array[], way: 'template' | 'events'
   };
   const ended = Promise.withResolvers<StreamEnd>();
   const delivery = Delivery.of(
-    { requestId: 'req_1' as RequestId, label: 'ours', encoder },
+    { requestId: 'req_1' as RequestId, label: 'ours', request: { model: 'ours', messages: [] }, encoder },
     { kind: 'stream', events },
     {
-      meter: new Meter(() => chatInput()),
+      meter: new Meter(chatInput()),
       clock: { now: () => 0 },
       limits: { idleMs: 1_000, totalMs: 1_000 },
       outputCap: 1_000,
@@ -240,10 +240,15 @@ describe('on both paths of a chunk, the client and the ledger get the same', () 
 function deliveryOf(events: EventSource): { delivery: Delivery; ended: Promise<StreamEnd> } {
   const ended = Promise.withResolvers<StreamEnd>();
   const delivery = Delivery.of(
-    { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
+    {
+      requestId: 'req_1' as RequestId,
+      label: 'ours',
+      request: { model: 'ours', messages: [] },
+      encoder: (labels) => openAiEncoder(labels, false),
+    },
     { kind: 'stream', events },
     {
-      meter: new Meter(() => chatInput()),
+      meter: new Meter(chatInput()),
       clock: systemClock,
       limits: { idleMs: 60_000, totalMs: 60_000 },
       outputCap: 1_000_000,
@@ -308,10 +313,15 @@ test('everything that arrived from the backend is charged, read or not, includin
   });
   const left = Promise.withResolvers<StreamEnd>();
   const delivery = Delivery.of(
-    { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
+    {
+      requestId: 'req_1' as RequestId,
+      label: 'ours',
+      request: { model: 'ours', messages: [] },
+      encoder: (labels) => openAiEncoder(labels, false),
+    },
     { kind: 'stream', events: await EventStream.open(source, untilNever()) },
     {
-      meter: new Meter(() => chatInput()),
+      meter: new Meter(chatInput()),
       clock: { now: () => 0 },
       limits: { idleMs: 1_000, totalMs: 1_000 },
       outputCap: 1_000_000,

@@ -100,12 +100,12 @@ export class Delivery implements ActiveRequest, StreamListener {
   }
 
   static of(
-    call: Pick<ChatCall, 'requestId' | 'label' | 'encoder'>,
+    call: Pick<ChatCall, 'requestId' | 'label' | 'request' | 'encoder'>,
     stream: StreamAnswer,
     options: DeliveryOptions,
   ): Delivery {
     const labels = { id: call.requestId, model: call.label };
-    const dialectEncoder = call.encoder(labels);
+    const dialectEncoder = call.encoder(labels, call.request);
     const encoder = stream.encoder?.(dialectEncoder) ?? dialectEncoder;
     return new Delivery(call.requestId, { labels, events: stream.events, encoder }, options);
   }

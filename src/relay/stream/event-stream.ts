@@ -109,7 +109,8 @@ export class EventStream implements EventSource {
    * views is freed only by full collections, which may be hundreds of megabytes away.
    */
   #nextPiece(): Uint8Array {
-    const [read, from] = [this.#read, this.#consumed];
+    const read = this.#read;
+    const from = this.#consumed;
     const to = Math.min(from + PIECE_BYTES, read.length);
     if (to === read.length) this.#store(NO_BYTES);
     else this.#consumed = to;

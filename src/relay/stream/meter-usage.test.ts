@@ -81,7 +81,7 @@ const said = (content: string, more: Partial<ChatChunk> = {}, finish: string | n
 const told = (raw: object): ChatChunk => said('', { choices: [], usage: raw as never });
 
 function measured(...chunks: ChatChunk[]) {
-  const meter = new Meter(() => chatInput());
+  const meter = new Meter(chatInput());
   for (const chunk of chunks) meter.observe(chunk);
   return meter.measure();
 }
@@ -91,7 +91,7 @@ const WORDS = 'three little words';
 const COUNT = countTokens(WORDS);
 
 test('the input is known once the backend has reported one that can be true', () => {
-  const meter = new Meter(() => chatInput());
+  const meter = new Meter(chatInput());
   expect(meter.hasReportedInput).toBe(false);
   meter.observe(told(usage(0, 5)));
   expect(meter.hasReportedInput).toBe(false);
@@ -101,7 +101,7 @@ test('the input is known once the backend has reported one that can be true', ()
 
 test('what is known so far is never below what was reported, nor below the least that the text has', () => {
   const delivered = (...chunks: ChatChunk[]) => {
-    const meter = new Meter(() => chatInput());
+    const meter = new Meter(chatInput());
     for (const chunk of chunks) meter.observe(chunk);
     return meter.delivered().output;
   };
@@ -112,7 +112,7 @@ test('what is known so far is never below what was reported, nor below the least
 });
 
 test('an input of one token is known as soon as it was reported', () => {
-  const meter = new Meter(() => chatInput());
+  const meter = new Meter(chatInput());
   meter.observe(told(usage(1, 5)));
   expect(meter.delivered().input).toBe(1);
 });
@@ -176,7 +176,7 @@ describe('what is charged', () => {
   });
 
   test('is also our count if the text after the usage was never parsed', async () => {
-    const meter = new Meter(() => chatInput());
+    const meter = new Meter(chatInput());
     meter.observe(told(usage(50, 1)));
     const bytes = new TextEncoder().encode(WORDS);
     meter.observeRaw(bytes, 0, bytes.length, false);
@@ -223,7 +223,7 @@ describe('what is charged', () => {
         })),
         ...(raw && { usage: raw }),
       }) as ChatCompletion;
-    const meter = () => new Meter(() => chatInput());
+    const meter = () => new Meter(chatInput());
     expect(await meter().observeWhole(whole())).toMatchObject({
       usage: { output: countTokens(WORDS + WORDS) },
       source: 'counted',
@@ -241,7 +241,7 @@ describe('what is charged', () => {
 
 describe('the finish reason', () => {
   const reasonOf = (...reasons: (string | null)[]) => {
-    const meter = new Meter(() => chatInput({ messages: [] }));
+    const meter = new Meter(chatInput({ messages: [] }));
     for (const reason of reasons) meter.observe(said('x', {}, reason));
     return meter.finishReason;
   };

@@ -32,7 +32,7 @@ test('the count depends only on the text: not on its chunks, their form, or on r
   const counted = [64, 1_000, 3_000, 20_000].flatMap((size) =>
     [() => true, () => false, (index: number) => index % 2 === 0].flatMap((asRaw) =>
       [3, 1_000].map(async (askedEvery) => {
-        const meter = new Meter(() => chatInput());
+        const meter = new Meter(chatInput());
         const said = pieces(size);
         for (let at = 0; at < said.length; at += askedEvery) {
           observe(meter, said.slice(at, at + askedEvery), asRaw);
@@ -48,7 +48,7 @@ test('the count depends only on the text: not on its chunks, their form, or on r
 });
 
 test('an empty answer costs only its input, and empty chunks are empty', async () => {
-  const meter = new Meter(() => chatInput());
+  const meter = new Meter(chatInput());
   meter.observe(chunkOf(''));
   meter.observeRaw(new Uint8Array(10), 3, 3, false);
   expect((await meter.measure()).usage).toMatchObject({ input: 4 + 3 + countTokens('hi'), output: 0 });

@@ -46,7 +46,7 @@ export class Meter implements TextMeter {
   /** Something came after the last usage that was reported. */
   #hasNews = false;
   #hasOutput = false;
-  readonly #source: () => MeterSource;
+  readonly #source: MeterSource;
   #answer: TextTally | undefined;
   /** What the model thought in sight; most show nothing. */
   #thought: TextTally | undefined;
@@ -57,8 +57,7 @@ export class Meter implements TextMeter {
   #cost: NanoUsd | undefined;
   finishReason: string | undefined;
 
-  /** The source is made when it is needed: most backends count themselves. */
-  constructor(source: () => MeterSource) {
+  constructor(source: MeterSource) {
     this.#source = source;
   }
 
@@ -83,8 +82,12 @@ export class Meter implements TextMeter {
   }
 
   observeWhole(completion: ChatCompletion): MeteredUsage | Promise<MeteredUsage> {
+    for (const choice of completion.choices) this.#noteFinish(choice.finish_reason);
+    const usage = readUsage(completion.usage, completion.service_tier);
+    // Most backends count themselves: then nothing is kept.
+    if (usage && usage.input > 0 && usage.output > 0)
+      return { usage, source: 'upstream', cost: reportedCost(completion.usage) };
     for (const choice of completion.choices) {
-      this.#noteFinish(choice.finish_reason);
       // Counted only if the backend reported no usage, so not block by block.
       const answer = answerText(choice.message);
       const thought = thoughtText(choice.message);
@@ -114,13 +117,13 @@ export class Meter implements TextMeter {
 
   /** Unless the backend has told it. */
   async countInput(): Promise<void> {
-    if (!this.hasReportedInput) await this.#source().chargedInput();
+    if (!this.hasReportedInput) await this.#source.chargedInput();
   }
 
   /** The usage so far, as far as it is known without counting. */
   delivered(): Usage {
     const reported = this.#reported ?? NO_USAGE;
-    const input = reported.input > 0 ? reported.input : this.#source().knownInput();
+    const input = reported.input > 0 ? reported.input : this.#source.knownInput();
     if (this.#reported && this.#isOutputTrue(reported)) return { ...reported, input };
     return this.#withShown({ ...reported, input }, this.#answer?.fewest() ?? 0, this.#thought?.fewest() ?? 0);
   }
@@ -129,7 +132,7 @@ export class Meter implements TextMeter {
     const hasInput = reported !== undefined && reported.input > 0;
     const isOutputTrue = reported !== undefined && this.#isOutputTrue(reported);
     const [input, answer, thought] = await Promise.all([
-      hasInput ? reported.input : this.#source().chargedInput(),
+      hasInput ? reported.input : this.#source.chargedInput(),
       isOutputTrue ? 0 : this.#answer?.count(),
       isOutputTrue ? 0 : this.#thought?.count(),
     ]);
@@ -211,7 +214,7 @@ function atLeast(shown: number, reported = 0): number {
 
 /** Text that may have to be counted. The parts in which it is counted depend on it alone. */
 class TextTally {
-  readonly #source: () => MeterSource;
+  readonly #source: MeterSource;
   /** What came after `#text`, as raw JSON. */
   #raw: Uint8Array | undefined;
   #rawLength = 0;
@@ -224,7 +227,7 @@ class TextTally {
   /** The fewest tokens that `#text` can have; unknown while it grows. */
   #fewest: number | undefined;
 
-  constructor(source: () => MeterSource) {
+  constructor(source: MeterSource) {
     this.#source = source;
   }
 
@@ -255,10 +258,7 @@ class TextTally {
   async count(): Promise<number> {
     this.#decodeRaw();
     const text = this.#text;
-    const [last] = await Promise.all([
-      text === '' ? 0 : this.#source().countOutput([text]),
-      ...this.#counting,
-    ]);
+    const [last] = await Promise.all([text === '' ? 0 : this.#source.countOutput([text]), ...this.#counting]);
     return this.#counted + last;
   }
 
@@ -279,9 +279,7 @@ class TextTally {
   }
 
   #countBlock(block: string): void {
-    const counting = this.#source()
-      .countOutput([block])
-      .then((tokens) => void (this.#counted += tokens));
+    const counting = this.#source.countOutput([block]).then((tokens) => void (this.#counted += tokens));
     this.#counting.push(counting);
   }
 

@@ -20,7 +20,7 @@ const NOTHING: MessagesReading = {
   ended: false,
   failed: false,
 };
-const meter = () => new Meter(() => chatInput());
+const meter = () => new Meter(chatInput());
 
 interface Step {
   readonly bytes: Uint8Array | string;

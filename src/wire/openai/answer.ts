@@ -33,12 +33,7 @@ export interface ChatEncoder {
 }
 
 /** OpenAI's own dialect: the backend's text with id and model replaced, usage only if the client asked for it. */
-export function openAiEncoder(
-  labels: { id: string; model: string },
-  includeUsage: boolean,
-  showsCost = false,
-): ChatEncoder {
-  const rename = relabeller(labels);
+export function openAiEncoder(labels: ShownLabels, includeUsage: boolean, showsCost = false): ChatEncoder {
   /** The last usage, which waits for what the request cost. */
   let waiting = '';
   const sendWaiting = (charged?: NanoUsd): string => {
@@ -49,7 +44,7 @@ export function openAiEncoder(
   return {
     chunk(data, chunk) {
       if (isUsageOnly(chunk) && !includeUsage) return '';
-      const text = rename(data, chunk);
+      const text = relabelled(data, chunk, labels);
       const before = sendWaiting();
       if (!(showsCost && includeUsage && isLastUsage(chunk))) return `${before}data: ${text}\n\n`;
       waiting = text;
@@ -96,11 +91,7 @@ function isLastOfOutermost(text: string, start: number): boolean {
 }
 
 /** A usage chunk of our own, for backends that send none. */
-export function usageChunk(
-  labels: { id: string; model: string },
-  usage: ChatUsage,
-  nowMs: number,
-): ChatChunk {
+export function usageChunk(labels: ShownLabels, usage: ChatUsage, nowMs: number): ChatChunk {
   return {
     ...labels,
     object: 'chat.completion.chunk',
@@ -136,7 +127,7 @@ interface Whole {
  */
 export function presentCompletion(
   whole: Whole,
-  labels: { readonly id: string; readonly model: string },
+  labels: ShownLabels,
   counted: ChatUsage | undefined,
   nowMs: number,
 ): ShownCompletion {
@@ -145,17 +136,12 @@ export function presentCompletion(
 
 class Shown implements ShownCompletion {
   readonly #whole: Whole;
-  readonly #labels: { readonly id: string; readonly model: string };
+  readonly #labels: ShownLabels;
   readonly #counted: ChatUsage | undefined;
   /** The time of the answer, if it does not say when it was created. */
   readonly #nowMs: number;
 
-  constructor(
-    whole: Whole,
-    labels: { id: string; model: string },
-    counted: ChatUsage | undefined,
-    nowMs: number,
-  ) {
+  constructor(whole: Whole, labels: ShownLabels, counted: ChatUsage | undefined, nowMs: number) {
     this.#nowMs = nowMs;
     this.#whole = whole;
     this.#labels = labels;
@@ -174,7 +160,7 @@ class Shown implements ShownCompletion {
       this.#counted === undefined &&
       completion.object === 'chat.completion' &&
       completion.created !== undefined;
-    return complete ? relabeller(this.#labels)(text, completion) : JSON.stringify(this.completion);
+    return complete ? relabelled(text, completion, this.#labels) : JSON.stringify(this.completion);
   }
 
   get completion(): ChatCompletion {
@@ -199,22 +185,48 @@ class Shown implements ShownCompletion {
  * Replaces the backend's `id` and `model` in JSON text without serialising it again. Only those of the outermost object
  * are replaced; if they are spaced, escaped or missing, the parsed object is used.
  */
-function relabeller(labels: { readonly id: string; readonly model: string }) {
-  const idText = `"id":${JSON.stringify(labels.id)}`;
-  const modelText = `"model":${JSON.stringify(labels.model)}`;
-  return (text: string, parsed: Relabelled): string => {
-    const { id, model, usage, provider } = parsed;
-    if (usage != null && namesCost(usage))
-      return JSON.stringify({ ...parsed, ...NO_PROVIDER, ...labels, usage: withoutCost(usage) });
-    if (typeof id === 'string' && typeof model === 'string') {
-      const ours =
-        provider === undefined ? text : replaced(text, `"provider":${JSON.stringify(provider)},`, '');
-      const half = ours === undefined ? undefined : replaced(ours, `"id":"${id}"`, idText);
-      const whole = half === undefined ? undefined : replaced(half, `"model":"${model}"`, modelText);
-      if (whole !== undefined) return whole;
-    }
-    return JSON.stringify({ ...parsed, ...NO_PROVIDER, ...labels });
-  };
+function relabelled(text: string, parsed: Relabelled, labels: ShownLabels): string {
+  const { usage, provider } = parsed;
+  if (usage != null && namesCost(usage))
+    return JSON.stringify({ ...parsed, ...NO_PROVIDER, ...labels, usage: withoutCost(usage) });
+  const ours = provider === undefined ? text : without(text, `"provider":${JSON.stringify(provider)},`);
+  return withLabels(ours, parsed, labels) ?? JSON.stringify({ ...parsed, ...NO_PROVIDER, ...labels });
+}
+
+interface ShownLabels {
+  readonly id: string;
+  readonly model: string;
+}
+
+/** `undefined` unless both members are found as they usually are written. */
+function withLabels(
+  text: string | undefined,
+  { id, model }: Relabelled,
+  labels: ShownLabels,
+): string | undefined {
+  if (text === undefined) return undefined;
+  const idText = JSON.stringify(labels.id);
+  const modelText = JSON.stringify(labels.model);
+  const idAt = valueIndex(text, ID_MEMBER, id);
+  const modelAt = valueIndex(text, MODEL_MEMBER, model);
+  if (idAt === -1 || modelAt === -1) return undefined;
+  const idEnd = idAt + (id as string).length + 2;
+  const modelEnd = modelAt + (model as string).length + 2;
+  return idAt < modelAt
+    ? text.slice(0, idAt) + idText + text.slice(idEnd, modelAt) + modelText + text.slice(modelEnd)
+    : text.slice(0, modelAt) + modelText + text.slice(modelEnd, idAt) + idText + text.slice(idEnd);
+}
+
+const ID_MEMBER = '"id":"';
+const MODEL_MEMBER = '"model":"';
+
+/** Where the string of this member of the outermost object begins, if it is written without escapes. */
+function valueIndex(text: string, member: string, value: unknown): number {
+  const at = typeof value === 'string' ? topLevelIndex(text, member) : -1;
+  if (at === -1 || typeof value !== 'string') return -1;
+  const inside = at + member.length;
+  const isWhole = text.startsWith(value, inside) && text.charCodeAt(inside + value.length) === QUOTE;
+  return isWhole ? inside - 1 : -1;
 }
 
 interface Relabelled {
@@ -231,7 +243,7 @@ const NO_PROVIDER = { provider: undefined };
 export function withModel(json: JsonText, model: string): string {
   const { text, members } = json;
   if (members) return members.some(({ key }) => key === 'model') ? withMembers(json, { model }) : text;
-  const start = topLevelIndex(text, '"model":"');
+  const start = topLevelIndex(text, MODEL_MEMBER);
   if (start === -1) {
     const parsed = JSON.parse(text) as { model?: unknown };
     return parsed.model === undefined ? text : JSON.stringify({ ...parsed, model });
@@ -267,9 +279,9 @@ function isCost(field: string): boolean {
   return !TOKEN_FIELDS.has(field) && COST_FIELD.test(field);
 }
 
-function replaced(text: string, old: string, by: string): string | undefined {
-  const at = topLevelIndex(text, old);
-  return at === -1 ? undefined : text.slice(0, at) + by + text.slice(at + old.length);
+function without(text: string, member: string): string | undefined {
+  const at = topLevelIndex(text, member);
+  return at === -1 ? undefined : text.slice(0, at) + text.slice(at + member.length);
 }
 
 /** The position of `member` in the outermost object; nested objects may have members of the same name. */
