@@ -298,7 +298,8 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender, ListItem
   readonly #route: HttpRoute;
   readonly #surroundings: RequestSurroundings;
   #caller: Caller | undefined;
-  #hasPlace = false;
+  /** The account that has a place for it. */
+  #placeOf: string | undefined;
   #answerBy: AnswerDeadline | undefined;
   #body: BodyReader | undefined;
   #memory: RequestMemory | undefined;
@@ -344,14 +345,16 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender, ListItem
 
   takePlace(): void {
     if (!this.#caller) throw new Error('places are for known callers');
-    this.#surroundings.requestSlots.enter(this.requestId, keyOf(this.#caller));
-    this.#hasPlace = true;
+    const account = keyOf(this.#caller);
+    this.#surroundings.requestSlots.enter(account);
+    this.#placeOf = account;
   }
 
   /** It has its answer, or a stream has begun. */
   answered(): void {
     const { requestSlots, activeRequests } = this.#surroundings;
-    if (this.#hasPlace) requestSlots.answered(this.requestId, activeRequests.has(this.requestId));
+    if (this.#placeOf !== undefined)
+      requestSlots.answered(this.requestId, this.#placeOf, activeRequests.has(this.requestId));
     this.#memory?.answered();
   }
 

@@ -124,31 +124,24 @@ export async function firstAnswer<One extends RoutedCall, Answer>(
     if (requestRecord) requestRecord.upstream = name;
     const isSilent = hidesReasoning || sizes.length > 0;
     const span = requestRecord && parts.spans?.attempt(requestRecord, name, model);
-    const planned = {
-      permit: entry,
-      model,
-      form,
-      isSilent,
-      earlier: log.attempts,
-      deadline,
-      parts,
-      requestRecord,
-      span,
-    };
     const begunAt = parts.clock.now();
-    const options = optionsOf(planned);
+    // From here on its deadline runs.
+    const signal = deadline.begin(timeoutsOf(entry, isSilent, parts));
+    const trace = span ? span.trace : requestRecord?.trace;
+    const options = { model, form, signal, trace, earlier: log.attempts };
     // As in `tryOne`; another asynchronous function here would cost every request several objects.
     let answer: Answer;
     try {
       answer = await backends.callUpstream(admitted, entry.upstream, options);
     } catch (thrown) {
-      const { record, failure } = failed(planned, thrown, begunAt);
+      const called = { permit: entry, model, deadline, parts, requestRecord, span };
+      const { record, failure } = failed(called, thrown, begunAt);
       if (before) await log.repeated(before);
       await log.addFailed(record, failure, entry);
       if (!failure.retryable || deadline.isAbandoned) break;
       continue;
     }
-    const record = served(planned, begunAt);
+    const record = served(entry, deadline, parts, begunAt);
     if (before) await log.repeated(before);
     log.attempts.push(record);
     const firstByteMs = parts.clock.now() - startedAt;
@@ -256,16 +249,20 @@ interface BackendCaller<One, Answer> {
   callUpstream(admitted: One, upstream: Upstream, attempt: AttemptOptions): Promise<Answer>;
 }
 
-interface PlannedAttempt {
+/** An attempt that called its backend. */
+interface CalledAttempt {
   readonly permit: UpstreamPermit;
   readonly model: string;
+  readonly deadline: AttemptDeadline;
+  readonly parts: RelayParts;
+  readonly requestRecord?: RequestRecord | undefined;
+  readonly span?: AttemptSpan | undefined;
+}
+
+interface PlannedAttempt extends CalledAttempt {
   readonly form: RequestForm | undefined;
   readonly isSilent: boolean;
   readonly earlier: readonly Attempt[];
-  readonly deadline: AttemptDeadline;
-  readonly parts: RelayParts;
-  readonly requestRecord: RequestRecord | undefined;
-  readonly span: AttemptSpan | undefined;
 }
 
 interface FailedAttempt {
@@ -280,36 +277,35 @@ export async function tryOne<Answer>(
   planned: PlannedAttempt,
   attempt: AttemptCall<Answer>,
 ): Promise<AttemptOutcome<Answer>> {
-  const begunAt = planned.parts.clock.now();
-  const options = optionsOf(planned);
+  const { permit, model, form, isSilent, earlier, deadline, parts } = planned;
+  const begunAt = parts.clock.now();
+  const signal = deadline.begin(timeoutsOf(permit, isSilent, parts));
   try {
-    const answer = await attempt(planned.permit.upstream, options);
-    return { kind: 'served', answer, record: served(planned, begunAt) };
+    const answer = await attempt(permit.upstream, { model, form, signal, trace: undefined, earlier });
+    return { kind: 'served', answer, record: served(permit, deadline, parts, begunAt) };
   } catch (thrown) {
     return failed(planned, thrown, begunAt);
   }
 }
 
-/** From here on its deadline runs. */
-function optionsOf(planned: PlannedAttempt): AttemptOptions {
-  const { model, form, earlier, deadline, requestRecord, span } = planned;
-  const signal = deadline.begin(timeoutsOf(planned));
-  return { model, form, signal, earlier, trace: span ? span.trace : requestRecord?.trace };
-}
-
-function served({ permit, deadline, parts }: PlannedAttempt, begunAt: number): Attempt {
+function served(
+  permit: UpstreamPermit,
+  deadline: AttemptDeadline,
+  parts: RelayParts,
+  begunAt: number,
+): Attempt {
   deadline.end();
   const durationMs = parts.clock.now() - begunAt;
   permit.report({ kind: 'ok', firstByteMs: durationMs });
   return { upstream: permit.upstream.name, result: 'served', durationMs };
 }
 
-function failed(planned: PlannedAttempt, thrown: unknown, begunAt: number): FailedAttempt {
-  const { permit, deadline, parts } = planned;
+function failed(called: CalledAttempt, thrown: unknown, begunAt: number): FailedAttempt {
+  const { permit, deadline, parts, span } = called;
   deadline.end();
   const failure = deadline.timedOut ? attemptTimeout() : asFailure(thrown);
-  report(planned, failure);
-  planned.span?.failed(failure.kind, failure.status);
+  report(called, failure);
+  span?.failed(failure.kind, failure.status);
   const durationMs = parts.clock.now() - begunAt;
   const upstream = permit.upstream.name;
   return {
@@ -320,9 +316,13 @@ function failed(planned: PlannedAttempt, thrown: unknown, begunAt: number): Fail
 }
 
 /** A model that thinks out of sight, or makes an image, may say nothing until it has done so. */
-function timeoutsOf(one: PlannedAttempt): UpstreamConfig['timeouts'] {
-  const timeouts = one.parts.upstreams.timeouts(one.permit.upstream.name);
-  return one.isSilent ? { ...timeouts, firstByteMs: timeouts.totalMs } : timeouts;
+function timeoutsOf(
+  { upstream }: UpstreamPermit,
+  isSilent: boolean,
+  { upstreams }: RelayParts,
+): UpstreamConfig['timeouts'] {
+  const timeouts = upstreams.timeouts(upstream.name);
+  return isSilent ? { ...timeouts, firstByteMs: timeouts.totalMs } : timeouts;
 }
 
 export function attemptTimeout(): UpstreamFailure {
@@ -330,7 +330,7 @@ export function attemptTimeout(): UpstreamFailure {
 }
 
 /** A client that left and an invalid request say nothing about the backend's health. */
-function report(one: PlannedAttempt, failure: UpstreamFailure): void {
+function report(one: CalledAttempt, failure: UpstreamFailure): void {
   const { permit, model, deadline, parts, requestRecord } = one;
   const { kind, status, message, retryAfterMs, blameless } = failure;
   const detail = {

@@ -108,7 +108,7 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
     choices: request.n ?? 1,
     extra: !withParts && isPlain(call) ? undefined : pricedOptions(request, nativeRequest),
   };
-  const input = new QuotedInput(call, route.model, parts, { ceiling, attached, overhead });
+  const input = new QuotedInput({ call, model: route.model, parts, ceiling, attached, overhead });
   return {
     route,
     ceiling,
@@ -122,7 +122,10 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
   };
 }
 
-interface InputBounds {
+interface QuotedInputParts {
+  readonly call: ChatCall;
+  readonly model: Model;
+  readonly parts: RelayParts;
   readonly ceiling: TokenCeiling;
   readonly attached: AttachmentSizes;
   readonly overhead: number;
@@ -133,18 +136,22 @@ class QuotedInput implements UncountedInput, MeterSource {
   readonly #call: ChatCall;
   readonly #model: Model;
   readonly #parts: RelayParts;
-  readonly #bounds: InputBounds;
+  readonly #ceiling: TokenCeiling;
+  readonly #attached: AttachmentSizes;
+  readonly #overhead: number;
   #made: ChatInput | undefined;
 
-  constructor(call: ChatCall, model: Model, parts: RelayParts, bounds: InputBounds) {
+  constructor({ call, model, parts, ceiling, attached, overhead }: QuotedInputParts) {
     this.#call = call;
     this.#model = model;
     this.#parts = parts;
-    this.#bounds = bounds;
+    this.#ceiling = ceiling;
+    this.#attached = attached;
+    this.#overhead = overhead;
   }
 
   async ceilingByCount(client?: AbortSignal): Promise<TokenCeiling> {
-    const { ceiling } = this.#bounds;
+    const ceiling = this.#ceiling;
     const counted = await this.#input.countForHold(client);
     return { ...ceiling, input: countedBound(counted, ceiling.input, this.#model) };
   }
@@ -163,14 +170,13 @@ class QuotedInput implements UncountedInput, MeterSource {
 
   get #input(): ChatInput {
     const { request, nativeRequest, caller } = this.#call;
-    const { ceiling, attached, overhead } = this.#bounds;
     return (this.#made ??= new ChatInput({
       request,
       native: nativeRequest?.body,
       counter: new RequestCounter(this.#parts, this.#model, caller),
-      attachments: attached,
-      overhead,
-      bound: ceiling.input,
+      attachments: this.#attached,
+      overhead: this.#overhead,
+      bound: this.#ceiling.input,
     }));
   }
 }
@@ -212,14 +218,14 @@ function hasParts({ messages }: ChatRequest): boolean {
 }
 
 /**
- * The request as the backend gets it: it always contains the cap that the hold covers, so that the hold is an upper
- * bound.
+ * The request as the backend gets it: under its own name of the model, and always with the cap that the hold covers, so
+ * that the hold is an upper bound.
  */
-function withCap(request: ChatRequest, output: number): ChatRequest {
+function requestFor(request: ChatRequest, model: string, output: number): ChatRequest {
   // JSON leaves `undefined` out, and setting it is cheaper than copying the object without the field.
   return request.max_completion_tokens === undefined
-    ? { ...request, max_tokens: output }
-    : { ...request, max_tokens: undefined, max_completion_tokens: output };
+    ? { ...request, model, max_tokens: output }
+    : { ...request, model, max_tokens: undefined, max_completion_tokens: output };
 }
 
 function requestedCap({ max_completion_tokens, max_tokens }: ChatRequest): number | undefined {
@@ -260,7 +266,7 @@ function callUpstream(
   if (nativeRequest?.untranslatable) throw cannotTranslate(nativeRequest.untranslatable);
   const asked = knobs ? knobsFor(call.request, knobs, targetOf(admitted, upstream)) : call.request;
   const { model, form, signal, trace } = attempt;
-  const request = withCap(asked, admission.output);
+  const request = requestFor(asked, model, admission.output);
   return upstream
     .chat({ model, form, request, signal, requestId: call.requestId, trace })
     .then((answer) => readFirstEvent(answer, signal, connection));

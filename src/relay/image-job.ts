@@ -119,10 +119,7 @@ async function resumedAnswer(
     if (permit.kind === 'permit') {
       const { form } = model;
       const planned = { permit, model: target.model, form, isSilent: true, earlier, deadline, parts };
-      const result = await tryOne(
-        { ...planned, requestRecord: undefined, span: undefined },
-        (backend, attempt) => resumeAt(backend, job, attempt),
-      );
+      const result = await tryOne(planned, (backend, attempt) => resumeAt(backend, job, attempt));
       const attempts = [...earlier, result.record];
       if (result.kind === 'served')
         return {

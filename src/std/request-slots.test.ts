@@ -1,5 +1,36 @@
 import { expect, test } from 'bun:test';
-import { slotsWithin } from './request-slots.ts';
+import { RequestSlots, ShedFault, slotsWithin } from './request-slots.ts';
+
+function slots(max: number): RequestSlots {
+  return new RequestSlots({ max, eventLoop: { isOverloaded: false }, onShed: () => undefined });
+}
+
+test('a slot is free again after the answer, and after its end where the answer is a stream', () => {
+  const taken = slots(4);
+  taken.enter('a');
+  taken.enter('a');
+  expect(() => taken.enter('a')).toThrow(ShedFault);
+  taken.answered('req_1', 'a', false);
+  taken.answered('req_2', 'a', true);
+  expect(taken.size).toBe(1);
+  taken.enter('a');
+  expect(() => taken.enter('a')).toThrow(ShedFault);
+  for (let times = 0; times < 2; times++) taken.ended('req_2');
+  expect(taken.size).toBe(1);
+  taken.enter('a');
+  expect(taken.size).toBe(2);
+});
+
+test('accounts without a request are forgotten when there are very many, those with one are not', () => {
+  const taken = slots(2);
+  taken.enter('a');
+  for (let number = 0; number < 30_000; number++) {
+    taken.enter(`b${number}`);
+    taken.answered(`req_${number}`, `b${number}`, false);
+  }
+  expect(() => taken.enter('a')).toThrow(ShedFault);
+  expect(taken.size).toBe(1);
+});
 
 test('a request takes two files, and some are kept for everything else', () => {
   expect(slotsWithin(20_000, undefined)).toBe(20_000);

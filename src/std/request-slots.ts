@@ -22,10 +22,8 @@ const RETRY_AFTER_MS = 1_000;
 /** The part of the slots that one account may take. */
 const ACCOUNT_SHARE = 0.5;
 
-interface Slot {
-  readonly account: string;
-  isAnswered: boolean;
-}
+/** Beyond so many accounts, those without a request are forgotten. */
+const MOST_ACCOUNTS = 10_000;
 
 /**
  * The requests that are under way, from before their body is read until their answer or the end of their stream. When
@@ -35,8 +33,11 @@ interface Slot {
 export class RequestSlots {
   readonly #options: RequestSlotsOptions;
   readonly #maxOfAccount: number;
-  readonly #slots = new Map<string, Slot>();
+  #size = 0;
+  /** Those without a request stay for the next one: the tables of a map that keys come to and leave are garbage. */
   readonly #byAccount = new Map<string, number>();
+  /** The account of each request whose answer has begun and is not over. */
+  readonly #streaming = new Map<string, string>();
 
   constructor(options: RequestSlotsOptions) {
     this.#options = options;
@@ -44,38 +45,41 @@ export class RequestSlots {
   }
 
   get size(): number {
-    return this.#slots.size;
+    return this.#size;
   }
 
   /** Takes a slot until the request has ended, or throws the fault that says why there is none. */
-  enter(requestId: string, account: string): void {
+  enter(account: string): void {
     const own = this.#byAccount.get(account) ?? 0;
-    if (this.#slots.size >= this.#options.max) throw this.#shed('places');
+    if (this.#size >= this.#options.max) throw this.#shed('places');
     if (own >= this.#maxOfAccount) throw this.#shed('account');
     if (this.#options.eventLoop.isOverloaded) throw this.#shed('delay');
-    this.#slots.set(requestId, { account, isAnswered: false });
+    this.#size++;
+    if (own === 0 && this.#byAccount.size >= MOST_ACCOUNTS) this.#forgetIdle();
     this.#byAccount.set(account, own + 1);
   }
 
-  /** The request has its answer. One that still streams it keeps its slot until `ended`. */
-  answered(requestId: string, isUnderWay: boolean): void {
-    const slot = this.#slots.get(requestId);
-    if (!slot) return;
-    if (isUnderWay) slot.isAnswered = true;
-    else this.#leave(requestId, slot);
+  /** A request that has entered has its answer. One that still streams it keeps its slot until `ended`. */
+  answered(requestId: string, account: string, isUnderWay: boolean): void {
+    if (isUnderWay) this.#streaming.set(requestId, account);
+    else this.#leave(account);
   }
 
   /** The request was settled or released. */
   ended(requestId: string): void {
-    const slot = this.#slots.get(requestId);
-    if (slot?.isAnswered) this.#leave(requestId, slot);
+    const account = this.#streaming.get(requestId);
+    if (account === undefined) return;
+    this.#streaming.delete(requestId);
+    this.#leave(account);
   }
 
-  #leave(requestId: string, { account }: Slot): void {
-    this.#slots.delete(requestId);
-    const own = (this.#byAccount.get(account) ?? 0) - 1;
-    if (own > 0) this.#byAccount.set(account, own);
-    else this.#byAccount.delete(account);
+  #leave(account: string): void {
+    this.#size--;
+    this.#byAccount.set(account, (this.#byAccount.get(account) ?? 1) - 1);
+  }
+
+  #forgetIdle(): void {
+    for (const [account, own] of this.#byAccount) if (own === 0) this.#byAccount.delete(account);
   }
 
   #shed(reason: ShedReason): ShedFault {

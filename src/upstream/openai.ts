@@ -195,6 +195,9 @@ class OpenAiUpstream implements Upstream {
   }
 
   #chatBody({ model, request }: UpstreamChatCall, { capField, streamUsage }: SentForm): string {
+    // As most are: nothing has to be said otherwise.
+    if (capField === undefined && request.stream !== true && request.model === model)
+      return JSON.stringify(request);
     const body: Record<string, unknown> = { ...request, model };
     if (capField !== undefined) {
       // JSON leaves `undefined` out, and setting it is cheaper than copying the object without the field.

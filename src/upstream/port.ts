@@ -49,7 +49,7 @@ export interface UpstreamChatCall {
   readonly model: string;
   /** The request form of the model's catalog entry, if it has one. */
   readonly form?: RequestForm | undefined;
-  /** Validated, nulls dropped, the output cap already lowered to what the hold covers. */
+  /** Validated, nulls dropped, under the same name of the model, the output cap already lowered to what the hold covers. */
   readonly request: ChatRequest;
   readonly signal: AbortSignal;
   readonly requestId: string;

@@ -175,15 +175,19 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     await this.#close({ kind: 'void', requestId: this.requestId, ending });
   }
 
-  async #close(close: HoldEnd): Promise<Settled | undefined> {
-    if (this.#isClosed) return undefined;
+  #close(close: HoldEnd): Promise<Settled | undefined> {
+    if (this.#isClosed) return Promise.resolve(undefined);
     this.#isClosed = true;
-    let settled: Settled | undefined;
-    try {
-      settled = await closeHold(this.#parts.ledger, close);
-    } catch (thrown) {
-      this.#closeLater(close, thrown);
-    }
+    return closeHold(this.#parts.ledger, close).then(
+      (settled) => this.#closed(close, settled),
+      (thrown: unknown) => {
+        this.#closeLater(close, thrown);
+        return this.#closed(close, undefined);
+      },
+    );
+  }
+
+  #closed(close: HoldEnd, settled: Settled | undefined): Settled | undefined {
     try {
       this.#parts.activeRequests.remove(this.requestId);
     } catch (error) {
