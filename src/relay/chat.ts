@@ -26,7 +26,7 @@ import { Delivery, type StreamEnd } from './stream/delivery.ts';
 import { attachmentSizes, NO_ATTACHMENTS, type AttachmentSizes } from './input/attachments.ts';
 import { ChatInput, type InputCount } from './input/chat-input.ts';
 import { RequestCounter } from './input/request-counter.ts';
-import { Meter, type MeterSource } from './stream/meter.ts';
+import { finishReasonOf, Meter, reportedWhole, type MeterSource } from './stream/meter.ts';
 import { usageOf, type MeteredUsage } from './stream/reported-usage.ts';
 import type { StartedAnswer, StreamAnswer, WholeAnswer } from './stream/event-source.ts';
 import { EventStream } from './stream/event-stream.ts';
@@ -325,29 +325,21 @@ function readWhole({ text, value, members }: JsonText): WholeAnswer {
 
 /** Meters and charges a whole answer, then responds with it. */
 function respondWhole(answered: AnsweredChat, whole: WholeAnswer): Promise<ChatReply> {
-  const meter = new Meter(answered.quote.input);
-  const observed = meter.observeWhole(whole.completion);
-  const { finishReason } = meter;
-  return observed instanceof Promise
-    ? chargeCounted(answered, whole, observed, finishReason)
-    : chargeWhole(answered, whole, observed, finishReason);
+  const reported = reportedWhole(whole.completion);
+  return reported ? chargeWhole(answered, whole, reported) : chargeCounted(answered, whole);
 }
 
-async function chargeCounted(
-  answered: AnsweredChat,
-  whole: WholeAnswer,
-  measuring: Promise<MeteredUsage>,
-  finishReason: string | undefined,
-): Promise<ChatReply> {
-  return await chargeWhole(answered, whole, await measuring, finishReason);
+async function chargeCounted(answered: AnsweredChat, whole: WholeAnswer): Promise<ChatReply> {
+  const measured = await new Meter(answered.quote.input).observeWhole(whole.completion);
+  return await chargeWhole(answered, whole, measured);
 }
 
 function chargeWhole(
   { call, quote, summary, hold, served, parts }: AnsweredChat,
   whole: WholeAnswer,
   measured: MeteredUsage,
-  finishReason: string | undefined,
 ): Promise<ChatReply> {
+  const finishReason = finishReasonOf(whole.completion);
   const outcome = call.connection.hasLeft ? 'client_left' : 'completed';
   const { upstream, attempts, firstByteMs } = served;
   return hold

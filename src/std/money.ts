@@ -43,14 +43,27 @@ export function parseUsd(text: string | number): NanoUsd | undefined {
 }
 
 const ZERO_DIGIT = 48;
+const POINT = 46;
+const DECIMALS = 9;
+/** Room for the digits of any safe integer, and a point. */
+const written = Buffer.alloc(24);
 
-/** Dollars as a plain decimal with at least two and at most nine decimals: 1500000000 → "1.50", 1 → "0.000000001". */
+/**
+ * Dollars as a plain decimal with at least two and at most nine decimals: 1500000000 → "1.50", 1 → "0.000000001". Every
+ * answer has some, so they are written digit by digit: putting texts together would leave five of them behind.
+ */
 export function formatUsd(amount: NanoUsd): string {
-  const whole = Math.floor(amount / NANO_PER_USD);
-  const fraction = String(amount % NANO_PER_USD).padStart(9, '0');
-  let end = fraction.length;
-  while (end > 2 && fraction.charCodeAt(end - 1) === ZERO_DIGIT) end--;
-  return `${whole}.${fraction.slice(0, end)}`;
+  let end = written.length;
+  let start = end;
+  let rest: number = amount;
+  for (let place = 0; place <= DECIMALS || rest > 0; place++) {
+    if (place === DECIMALS) written[--start] = POINT;
+    written[--start] = ZERO_DIGIT + (rest % 10);
+    rest = Math.floor(rest / 10);
+  }
+  const least = end - DECIMALS + 2;
+  while (end > least && written[end - 1] === ZERO_DIGIT) end--;
+  return written.toString('latin1', start, end);
 }
 
 /** For JSON numbers (`balance_usd`): exact for display; never computed with. */

@@ -12,6 +12,9 @@ export class EventStream implements EventSource {
   #read: Uint8Array = NO_BYTES;
   /** How much of `#read` was consumed. */
   #consumed = 0;
+  #isReading = false;
+  /** Before the read under way was over. */
+  #isAskedAgain = false;
   /** The bytes read so far end with a whole event. */
   #isBetweenEvents = false;
   readonly #first = new FirstEvents();
@@ -71,14 +74,27 @@ export class EventStream implements EventSource {
    */
   #readNext(): void {
     if (!this.#isConsumed) setImmediate(() => this.#takePiece());
-    else this.#reader.read().then(this.#onRead, this.#onFailure);
+    else if (this.#isReading) this.#isAskedAgain = true;
+    else void this.#readOn();
   }
 
-  readonly #onRead = ({ done, value }: { done: boolean; value?: Uint8Array | undefined }): void => {
-    if (done) return this.#finish();
-    this.#store(value ?? NO_BYTES);
-    this.#takePiece();
-  };
+  /** For as long as more is asked for with each read: a function that follows the promise of one would make another. */
+  async #readOn(): Promise<void> {
+    this.#isReading = true;
+    try {
+      do {
+        const { done, value } = await this.#reader.read();
+        this.#isAskedAgain = false;
+        if (done) return this.#finish();
+        this.#store(value);
+        this.#takePiece();
+      } while (this.#isAskedAgain);
+    } catch (cause) {
+      this.#onFailure(cause);
+    } finally {
+      this.#isReading = false;
+    }
+  }
 
   #finish(): void {
     try {

@@ -82,11 +82,6 @@ export class Meter implements TextMeter {
   }
 
   observeWhole(completion: ChatCompletion): MeteredUsage | Promise<MeteredUsage> {
-    for (const choice of completion.choices) this.#noteFinish(choice.finish_reason);
-    const usage = readUsage(completion.usage, completion.service_tier);
-    // Most backends count themselves: then nothing is kept.
-    if (usage && usage.input > 0 && usage.output > 0)
-      return { usage, source: 'upstream', cost: reportedCost(completion.usage) };
     for (const choice of completion.choices) {
       // Counted only if the backend reported no usage, so not block by block.
       const answer = answerText(choice.message);
@@ -96,6 +91,7 @@ export class Meter implements TextMeter {
       this.#hasNews ||= answer !== '' || thought !== '';
       this.#noteMedia(choice.message);
     }
+    this.finishReason = finishReasonOf(completion);
     this.#noteUsage(completion.usage, completion.service_tier);
     return this.measure();
   }
@@ -195,7 +191,7 @@ export class Meter implements TextMeter {
   }
 
   #noteFinish(reason: unknown): void {
-    if (typeof reason === 'string' && reason !== '') this.finishReason = reason.slice(0, MAX_REASON_LENGTH);
+    this.finishReason = readFinish(reason) ?? this.finishReason;
   }
 
   #noteUsage(raw: unknown, serviceTier: unknown): void {
@@ -210,6 +206,24 @@ export class Meter implements TextMeter {
 
 function atLeast(shown: number, reported = 0): number {
   return Math.max(shown, reported);
+}
+
+/** What the backend itself has counted of a whole answer, as most do: then nothing has to be observed. */
+export function reportedWhole({ usage: raw, service_tier }: ChatCompletion): MeteredUsage | undefined {
+  const usage = readUsage(raw, service_tier);
+  if (!usage || usage.input === 0 || usage.output === 0) return undefined;
+  return { usage, source: 'upstream', cost: reportedCost(raw) };
+}
+
+/** The last choice's that has one. */
+export function finishReasonOf({ choices }: ChatCompletion): string | undefined {
+  let reason: string | undefined;
+  for (const { finish_reason } of choices) reason = readFinish(finish_reason) ?? reason;
+  return reason;
+}
+
+function readFinish(reason: unknown): string | undefined {
+  return typeof reason === 'string' && reason !== '' ? reason.slice(0, MAX_REASON_LENGTH) : undefined;
 }
 
 /** Text that may have to be counted. The parts in which it is counted depend on it alone. */
