@@ -258,9 +258,10 @@ export class FirstEvents {
 
   /** The events that were read, or else the pending read: each only once. */
   take(): DataEvent[] | Promise<DataEvent[] | undefined> | undefined {
-    const [events, pending] = [this.#events, this.#pending];
+    const events = this.#events;
     this.#events = undefined;
     if (events) return events;
+    const pending = this.#pending;
     this.#pending = undefined;
     return pending;
   }
