@@ -316,7 +316,6 @@ export const ANSWER_FIELD_TEXTS: Readonly<Record<string, string>> = {
   strict: 'Whether the answer must fit the schema exactly.',
   // Account, quote and receipt
   account: 'The id of the account.',
-  email: 'The address of the account.',
   balance_usd: 'The balance in dollars, with what is held for running requests.',
   available_usd: 'What new requests can spend, in dollars.',
   limits: 'The limits of the account.',
