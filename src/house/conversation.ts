@@ -43,7 +43,7 @@ export function toolChoiceOf(request: ChatRequest): ToolChoice {
   return typeof name === 'string' ? { kind: 'named', name } : { kind: 'auto' };
 }
 
-type AnswerFormat =
+export type AnswerFormat =
   | { readonly kind: 'text' | 'json' }
   | { readonly kind: 'schema'; readonly schema: unknown };
 

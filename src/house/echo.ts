@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '../upstream/port.ts';
-import type { ChatRequest, ContentPart } from '../wire/openai/chat.ts';
+import type { ChatRequest, ChatTool, ContentPart } from '../wire/openai/chat.ts';
 import type { ReplyPacing } from './answer.ts';
 import {
   answerFormatOf,
@@ -9,6 +9,7 @@ import {
   toolChoiceOf,
   trailingToolResults,
   dataOf,
+  type AnswerFormat,
 } from './conversation.ts';
 import { hashText } from './paint/random.ts';
 import { textReply, type HouseReply, type ReplyPart } from './reply.ts';
@@ -30,14 +31,13 @@ export function echo(request: ChatRequest): { readonly reply: HouseReply; readon
 
 function replyTo(request: ChatRequest, commands: Commands): HouseReply {
   const results = trailingToolResults(request);
-  // Tool results end the round trip: calling the tool again would loop endlessly.
-  if (results.length > 0) return textReply(resultSentence(results));
-  const calls = toolCalls(request, commands);
+  const calls = toolCalls(request, results.length > 0 ? nextCalls(request) : askedCalls(request, commands));
   if (calls) return calls;
-  if (commands.longTokens !== undefined) return textReply(longText(commands.longTokens));
   const format = answerFormatOf(request);
-  if (format.kind === 'schema') return textReply(JSON.stringify(schemaSample(format.schema)));
-  if (format.kind === 'json' || commands.json) return textReply(JSON.stringify({ echo: commands.text }));
+  if (results.length > 0) return inFormat(format, resultSentence(results));
+  if (commands.longTokens !== undefined) return textReply(longText(commands.longTokens));
+  if (format.kind !== 'text' || commands.json)
+    return inFormat(format.kind === 'text' ? { kind: 'json' } : format, commands.text);
   if (commands.help) return textReply(HELP);
   const attachments = attachmentsOf(lastUserMessage(request));
   if (commands.see || attachments.length > 0) {
@@ -48,19 +48,53 @@ function replyTo(request: ChatRequest, commands: Commands): HouseReply {
   return textReply(commands.text === '' ? HELP : commands.text);
 }
 
-function toolCalls(request: ChatRequest, commands: Commands): HouseReply | undefined {
+function inFormat(format: AnswerFormat, text: string): HouseReply {
+  switch (format.kind) {
+    case 'schema':
+      return textReply(JSON.stringify(schemaSample(format.schema)));
+    case 'json':
+      return textReply(JSON.stringify({ echo: text }));
+    case 'text':
+      return textReply(text);
+  }
+}
+
+interface AskedCall {
+  readonly name: string;
+  /** Empty: made to fit the tool's schema. */
+  readonly arguments: string;
+}
+
+function askedCalls(request: ChatRequest, { tools }: Commands): readonly AskedCall[] {
+  return tools.length > 0 ? tools : forcedCall(request, offeredTools(request)[0]?.name);
+}
+
+/**
+ * After a tool's result only a call that is demanded follows: calling it again by itself would loop endlessly. Agents that
+ * demand a call each time wait for the tool that ends their work, which is one that was not called yet.
+ */
+function nextCalls(request: ChatRequest): readonly AskedCall[] {
+  const called = new Set(
+    request.messages.flatMap(({ tool_calls }) => (tool_calls ?? []).map((call) => call.function?.name)),
+  );
+  const names = offeredTools(request).map(({ name }) => name);
+  return forcedCall(request, names.find((name) => !called.has(name)) ?? names.at(-1));
+}
+
+function forcedCall(request: ChatRequest, usual: string | undefined): readonly AskedCall[] {
   const choice = toolChoiceOf(request);
-  const offered = (request.tools ?? []).flatMap((tool) => (tool.function ? [tool.function] : []));
+  const name = choice.kind === 'named' ? choice.name : choice.kind === 'required' ? usual : undefined;
+  return name === undefined ? [] : [{ name, arguments: '' }];
+}
+
+function offeredTools({ tools }: ChatRequest): readonly NonNullable<ChatTool['function']>[] {
+  return (tools ?? []).flatMap((tool) => (tool.function ? [tool.function] : []));
+}
+
+function toolCalls(request: ChatRequest, asked: readonly AskedCall[]): HouseReply | undefined {
+  if (asked.length === 0 || toolChoiceOf(request).kind === 'none') return undefined;
+  const offered = offeredTools(request);
   const names = offered.map((tool) => tool.name);
-  const first = names[0];
-  const forced = choice.kind === 'named' ? choice.name : choice.kind === 'required' ? first : undefined;
-  const asked =
-    commands.tools.length > 0
-      ? commands.tools
-      : forced === undefined
-        ? []
-        : [{ name: forced, arguments: '' }];
-  if (asked.length === 0 || choice.kind === 'none') return undefined;
   const missing = asked.find((call) => !names.includes(call.name));
   if (missing)
     return textReply(

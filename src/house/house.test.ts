@@ -315,26 +315,58 @@ describe('house-echo and tools', () => {
     );
   });
 
-  test('a round trip ends: after the results it answers with them, even when a tool is still forced', async () => {
-    const first = await whole(ask('/tool weather {"city":"Oslo"}', { tools }));
-    const [choice] = first.choices;
-    const calls = (choice?.message.tool_calls ?? []).map(({ id, function: f }) => ({
-      id,
-      type: 'function',
-      function: f,
-    }));
-    const request: ChatRequest = {
-      ...ask('/tool weather {"city":"Oslo"}', { tools, tool_choice: 'required' }),
-      messages: [
-        user('/tool weather {"city":"Oslo"}'),
-        { role: 'assistant', content: null, tool_calls: calls },
-        { role: 'tool', tool_call_id: calls[0]?.id, content: '21 degrees' },
-      ],
-    };
-    expect((await whole(request)).choices[0]).toMatchObject({
+  /** The conversation so far: each call with its result. */
+  const after = (called: readonly string[], more: Partial<ChatRequest>): ChatRequest => ({
+    ...ask('', more),
+    messages: [
+      user('/tool weather {"city":"Oslo"}'),
+      ...called.flatMap((name, index): ChatMessage[] => [
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: `call_${index}`, type: 'function', function: { name, arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: `call_${index}`, content: '21 degrees' },
+      ]),
+    ],
+  });
+
+  test('a round trip ends: after the results it answers with them', async () => {
+    expect((await whole(after(['weather'], { tools }))).choices[0]).toMatchObject({
       finish_reason: 'stop',
       message: { content: 'The tool weather answered: 21 degrees' },
     });
+  });
+
+  test('after the results it answers in the format that was asked for', async () => {
+    const schema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
+    const asked = async (response_format: object) => {
+      const { choices } = await whole(after(['weather'], { tools, response_format }));
+      return JSON.parse(choices[0]?.message.content ?? '') as unknown;
+    };
+    expect(await asked({ type: 'json_schema', json_schema: { name: 'n', schema } })).toEqual({
+      name: 'name',
+    });
+    expect(await asked({ type: 'json_object' })).toEqual({ echo: 'The tool weather answered: 21 degrees' });
+  });
+
+  test.each([
+    [['weather'], 'clock'],
+    [['clock'], 'weather'],
+    [['weather', 'clock'], 'clock'],
+    [['weather', 'clock', 'clock'], 'clock'],
+  ])('a call that is still required after %j is %s', async (called, next) => {
+    const { choices } = await whole(after(called, { tools, tool_choice: 'required' }));
+    expect(choices[0]).toMatchObject({
+      finish_reason: 'tool_calls',
+      message: { tool_calls: [{ function: { name: next } }] },
+    });
+  });
+
+  test('a tool that is still demanded by name after its result is called again', async () => {
+    const tool_choice = { type: 'function', function: { name: 'weather' } };
+    const { choices } = await whole(after(['weather'], { tools, tool_choice }));
+    expect(choices[0]?.message.tool_calls?.[0]?.function.name).toBe('weather');
   });
 
   test('the answer is JSON if requested, with or without a schema', async () => {

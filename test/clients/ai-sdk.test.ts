@@ -2,7 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { APICallError, generateImage, generateText, stepCountIs, streamText, tool } from 'ai';
+import {
+  APICallError,
+  generateImage,
+  generateText,
+  hasToolCall,
+  Output,
+  stepCountIs,
+  streamText,
+  tool,
+} from 'ai';
 import { z } from 'zod';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { RecordingProxy } from './recording-proxy.ts';
@@ -43,6 +52,41 @@ describe('openai-compatible', () => {
     };
     expect(await used(true)).toBeGreaterThan(0);
     expect(await used(false)).toBeUndefined();
+  });
+
+  test('an agent that demands a call each time comes to the tool with its answer', async () => {
+    const provider = createOpenAICompatible({ name: 'tollgate', ...settings() });
+    const final_result = tool({
+      inputSchema: z.object({ forecast: z.string() }),
+      execute: ({ forecast }) => forecast,
+    });
+    const { steps } = await generateText({
+      model: provider(MODEL),
+      prompt: 'What is the weather in Oslo?',
+      tools: { weather, final_result },
+      toolChoice: 'required',
+      stopWhen: [hasToolCall('final_result'), stepCountIs(5)],
+    });
+    expect(steps.flatMap(({ toolCalls }) => toolCalls.map(({ toolName }) => toolName))).toEqual([
+      'weather',
+      'final_result',
+    ]);
+  });
+
+  test('an answer by a schema follows the results of tools', async () => {
+    const provider = createOpenAICompatible({
+      name: 'tollgate',
+      supportsStructuredOutputs: true,
+      ...settings(),
+    });
+    const { output } = await generateText({
+      model: provider(MODEL),
+      prompt: '/tool weather {"city":"Oslo"}',
+      tools: { weather },
+      stopWhen: stepCountIs(3),
+      output: Output.object({ schema: z.object({ forecast: z.string() }) }),
+    });
+    expect(output).toEqual({ forecast: 'forecast' });
   });
 
   test('generateImage paints', async () => {
