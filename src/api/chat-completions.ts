@@ -5,6 +5,14 @@ import type { ChatCall, ChatReply, Labels, RelayParts } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { openAiEncoder, withCost, type ChatEncoder } from '../wire/openai/answer.ts';
 import { CHAT_FIELDS, chatRequestSchema, ordinaryChat, type ChatRequest } from '../wire/openai/chat.ts';
+import {
+  completionWithoutThoughts,
+  hidesThoughts,
+  openRouterEffort,
+  openRouterFields,
+  withoutThoughts,
+  type OpenRouterFields,
+} from '../wire/openai/openrouter.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import {
   ENDPOINT_FIELDS,
@@ -114,7 +122,7 @@ export const chatCompletions: ApiOperation = {
   idempotencyKey: true,
   request: {
     name: 'ChatRequest',
-    schema: chatRequestSchema.extend(ENDPOINT_FIELDS),
+    schema: chatRequestSchema.extend({ ...openRouterFields.shape, ...ENDPOINT_FIELDS }),
     examples: {
       simple: { endpoint: 'svc_chat', model: 'house-guide', messages: QUESTION },
       stream: {
@@ -148,13 +156,13 @@ export const v1ChatCompletions: ApiOperation = {
   idempotencyKey: true,
   request: {
     name: 'V1ChatRequest',
-    schema: chatRequestSchema.extend(MAX_COST_FIELD),
+    schema: chatRequestSchema.extend({ ...openRouterFields.shape, ...MAX_COST_FIELD }),
     examples: { simple: { model: 'svc_chat/house-guide', messages: QUESTION } },
   },
   answer: ANSWER,
   errors: KEYED_INFERENCE_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: inference<ChatCall | ResponsesCall>({
+  handle: inference<OpenAiChatCall | ResponsesCall>({
     rate: 'chat',
     // Some editors send a Responses body to the chat path.
     read: (base, body, parts) =>
@@ -166,15 +174,50 @@ export const v1ChatCompletions: ApiOperation = {
   }),
 };
 
-function checkedChat(body: Record<string, unknown>): ChatRequest {
-  return ordinaryChat(body) ?? (parseBody(chatRequestSchema, body) as ChatRequest);
+/** A chat that is answered in OpenAI's shape. */
+export interface OpenAiChatCall extends ChatCall {
+  /** The client wants no thoughts in its answer. */
+  readonly hidesThoughts: boolean;
 }
 
+/** `undefined` where the body has none of OpenRouter's fields, as most. */
+function openRouterFieldsOf(value: Record<string, unknown>): OpenRouterFields | undefined {
+  const { reasoning, include_reasoning, usage: usageWish } = value;
+  if (reasoning === undefined && include_reasoning === undefined && usageWish === undefined) return undefined;
+  return parseBody(openRouterFields, { reasoning, include_reasoning, usage: usageWish });
+}
+
+function checkedChat(body: Record<string, unknown>, asked: OpenRouterFields | undefined): ChatRequest {
+  const canonical = asked ? withEffort(body, asked) : body;
+  return ordinaryChat(canonical) ?? (parseBody(chatRequestSchema, canonical) as ChatRequest);
+}
+
+function withEffort(body: Record<string, unknown>, asked: OpenRouterFields): Record<string, unknown> {
+  const { reasoning: _, ...rest } = body;
+  const effort = openRouterEffort(asked);
+  return effort === undefined ? rest : { reasoning_effort: effort, ...rest };
+}
+
+function includesUsage(
+  { stream_options: options }: ChatRequest,
+  asked: OpenRouterFields | undefined,
+  client: string,
+): boolean {
+  return options?.include_usage === true || asked?.usage?.include === true || client.includes(EXPECTS_USAGE);
+}
+
+/**
+ * In the User-Agent of `@openrouter/ai-sdk-provider`: it counts on the usage of every stream, as OpenRouter sends it, and
+ * does not ask for it unless it is told to be strict.
+ */
+const EXPECTS_USAGE = 'ai-sdk/openrouter/';
+
 /** A checked chat request of the public API. */
-export function publicChatCall(base: CallBase, value: Record<string, unknown>): ChatCall {
+export function publicChatCall(base: CallBase, value: Record<string, unknown>): OpenAiChatCall {
   const endpoint = takeEndpointCode(value);
+  const asked = openRouterFieldsOf(value);
   const { body, knobs } = selectFields(value, CHAT_FIELDS);
-  const request = checkedChat(body);
+  const request = checkedChat(body, asked);
   const { code, model } = splitModel(endpoint, request.model);
   return {
     requestId: base.requestId,
@@ -189,13 +232,15 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
     request,
     knobs,
     cap: 'strict',
-    encoder: publicEncoder,
+    hidesThoughts: asked !== undefined && hidesThoughts(asked),
+    encoder: isOrdinary(base, asked) ? publicEncoder : encoderAsAsked(base, asked, false),
   };
 }
 
-function readV1Chat(base: CallBase, value: Record<string, unknown>, parts: ApiParts): ChatCall {
+function readV1Chat(base: CallBase, value: Record<string, unknown>, parts: ApiParts): OpenAiChatCall {
+  const asked = openRouterFieldsOf(value);
   const { body, knobs } = selectFields(value, CHAT_FIELDS);
-  const request = checkedChat(body);
+  const request = checkedChat(body, asked);
   return {
     requestId: base.requestId,
     caller: base.caller,
@@ -209,8 +254,14 @@ function readV1Chat(base: CallBase, value: Record<string, unknown>, parts: ApiPa
     request,
     knobs,
     cap: 'lowered',
-    encoder: v1Encoder,
+    hidesThoughts: asked !== undefined && hidesThoughts(asked),
+    encoder: isOrdinary(base, asked) ? v1Encoder : encoderAsAsked(base, asked, true),
   };
+}
+
+/** It has none of OpenRouter's wishes, as most: its encoder remembers nothing. */
+function isOrdinary({ client }: CallBase, asked: OpenRouterFields | undefined): boolean {
+  return asked === undefined && !client.includes(EXPECTS_USAGE);
 }
 
 function publicEncoder(labels: Labels, { stream_options }: ChatRequest): ChatEncoder {
@@ -221,23 +272,34 @@ function v1Encoder(labels: Labels, { stream_options }: ChatRequest): ChatEncoder
   return openAiEncoder(labels, stream_options?.include_usage === true, true);
 }
 
-/** Runs a chat call and answers in OpenAI's shape. */
-export function answerChat(call: ChatCall, parts: RelayParts): Promise<Response> {
-  return relayChat(call, parts).then(chatResponse);
+function encoderAsAsked(
+  { client }: CallBase,
+  asked: OpenRouterFields | undefined,
+  withCosts: boolean,
+): ChatCall['encoder'] {
+  return (labels, request) => {
+    const encoder = openAiEncoder(labels, includesUsage(request, asked, client), withCosts);
+    return asked && hidesThoughts(asked) ? withoutThoughts(encoder) : encoder;
+  };
 }
 
-function chatResponse(reply: ChatReply): Response {
+/** Runs a chat call and answers in OpenAI's shape. */
+export async function answerChat(call: OpenAiChatCall, parts: RelayParts): Promise<Response> {
+  const reply = await relayChat(call, parts);
   if (reply.kind === 'stream') return streamResponse(reply);
-  return paidAnswer(reply.shown.text, reply.summary, reply.charged);
+  return paidAnswer(shownText(call, reply), reply.summary, reply.charged);
 }
+
+function shownText(call: OpenAiChatCall, { shown }: WholeReply): string {
+  return call.hidesThoughts ? JSON.stringify(completionWithoutThoughts(shown.completion)) : shown.text;
+}
+
+type WholeReply = Extract<ChatReply, { kind: 'whole' }>;
 
 /** The same with the request's cost in its usage, where OpenRouter's clients look for it. */
-function answerV1Chat(call: ChatCall, parts: RelayParts): Promise<Response> {
-  return relayChat(call, parts).then(v1ChatResponse);
-}
-
-function v1ChatResponse(reply: ChatReply): Response {
+async function answerV1Chat(call: OpenAiChatCall, parts: RelayParts): Promise<Response> {
+  const reply = await relayChat(call, parts);
   if (reply.kind === 'stream') return streamResponse(reply);
-  const { summary, charged, shown } = reply;
-  return paidAnswer(withCost(shown.text, charged), summary, charged);
+  const { summary, charged } = reply;
+  return paidAnswer(withCost(shownText(call, reply), charged), summary, charged);
 }

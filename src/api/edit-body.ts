@@ -12,7 +12,7 @@ import type { ImageLinks } from './image-links.ts';
 export const MAX_PICTURES = 16;
 
 /** The body of an edit, from a form or from JSON. */
-interface EditBody extends Pick<JsonBody, 'size' | 'value' | 'text'> {
+export interface EditBody extends Pick<JsonBody, 'size' | 'value' | 'text'> {
   readonly pictures: readonly Picture[];
   readonly mask: Picture | undefined;
 }
@@ -145,7 +145,10 @@ export async function findPictures(
     'bytes' in picture
       ? { mime: picture.mime, load: () => Promise.resolve(picture.bytes) }
       : gallery.picture(picture);
-  return { image: pictures.map(found), ...(mask && { mask: found(mask) }) };
+  return {
+    ...(pictures.length > 0 && { image: pictures.map(found) }),
+    ...(mask && { mask: found(mask) }),
+  };
 }
 
 type NamedPicture = Extract<Picture, { address: string }>;

@@ -41,11 +41,11 @@ export const geminiModels: ApiOperation = {
   method: 'GET',
   path: '/v1beta/models',
   tag: 'Gemini-compatible',
-  summary: 'List chat models (Gemini)',
+  summary: 'List models (Gemini)',
   description: 'All at once, or in pages with pageSize and pageToken.',
   token: 'required',
   answer: {
-    description: 'Every chat model as models/code/model, then the aliases',
+    description: 'Every chat and embedding model as models/code/model, then the aliases',
     headers: 'rate',
     body: {
       name: 'GeminiModelList',
@@ -63,7 +63,7 @@ export const oneGeminiModel: ApiOperation = {
   method: 'GET',
   path: '/v1beta/models/{model}',
   tag: 'Gemini-compatible',
-  summary: 'Get a chat model (Gemini)',
+  summary: 'Get a model (Gemini)',
   token: 'required',
   parameters: [GEMINI_MODEL],
   answer: {
@@ -144,15 +144,19 @@ async function one(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): 
 
 function modelEntries(catalog: Catalog, caller: AccountSnapshot): GeminiModelEntry[] {
   const entries = [...catalog.endpoints.values()]
-    .filter(({ type, unavailable }) => type === 'chat_completion' && unavailable === undefined)
+    .filter(({ type, unavailable }) => type !== 'image_generation' && unavailable === undefined)
     .flatMap((endpoint) =>
       endpoint.models
         .filter((model) => mayUse(caller, endpoint, model))
-        .map((model) => ({ ...model, id: `${endpoint.code}/${model.id}` })),
+        .map((model) => ({
+          ...model,
+          id: `${endpoint.code}/${model.id}`,
+          embeds: endpoint.type === 'embedding',
+        })),
     );
   const aliases = [...catalog.aliases].flatMap(([id, { endpoint, model }]) => {
     const entry = entries.find((candidate) => candidate.id === `${endpoint}/${model}`);
-    return entry ? [{ ...entry, id }] : [];
+    return entry ? [{ ...entry, id, displayName: id }] : [];
   });
   return [...entries, ...aliases];
 }

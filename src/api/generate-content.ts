@@ -95,21 +95,24 @@ const SHARED = {
   dialect: GOOGLE_ERRORS,
 } as const;
 
-export const generateContent: ApiOperation = {
+/** Google's clients ask for the version that they were made for. */
+type GeminiVersion = 'v1beta' | 'v1';
+
+const generateContentAt = (version: GeminiVersion): ApiOperation => ({
   ...SHARED,
-  id: 'v1betaGenerateContent',
-  path: '/v1beta/models/{model}:generateContent',
-  summary: 'Generate content (Gemini)',
+  id: `${version}GenerateContent`,
+  path: `/${version}/models/{model}:generateContent`,
+  summary: `Generate content (Gemini, ${version})`,
   description: 'The token may also come as x-goog-api-key or ?key=.',
   answer: { description: 'The answer', headers: 'paid', body: BODY },
   handle: inference({ rate: 'chat', read: (...given) => read(given, 'whole'), answer }),
-};
+});
 
-export const streamGenerateContent: ApiOperation = {
+const streamGenerateContentAt = (version: GeminiVersion): ApiOperation => ({
   ...SHARED,
-  id: 'v1betaStreamGenerateContent',
-  path: '/v1beta/models/{model}:streamGenerateContent',
-  summary: 'Generate content as a stream (Gemini)',
+  id: `${version}StreamGenerateContent`,
+  path: `/${version}/models/{model}:streamGenerateContent`,
+  summary: `Generate content as a stream (Gemini, ${version})`,
   description: 'With ?alt=sse as server-sent events, otherwise as one JSON array that grows.',
   answer: {
     description: 'The pieces of the answer',
@@ -133,7 +136,12 @@ export const streamGenerateContent: ApiOperation = {
     read: (...given) => read(given, isSse(given[3]) ? 'events' : 'array'),
     answer,
   }),
-};
+});
+
+export const generateContent = generateContentAt('v1beta');
+export const streamGenerateContent = streamGenerateContentAt('v1beta');
+export const v1GenerateContent = generateContentAt('v1');
+export const v1StreamGenerateContent = streamGenerateContentAt('v1');
 
 type Delivered = 'whole' | 'events' | 'array';
 
@@ -150,11 +158,7 @@ function read([base, value, { relay }, incoming]: Given, delivered: Delivered): 
   const asked = parseBody(generateContentSchema, body);
   const name = incoming.parameters[0] ?? '';
   const { endpoint, model } = findRoute(relay.catalog(), name, 'chat_completion');
-  const { request, leftOut } = geminiToChat(asked, {
-    model: name,
-    stream: delivered !== 'whole',
-    reasons: model.reasoning,
-  });
+  const { request, leftOut } = geminiToChat(asked, { model: name, stream: delivered !== 'whole' });
   const showsThoughts = asked.generationConfig?.thinkingConfig?.includeThoughts === true;
   return {
     ...base,

@@ -5,7 +5,7 @@ import { preferTokenError } from '../relay/admission.ts';
 import type { ImageCall } from '../relay/call.ts';
 import type { AccountId } from '../std/ids.ts';
 import { imageRequestSchema } from '../wire/openai/images.ts';
-import { findPictures, MAX_PICTURES, readEdit } from './edit-body.ts';
+import { findPictures, MAX_PICTURES, readEdit, type EditBody } from './edit-body.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import {
   answerOrStart,
@@ -101,20 +101,35 @@ export const v1ImageEdits: ApiOperation = {
   ),
 };
 
-/** Reads the call of a body whose pictures have been taken out. */
-type ReadCall = (base: CallBase, value: Record<string, unknown>) => ImageCall;
+/** What differs between the operations that take pictures. */
+interface PictureSteps {
+  /** The body with its pictures taken out. */
+  readBody(incoming: IncomingRequest): Promise<EditBody>;
+  /** The call of what is left of it. */
+  read(base: CallBase, value: Record<string, unknown>): ImageCall;
+  answer(call: ImageCall): Promise<Response>;
+}
 
 interface Sender {
   readonly incoming: IncomingRequest;
   readonly caller: Caller;
 }
 
-async function edit({ incoming, caller }: Sender, parts: ApiParts, read: ReadCall): Promise<Response> {
+function edit(sender: Sender, parts: ApiParts, read: PictureSteps['read']): Promise<Response> {
+  const answer = (call: ImageCall) => answerOrStart(call, parts, sender.incoming);
+  return answerWithPictures(sender, parts, { readBody: readEdit, read, answer });
+}
+
+export async function answerWithPictures(
+  { incoming, caller }: Sender,
+  parts: ApiParts,
+  steps: PictureSteps,
+): Promise<Response> {
   const { callerAuth, idempotency, links, relay } = parts;
   const { origin, memory } = incoming;
   const { call, text } = await preferTokenError({ caller, rate: 'images' }, relay, async () => {
-    const body = await readEdit(incoming);
-    const plain = read(callOf(incoming, caller, body), body.value);
+    const body = await steps.readBody(incoming);
+    const plain = steps.read(callOf(incoming, caller, body), body.value);
     let account: ReturnType<typeof callerAuth.account> | undefined;
     const accountId = async () => (await (account ??= callerAuth.account(caller))).accountId;
     const pictures = await findPictures(body, { links, origin, accountId, memory });
@@ -124,6 +139,6 @@ async function edit({ incoming, caller }: Sender, parts: ApiParts, read: ReadCal
     restoreImages(call, { requestId, accountId }, parts, incoming);
   return await idempotency.run(incoming, { caller, text, restore }, (keyed) =>
     // A call with a key continues when its client leaves.
-    answerOrStart(keyed ? { ...call, ...keyed } : call, parts, incoming),
+    steps.answer(keyed ? { ...call, ...keyed } : call),
   );
 }

@@ -7,6 +7,7 @@ import type { AskedImages, ImageCall, RelayParts } from '../relay/call.ts';
 import { relayImages, type ImageReply } from '../relay/images.ts';
 import { Fault } from '../std/fault.ts';
 import type { RequestMemory } from '../std/held-memory.ts';
+import type { NanoUsd } from '../std/money.ts';
 import { IMAGE_FIELDS, imageRequestSchema, type ImageResponse } from '../wire/openai/images.ts';
 import { COMMON_ERRORS, KEYED_INFERENCE_ERRORS, OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { prefersAsync, type ImageJobs } from './image-jobs.ts';
@@ -204,24 +205,26 @@ export function publicImageCall(base: CallBase, value: Record<string, unknown>):
 
 export function v1ImageCall(base: CallBase, { request, knobs }: ImageFields, parts: ApiParts): ImageCall {
   const selector = routeSelector(parts, request.model, 'image_generation');
-  const isInline = ALWAYS_BASE64.test(request.model) || request.stream === true;
-  const format = request.response_format ?? (isInline ? 'b64_json' : undefined);
   return {
     ...base,
     selector,
     label: request.model,
-    request: format === request.response_format ? request : { ...request, response_format: format },
+    request: { ...request, response_format: request.response_format ?? usualFormat(selector.model, request) },
     knobs,
     cap: 'lowered',
   };
 }
 
 /**
- * Clients that know these models by name expect base64 without asking for it: OpenAI's "always return base64-encoded
- * images" (https://developers.openai.com/api/reference/resources/images/methods/generate, `response_format`). Its streams
- * have nothing else.
+ * What OpenAI's clients get without asking: of `dall-e-2` and `dall-e-3` a link, of every newer model base64, which is all
+ * that these have (https://developers.openai.com/api/reference/resources/images/methods/generate, `response_format`).
+ * Streams have nothing else either. The model decides, under whichever name it was asked for.
  */
-const ALWAYS_BASE64 = /^(?:chat)?gpt-image-/i;
+function usualFormat(model: string, { stream }: AskedImages): 'url' | 'b64_json' {
+  return USUALLY_LINKED.test(model) && stream !== true ? 'url' : 'b64_json';
+}
+
+const USUALLY_LINKED = /(?:^|\/)dall-e-/i;
 
 type ImageFields = Pick<ImageCall, 'request' | 'knobs'>;
 
@@ -293,13 +296,15 @@ interface WaitedImageParts {
   readonly links: ImageLinks;
   /** Of the request, which holds the call's pictures. */
   readonly memory: Pick<RequestMemory, 'keep'>;
+  /** Another shape of the answer than OpenAI's. */
+  readonly present?: ((answer: ImageResponse, charged: NanoUsd | undefined) => unknown) | undefined;
 }
 
 /** Runs an image call and answers in the public shape: links or base64, whichever the backend returned. */
 export async function answerImages(
   call: ImageCall,
   origin: string,
-  { relay, imageJobs, links, memory }: WaitedImageParts,
+  { relay, imageJobs, links, memory, present }: WaitedImageParts,
 ): Promise<Response> {
   const record = imageJobs.plain(call, links);
   if (call.request.stream === true)
@@ -320,7 +325,8 @@ export async function answerImages(
     data,
     ...(reply.answer.usage === undefined ? {} : { usage: reply.answer.usage }),
   };
-  return paidAnswer(body, reply.summary, reply.settled?.charged);
+  const charged = reply.settled?.charged;
+  return paidAnswer(present ? present(body, charged) : body, reply.summary, charged);
 }
 
 export const imageJob: ApiOperation = {

@@ -128,7 +128,7 @@ export const models: ApiOperation = {
   summary: 'List models with prices (OpenAI, Anthropic, OpenRouter)',
   token: 'required',
   answer: {
-    description: 'Every model of every endpoint as code/model, then the aliases',
+    description: 'Every model of every endpoint as code/model, then the aliases, each under its own name',
     headers: 'rate',
     body: {
       name: 'V1ModelList',
@@ -204,15 +204,16 @@ function modelEntries(catalog: Catalog, caller: AccountSnapshot): ModelEntry[] {
     .flatMap((endpoint) =>
       endpoint.models
         .filter((model) => mayUse(caller, endpoint, model))
-        .map((model) => ({ id: `${endpoint.code}/${model.id}`, endpoint, model })),
+        .map((model) => ({ id: `${endpoint.code}/${model.id}`, name: model.displayName, endpoint, model })),
     );
   const aliases = [...catalog.aliases].flatMap(([id, target]) => {
     const entry = entries.find((candidate) => candidate.id === `${target.endpoint}/${target.model}`);
-    return entry ? [{ ...entry, id }] : [];
+    // In a list that shows names alone, it would read as its target does.
+    return entry ? [{ ...entry, id, name: id }] : [];
   });
-  return [...entries, ...aliases].map(({ id, endpoint, model }) => ({
+  return [...entries, ...aliases].map(({ id, name, endpoint, model }) => ({
     id,
-    name: model.displayName,
+    name,
     owner: endpoint.code,
     kind: endpoint.type,
     contextTokens: model.contextTokens,

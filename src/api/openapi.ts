@@ -358,6 +358,7 @@ const EXAMPLES: Record<ApiFaultCode, readonly [message: string, more?: FaultOpti
   unsupported_endpoint: ["Endpoint 'svc_tgter' does not do chat completions.", { param: 'endpoint' }],
   unsupported_model: ["Endpoint 'svc_chat' has no model 'gpt-9'.", { param: 'model' }],
   model_not_allowed: ['This token may not use this model.', { param: 'model' }],
+  not_supported: ['Batches are not supported. Send each request by itself.'],
   request_too_large: [`The body may be at most ${MAX_BODY_BYTES / 1_048_576} MB.`],
   context_length_exceeded: ["The messages do not fit into the model's 8192 tokens.", { param: 'messages' }],
   https_required: ['Use https. A token that was sent over plain HTTP should be replaced.'],

@@ -4,15 +4,22 @@ import type { HttpRoute } from '../http/router.ts';
 import { account } from './account.ts';
 import { chatCompletions, v1ChatCompletions } from './chat-completions.ts';
 import { countMessageTokens } from './count-tokens.ts';
+import { batchEmbedContents, embedContent } from './embed-content.ts';
 import { embeddings } from './embeddings.ts';
 import { ANTHROPIC_ERRORS, GOOGLE_ERRORS } from './errors.ts';
 import { endpointList, endpointModels } from './endpoints.ts';
 import { countGeminiTokens, geminiModels, oneGeminiModel } from './gemini-models.ts';
-import { generateContent, streamGenerateContent } from './generate-content.ts';
+import {
+  generateContent,
+  streamGenerateContent,
+  v1GenerateContent,
+  v1StreamGenerateContent,
+} from './generate-content.ts';
 import { imageEdits, v1ImageEdits } from './image-edits.ts';
 import { imageJob, imageByLink, imageGenerations, v1ImageGenerations } from './images.ts';
 import { hello, messages } from './messages.ts';
 import { models, oneModelById } from './models.ts';
+import { v1Images } from './openrouter-images.ts';
 import { documentOperation } from './openapi.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 import { quotes } from './quotes.ts';
@@ -38,6 +45,7 @@ export const OPERATIONS: readonly ApiOperation[] = [
   textCompletions,
   v1ImageGenerations,
   v1ImageEdits,
+  v1Images,
   embeddings,
   models,
   oneModelById,
@@ -46,8 +54,12 @@ export const OPERATIONS: readonly ApiOperation[] = [
   generateContent,
   streamGenerateContent,
   countGeminiTokens,
+  embedContent,
+  batchEmbedContents,
   geminiModels,
   oneGeminiModel,
+  v1GenerateContent,
+  v1StreamGenerateContent,
   hello,
 ];
 

@@ -299,8 +299,9 @@ function imageSnapshot(
  * Whether a model has a price for something that costs extra: a dimension by its name in the file, such as
  * `service_tiers.flex` or `tool_calls.web_search`.
  */
-export function hasPriceFor({ price, free }: Model, dimension: string): boolean {
+export function hasPriceFor({ price, free, abilities }: Model, dimension: string): boolean {
   const row = ROWS.find(({ key }) => key === dimension);
+  if (row?.item === 'partial_image' && abilities?.partialImages === 0) return false;
   const named = row && (price.extra as Readonly<Record<string, unknown>> | undefined)?.[row.price];
   if (named !== undefined) return true;
   const dot = dimension.indexOf('.');

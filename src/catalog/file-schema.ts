@@ -90,7 +90,7 @@ const model = strict({
     })
     .default(false)
     .describe(
-      'Thinks before it answers. hidden: most of what it thinks is billed and not shown; a number also is the USD per million reasoning tokens.',
+      'Thinks before it answers; a model that does not gets requests without reasoning_effort and the like. hidden: most of what it thinks is billed and not shown; a number also is the USD per million reasoning tokens.',
     ),
   on_disconnect: choice(ON_DISCONNECT)
     .optional()

@@ -149,7 +149,7 @@ function tokenOf(request: Request): string | undefined {
   const authorization = headers.get('authorization');
   const apiKey = headers.get('x-api-key');
   const { url } = request;
-  const query = url.includes('token=') || url.includes(GOOGLE_PATH) ? otherTokens(request) : NO_TOKENS;
+  const query = MAY_HAVE_OTHERS.test(url) ? otherTokens(request) : NO_TOKENS;
   if (query.length === 0 && apiKey === null)
     return authorization === null ? undefined : bearerToken(authorization);
   if (query.length === 0 && authorization === null) return apiKey ?? undefined;
@@ -165,14 +165,16 @@ function tokenOf(request: Request): string | undefined {
 const NO_TOKENS: string[] = [];
 const BEARER = 'Bearer ';
 
-const GOOGLE_PATH = '/v1beta/';
+/** Below `/v1/models` only these are Google's. */
+const GOOGLE_PATH = /^\/v1beta\/|^\/v1\/models\/.+:(?:g|streamG)enerateContent$/;
+const MAY_HAVE_OTHERS = /token=|\/v1beta\/|:(?:g|streamG)enerateContent/;
 
 /** The query is searched as text: with a malformed Host header the URL cannot be parsed. */
 function otherTokens({ url, headers }: Request): string[] {
   const start = url.indexOf('?');
   const query = new URLSearchParams(start === -1 ? '' : url.slice(start + 1));
   const tokens = query.getAll('token');
-  if (!pathOf(url).startsWith(GOOGLE_PATH)) return tokens;
+  if (!GOOGLE_PATH.test(pathOf(url))) return tokens;
   const googleKey = headers.get('x-goog-api-key');
   return [...tokens, ...query.getAll('key'), ...(googleKey === null ? [] : [googleKey])];
 }

@@ -522,22 +522,27 @@ export function selectFields(value: Record<string, unknown>, rules: FieldRules):
   let removed: Set<string> | undefined;
   let unknown: Map<string, unknown> | undefined;
   let costly: CostlyField[] | undefined;
+  let reasoning: string[] | undefined;
   // The fields of parsed JSON are its own.
   for (const field in value) {
     const given = value[field];
     const rule = rules.get(field);
     if (given === undefined || (given !== null && rule === HARMLESS)) continue;
-    if (given === null || !rule) {
+    if (given === null || !rule || rule.kind === 'handled_here') {
       (removed ??= new Set()).add(field);
-      if (given !== null) (unknown ??= new Map()).set(field, given);
+      if (given !== null && !rule) (unknown ??= new Map()).set(field, given);
     } else if (rule.kind === 'synonym') throw synonymFault(field, rule.of);
+    else if (rule.kind === 'reasoning') (reasoning ??= []).push(...rule.optionsOf(given));
     else if (rule.kind === 'costly') {
       const cost = rule.costOf(given);
       if (cost) (costly ??= []).push({ field, cost });
     }
   }
   const body = removed ? without(value, removed) : value;
-  return { body, knobs: unknown || costly ? knobsOf({ unknown, costly }) : undefined };
+  return {
+    body,
+    knobs: unknown || costly || reasoning ? knobsOf({ unknown, costly, reasoning }) : undefined,
+  };
 }
 
 function without(value: Record<string, unknown>, removed: ReadonlySet<string>): Record<string, unknown> {

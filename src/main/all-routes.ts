@@ -1,3 +1,4 @@
+import { NOT_SUPPORTED_ROUTES } from '../api/not-supported.ts';
 import { API_ERRORS_BY_PATH, apiRoutes } from '../api/operations.ts';
 import type { ApiParts } from '../api/operation.ts';
 import { CONSOLE_ERRORS } from '../console/answers.ts';
@@ -21,6 +22,7 @@ export function allRoutes({ api, health, payments, console, site }: RouteParts):
   return new Router(
     [
       ...apiRoutes(api),
+      ...NOT_SUPPORTED_ROUTES,
       ...healthRoutes(health),
       ...paymentRoutes(payments),
       ...console.routes,

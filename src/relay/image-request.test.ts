@@ -105,7 +105,6 @@ describe('what the model can do', () => {
     [{ output_format: 'gif' }, 'output_format', 'output_format must be one of png.'],
     [{ n: 5 }, 'n', 'n must be at most 4 for this model.'],
     [{ image: [picture, picture, picture] }, 'image', 'This model takes at most 2 pictures.'],
-    [{ partial_images: 4 }, 'partial_images', 'partial_images must be at most 3 for this model.'],
   ])('is told where %j asks for more', (asked, param, message) => {
     expect(refusal(asked)).toMatchObject({ code: 'invalid_field', param, message });
   });
@@ -113,11 +112,6 @@ describe('what the model can do', () => {
   test.each<[Partial<AskedImages>, string, string]>([
     [{ image: [picture] }, 'image', 'This model makes images from words only; it takes no pictures.'],
     [{ mask: picture }, 'mask', 'mask is not supported by this model, which takes n, size.'],
-    [
-      { partial_images: 1 },
-      'partial_images',
-      'partial_images is not supported by this model, which takes n, size.',
-    ],
     [{ seed: 1 }, 'seed', 'seed is not supported by this model, which takes n, size.'],
     [{ n: 2 }, 'n', 'n must be at most 1 for this model.'],
   ])('of one that can little is told too: %j', (asked, param, message) => {

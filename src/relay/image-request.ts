@@ -84,7 +84,7 @@ function checkAbilities(request: AskedImages, abilities: ImageAbilities): string
   }
   for (const field of FREE_FIELDS)
     if (request[field] !== undefined && !abilities.takes.has(field)) throw notTaken(field, abilities);
-  const { maxImages, referenceImages, mask, partialImages } = abilities;
+  const { maxImages, referenceImages, mask } = abilities;
   if ((request.n ?? 1) > maxImages) throw refused('n', `n must be at most ${maxImages} for this model.`);
   const references = request.image?.length ?? 0;
   if (references > referenceImages) {
@@ -97,14 +97,7 @@ function checkAbilities(request: AskedImages, abilities: ImageAbilities): string
   if (request.mask && !mask) throw notTaken('mask', abilities);
   if (request.background === 'transparent' && request.output_format === 'jpeg')
     throw refused('background', 'background must not be transparent in a JPEG. Use png or webp.');
-  if ((request.partial_images ?? 0) > partialImages) throw tooManyPartials(abilities);
   return left;
-}
-
-function tooManyPartials(abilities: ImageAbilities): Fault {
-  const { partialImages } = abilities;
-  if (partialImages === 0) return notTaken('partial_images', abilities);
-  return refused('partial_images', `partial_images must be at most ${partialImages} for this model.`);
 }
 
 function notTaken(field: string, abilities: ImageAbilities): Fault {

@@ -1,4 +1,4 @@
-import { costPriceFor, priceFor, resolve, type Model } from '../catalog/catalog.ts';
+import { costPriceFor, priceFor, resolve, type Model, type Route } from '../catalog/catalog.ts';
 import type { Attempt, Settled } from '../ledger/port.ts';
 import type { ImageCeiling } from '../ledger/price.ts';
 import { asFault } from '../std/fault.ts';
@@ -19,7 +19,7 @@ import { endImages, NOTHING_DELIVERED } from './image-ending.ts';
 import { fitToModel, type FittingRequest } from './image-request.ts';
 import { imagesMeasured, pixelsOf, type ImageTerms } from './image-terms.ts';
 import { countImageInput, PARTIAL_TOKENS, type ImageInputCount } from './image-tokens.ts';
-import { knobsFor } from './knobs.ts';
+import { isServed, knobsFor } from './knobs.ts';
 import { relay, type AdmittedCall, type AnsweredCall, type HeldCall, type Operation } from './relay.ts';
 
 export interface ImageReply {
@@ -182,7 +182,7 @@ export function quoteImages(call: ImageCall, parts: RelayParts): ImageQuote {
   const { size } = fitting;
   const count = call.request.n ?? 1;
   const inputImages = call.request.image?.length ?? 0;
-  const partialImages = call.request.stream === true ? (call.request.partial_images ?? 0) : 0;
+  const partialImages = call.request.stream === true ? partialImagesOf(call, route, parts) : 0;
   const counts = { count, inputImages, partialImages };
   return {
     route,
@@ -193,6 +193,14 @@ export function quoteImages(call: ImageCall, parts: RelayParts): ImageQuote {
     ceiling: imageCeiling(call, route.model, { size, ...counts }),
     price: priceFor(route.model, { size, quality: call.request.quality }),
   };
+}
+
+/** As many as the client asks for and the model shows; none where they have no price. */
+function partialImagesOf({ request, knobs }: ImageCall, route: Route, parts: RelayParts): number {
+  const costly = knobs?.costly.find(({ field }) => field === 'partial_images');
+  if (!costly || !isServed(costly, route, parts)) return 0;
+  const asked = request.partial_images ?? 0;
+  return Math.min(asked, route.model.abilities?.partialImages ?? asked);
 }
 
 /** Counts once, when it is first needed. */

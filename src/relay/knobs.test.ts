@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import type { Model } from '../catalog/catalog.ts';
 import type { CostlyField, Knobs } from '../wire/field-table.ts';
 import type { Call, Quote, RelayParts } from './call.ts';
-import { checkKnobs, droppedNames, knobsFor } from './knobs.ts';
+import { checkKnobs, droppedNames, isServed, knobsFor } from './knobs.ts';
 
 /**
  * Which fields reach a backend: one that costs extra never reaches it unpriced, unless the operator lets this backend
@@ -11,6 +11,10 @@ import { checkKnobs, droppedNames, knobsFor } from './knobs.ts';
 
 const WEB_SEARCH: CostlyField = { field: 'web_search_options', cost: { price: 'tool_calls.web_search' } };
 const CONTAINER: CostlyField = { field: 'container', cost: { refusal: 'nobody can price it.' } };
+const OPTIONAL: CostlyField = {
+  field: 'partial_images',
+  cost: { price: 'partial_image', isOptional: true },
+};
 const NATIVE_TOOL: CostlyField = {
   field: 'tools',
   cost: { refusal: 'nobody can price it.' },
@@ -30,7 +34,7 @@ const parts = {
 
 function quoteFor(
   upstreams: readonly string[],
-  options: { isPriced?: boolean; isChoosing?: boolean } = {},
+  options: { isPriced?: boolean; isChoosing?: boolean; reasons?: boolean } = {},
 ): Quote {
   const extra = options.isPriced ? { webSearch: 1 } : {};
   return {
@@ -39,12 +43,18 @@ function quoteFor(
         places: upstreams.map((upstream) => [{ upstream, weight: 1 }]),
         ...(options.isChoosing && { selectable: new Set(upstreams) }),
       },
-      model: { price: { kind: 'tokens', extra } } as unknown as Model,
+      model: { price: { kind: 'tokens', extra }, reasoning: options.reasons === true } as unknown as Model,
     },
   } as unknown as Quote;
 }
 
-const knobs = (found: Partial<Knobs>): Knobs => ({ unknown: new Map(), costly: [], leftOut: [], ...found });
+const knobs = (found: Partial<Knobs>): Knobs => ({
+  unknown: new Map(),
+  costly: [],
+  reasoning: [],
+  leftOut: [],
+  ...found,
+});
 const callWith = (costly: readonly CostlyField[], isNative = false) =>
   ({ knobs: knobs({ costly }), ...(isNative && { nativeRequest: {} }) }) as unknown as Call<unknown>;
 
@@ -82,6 +92,14 @@ describe('a field that costs extra', () => {
     expect(check(NATIVE_TOOL, quoteFor(['plain', 'native']), true)).toThrow('tools is not supported here');
   });
 
+  test('that its client can do without is not refused', () => {
+    const sold = { kind: 'images', bySize: new Map() };
+    const { route } = quoteFor(['plain']);
+    const images = { route: { ...route, model: { price: sold } } } as unknown as Quote;
+    expect(isServed(OPTIONAL, images.route, parts)).toBe(false);
+    check(OPTIONAL, images)();
+  });
+
   test('is looked at wherever it stands among the others', () => {
     const call = callWith([WEB_SEARCH, CONTAINER]);
     expect(() => checkKnobs(call, quoteFor(['plain'], { isPriced: true }), parts)).toThrow('container');
@@ -116,6 +134,39 @@ describe('a backend gets', () => {
     const { provider: _, ...rest } = REQUEST;
     const costly: CostlyField[] = [{ field: 'provider', cost: { refusal: 'x' } }, NATIVE_TOOL];
     expect(got('plain', { costly }, { isChoosing: true })).toEqual(rest);
+  });
+});
+
+describe('options of reasoning', () => {
+  const target = (reasons: boolean) => ({
+    quote: quoteFor(['native'], { reasons }),
+    upstream: 'native',
+    parts,
+  });
+  const asked = {
+    reasoning_effort: 'high',
+    thinking: { type: 'adaptive' },
+    output_config: { effort: 'high', format: { type: 'json_schema' } },
+    max_tokens: 5,
+  };
+  const found = knobs({ reasoning: ['thinking', 'output_config.effort'] });
+
+  test('reach a model that reasons, and no other; what else their field says stays', () => {
+    expect(knobsFor(asked, found, target(true))).toEqual(asked);
+    const rest = JSON.parse(JSON.stringify(knobsFor(asked, found, target(false)))) as object;
+    expect(rest).toEqual({ output_config: { format: { type: 'json_schema' } }, max_tokens: 5 });
+  });
+
+  test('leave no empty field behind', () => {
+    const effort = { output_config: { effort: 'low' }, max_tokens: 5 };
+    const rest = JSON.parse(JSON.stringify(knobsFor(effort, found, target(false)))) as object;
+    expect(rest).toEqual({ max_tokens: 5 });
+  });
+
+  test('are named in the words of the client where they were left out', () => {
+    const call = callWith([]);
+    expect(droppedNames(found, call, target(false))).toBe('thinking, output_config.effort');
+    expect(droppedNames(found, call, target(true))).toBeUndefined();
   });
 });
 

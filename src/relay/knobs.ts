@@ -10,12 +10,24 @@ import type { Call, ChatCall, Quote, RelayParts } from './call.ts';
  */
 export function checkKnobs(call: Call<unknown>, { route }: Quote, parts: RelayParts): void {
   for (const costly of call.knobs?.costly ?? []) {
-    if (isPriced(costly, route.model) || isBackendChoice(costly, route.endpoint)) continue;
-    const upstreams = upstreamsOf(route.endpoint);
-    const mayPass = upstreams.some((name) => passFields(name, parts)?.has(costly.field));
-    const isSeen = costly.nativeName === undefined || upstreams.some((name) => isNative(call, name, parts));
-    if (isSeen && !mayPass) throw refusal(costly);
+    if (isOptional(costly) || isBackendChoice(costly, route.endpoint) || isServed(costly, route, parts))
+      continue;
+    const isSeen =
+      isWholeField(costly) || upstreamsOf(route.endpoint).some((name) => isNative(call, name, parts));
+    if (isSeen) throw refusal(costly);
   }
+}
+
+/** Whether what a field asks for can come: the model has a price for it, or a backend gets it by the operator's word. */
+export function isServed(
+  costly: CostlyField,
+  { model, endpoint }: Quote['route'],
+  parts: RelayParts,
+): boolean {
+  return (
+    isPriced(costly, model) ||
+    upstreamsOf(endpoint).some((name) => passFields(name, parts)?.has(costly.field) === true)
+  );
 }
 
 /** The upstream that gets a request, or has answered it. */
@@ -25,7 +37,10 @@ interface KnobTarget {
   readonly parts: RelayParts;
 }
 
-/** The request as one upstream may have it: without what costs extra and has no price, with what it passes. */
+/**
+ * The request as one upstream may have it: without what costs extra and has no price, and what the model has no use for;
+ * with what the upstream passes.
+ */
 export function knobsFor<Request extends object>(
   request: Request,
   knobs: Knobs,
@@ -38,11 +53,32 @@ export function knobsFor<Request extends object>(
     (costly) => isBackendChoice(costly, endpoint) || (!isPriced(costly, model) && !passed?.has(costly.field)),
   );
   return {
-    ...request,
+    ...(model.reasoning ? request : withoutReasoning(request, knobs)),
     ...Object.fromEntries(more),
     // JSON leaves `undefined` out. Tools are checked before: those of a request are all passed, or it was refused.
     ...Object.fromEntries(less.filter(isWholeField).map(({ field }) => [field, undefined])),
   };
+}
+
+/**
+ * A backend refuses these options for a model that does not reason. The paths are those of the client's dialect;
+ * translated, all of them are the canonical `reasoning_effort`.
+ */
+function withoutReasoning<Request extends object>(request: Request, { reasoning }: Knobs): Request {
+  if (reasoning.length === 0) return request;
+  const rest: Record<string, unknown> = { ...request, reasoning_effort: undefined };
+  for (const path of reasoning) {
+    const [field = '', option] = path.split('.');
+    rest[field] = option === undefined ? undefined : withoutMember(rest[field], option);
+  }
+  // The same request with fewer fields, all of which may be absent.
+  return rest as Request;
+}
+
+/** `undefined` where nothing else is left. */
+function withoutMember(value: unknown, name: string): unknown {
+  const others = Object.entries(value ?? {}).filter(([key]) => key !== name);
+  return others.length === 0 ? undefined : Object.fromEntries(others);
 }
 
 /** `x-tollgate-dropped`: what the client sent and this upstream did not get. */
@@ -59,6 +95,7 @@ export function droppedNames(knobs: Knobs, call: Call<unknown>, target: KnobTarg
   const names = [
     ...[...knobs.unknown.keys()].filter((field) => !passed?.has(field)),
     ...costly.map(({ field, nativeName }) => nativeName ?? field),
+    ...(model.reasoning ? [] : knobs.reasoning),
     ...knobs.leftOut,
   ];
   const shown = [...new Set(names)].filter((name) => SHOWN_NAME.test(name)).slice(0, MAX_SHOWN);
@@ -71,6 +108,10 @@ const MAX_SHOWN = 20;
 
 function isPriced({ cost }: CostlyField, model: Model): boolean {
   return 'price' in cost && hasPriceFor(model, cost.price);
+}
+
+function isOptional({ cost }: CostlyField): boolean {
+  return 'price' in cost && cost.isOptional === true;
 }
 
 function isWholeField({ nativeName }: CostlyField): boolean {

@@ -76,6 +76,7 @@ export const FAULTS = {
   unsupported_endpoint: badRequest,
   unsupported_model: badRequest,
   model_not_allowed: badRequest,
+  not_supported: badRequest,
   request_too_large: badRequest,
   context_length_exceeded: badRequest,
   https_required: badRequest,

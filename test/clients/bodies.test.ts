@@ -53,7 +53,7 @@ upstreams:
   hosted: { kind: openai, base_url: "${backend.baseUrl}" }
   claude: { kind: anthropic, base_url: "${backend.baseUrl}", api_key: "\${CLAUDE_KEY}" }
 lists:
-  chat_models: [ { model: m, input: 1, output: 2, context: 200000, max_output: 64000, vision: true, tools: true } ]
+  chat_models: [ { model: m, input: 1, output: 2, context: 200000, max_output: 64000, vision: true, tools: true, reasoning: true } ]
   image_models: [ { model: p, image: 0.01, sizes: [1024x1024, 512x512] } ]
 endpoints:
   svc_chat: { name: chat, type: chat_completion, lists: [chat_models], upstreams: [hosted] }

@@ -299,7 +299,7 @@ describe('without the package', () => {
       brandNew: 1,
     });
     expect(response.headers.get('x-tollgate-dropped')).toBe(
-      'brandNew, safetySettings, generationConfig.topK, generationConfig.thinkingConfig, tools.googleSearch',
+      'brandNew, generationConfig.thinkingConfig, safetySettings, generationConfig.topK, tools.googleSearch',
     );
   });
 });

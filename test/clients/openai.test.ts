@@ -203,6 +203,7 @@ describe('images', () => {
       model: 'svc_tgter/house-paint',
       prompt: 'a red gate',
       size: '256x256',
+      response_format: 'url',
     });
     const picture = await fetch(data?.[0]?.url ?? '');
     expect(picture.headers.get('content-type')).toBe('image/png');
@@ -287,7 +288,7 @@ describe('images', () => {
     const paintIn = (size: string) =>
       painter.images.generate({ model: 'svcv2_image/house-paint', prompt: 'sea', size });
     const { data } = await paintIn('264x512');
-    const made = new Bun.Image(await (await fetch(data?.[0]?.url ?? '')).bytes());
+    const made = new Bun.Image(Buffer.from(data?.[0]?.b64_json ?? '', 'base64'));
     expect(await made.metadata()).toMatchObject({ width: 264, height: 512 });
     const account = await gateway.fetch('/api/public/v1/account', { token });
     expect(await account.json()).toMatchObject({ balance_usd: 1 - 264 * 512 * 0.01e-6 });
@@ -315,8 +316,8 @@ describe('images', () => {
   });
 });
 
-test('an unknown path is a 404 in the usual error shape', async () => {
+test('what is not served is refused with a code, and not retried', async () => {
   const error = await refusal(client.batches.list());
-  expect(error).toBeInstanceOf(OpenAI.NotFoundError);
-  expect(error).toMatchObject({ code: 'not_found', type: 'invalid_request_error' });
+  expect(error).toBeInstanceOf(OpenAI.BadRequestError);
+  expect(error).toMatchObject({ code: 'not_supported', type: 'invalid_request_error' });
 });

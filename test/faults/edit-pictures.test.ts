@@ -57,7 +57,7 @@ function post(path: string, { token }: TestAccount, body: object, headers: Recor
 async function painter(usd: string): Promise<{ account: TestAccount; image: string }> {
   const account = await operator.account(usd);
   backend.script(() => Response.json({ created: 1, data: [{ b64_json: PICTURE.toString('base64') }] }));
-  const made = await post('/v1/images/generations', account, {});
+  const made = await post('/v1/images/generations', account, { response_format: 'url' });
   const { data } = (await made.json()) as { data: { url: string }[] };
   backend.calls.length = 0;
   backend.script(edited);

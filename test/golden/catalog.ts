@@ -44,12 +44,12 @@ lists:
     - { model: house-guide, display_name: House Guide, input: 0.10, output: 0.40 }
     - { model: house-echo, display_name: House Echo, input: 0.05, output: 0.20, tools: true }
   house_images: [ { model: house-paint, display_name: House Paint, image: 0.01, sizes: [256x256] } ]
-  anthropic_models: [ { model: claude-sonnet-4-5, display_name: Claude, input: 3, cached_input: 0.3, output: 15, context: 200000, max_output: 64000 } ]
-  google_models: [ { model: gemini-2.5-flash, display_name: Gemini, input: 0.3, cached_input: 0.03, output: 2.5 } ]
-  mistral_models: [ { model: mistral-large-latest, display_name: Mistral, input: 2, output: 6 } ]
-  cohere_models: [ { model: command-a-03-2025, display_name: Command, input: 2.5, output: 10 } ]
-  azure_models: [ { model: gpt-4.1, display_name: GPT, input: 2, cached_input: 0.5, output: 8 } ]
-  bedrock_models: [ { model: "anthropic.claude-sonnet-4-20250514-v1:0", display_name: Claude at Bedrock, input: 3, output: 15 } ]
+  anthropic_models: [ { model: claude-sonnet-4-5, display_name: Claude, input: 3, cached_input: 0.3, output: 15, context: 200000, max_output: 64000, reasoning: true } ]
+  google_models: [ { model: gemini-2.5-flash, display_name: Gemini, input: 0.3, cached_input: 0.03, output: 2.5, reasoning: true } ]
+  mistral_models: [ { model: mistral-large-latest, display_name: Mistral, input: 2, output: 6, reasoning: true } ]
+  cohere_models: [ { model: command-a-03-2025, display_name: Command, input: 2.5, output: 10, reasoning: true } ]
+  azure_models: [ { model: gpt-4.1, display_name: GPT, input: 2, cached_input: 0.5, output: 8, reasoning: true } ]
+  bedrock_models: [ { model: "anthropic.claude-sonnet-4-20250514-v1:0", display_name: Claude at Bedrock, input: 3, output: 15, reasoning: true } ]
   google_images: [ { model: gemini-2.5-flash-image, display_name: Gemini images, image: 0.04, sizes: [1024x1024] } ]
   azure_images: [ { model: gpt-image-1, display_name: GPT images, image: 0.04, sizes: [1024x1024] } ]
   bedrock_images: [ { model: "amazon.nova-canvas-v1:0", display_name: Nova, image: 0.04, sizes: [1024x1024] } ]

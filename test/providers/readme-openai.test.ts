@@ -181,12 +181,17 @@ const IMAGE_PATHS = [
   {
     path: '/api/public/v1/images/generations',
     fields: { endpoint_code: 'partner_images', model: 'gpt-image-1-mini' },
+    usual: 'url',
   },
-  { path: '/v1/images/generations', fields: { model: 'partner_images/gpt-image-1-mini' } },
   // Its clients expect base64, which is all that this model gives at OpenAI.
+  {
+    path: '/v1/images/generations',
+    fields: { model: 'partner_images/gpt-image-1-mini' },
+    usual: 'b64_json',
+  },
   { path: '/v1/images/generations', fields: { model: 'gpt-image-1-mini' }, usual: 'b64_json' },
 ];
-const IMAGE_CASES = IMAGE_PATHS.flatMap(({ usual = 'url', ...way }) =>
+const IMAGE_CASES = IMAGE_PATHS.flatMap(({ usual, ...way }) =>
   ['url', 'b64_json', 'neither'].map((format) => ({
     ...way,
     format,

@@ -6,6 +6,7 @@ import {
   DONE,
   eventStream,
   images,
+  PIXEL_BASE64,
   ScriptedBackend,
   usage,
   usageEvent,
@@ -27,12 +28,17 @@ upstreams:
   claude: { kind: anthropic, base_url: "${claude.baseUrl}", api_key: "\${KEY}" }
 lists:
   chat_models: [{ model: m, input: 1, output: 2, context: 200000, max_output: 100000, vision: true, tools: true }]
-  image_models: [{ model: gpt-image-1, image: 0.01, sizes: [1024x1024] }, { model: p, image: 0.01, sizes: [1024x1024] }]
+  image_models:
+    - { model: gpt-image-1, image: 0.01, sizes: [1024x1024] }
+    - { model: dall-e-3, image: 0.01, sizes: [1024x1024] }
+    - { model: openai/dall-e-2, image: 0.01, sizes: [1024x1024] }
+    - { model: p, image: 0.01, sizes: [1024x1024] }
   claude_models: [{ model: claude-x, input: 3, output: 15, context: 200000, max_output: 64000, inputs: { file: { max_tokens: 1000 } } }]
 endpoints:
   svc_chat: { name: Chat, type: chat_completion, lists: [chat_models], upstreams: [b0] }
   svc_images: { name: Images, type: image_generation, lists: [image_models], upstreams: [b0] }
   svc_claude: { name: Claude, type: chat_completion, lists: [claude_models], upstreams: [claude] }
+aliases: { quick: svc_chat/m, claude-quick: svc_chat/m, painter: svc_images/gpt-image-1, gpt-image-that-is-not: svc_images/dall-e-3 }
 `;
   gateway = await Gateway.start({ yaml, env: { KEY: 'backend-key' } });
   account = await gateway.account('100');
@@ -149,23 +155,50 @@ describe('the cost of a request', () => {
   });
 });
 
-describe('an image of gpt-image-1', () => {
-  const wanted = async (path: string, body: Json) => {
+test('every alias has a name of its own, so that lists of names alone tell them apart', async () => {
+  const response = await gateway.fetch('/v1/models', { token: account.token });
+  const { data } = (await response.json()) as { data: { id: string; name: string; display_name: string }[] };
+  const named = Object.fromEntries(data.map(({ id, name }) => [id, name]));
+  expect(named).toMatchObject({ 'svc_chat/m': 'm', quick: 'quick', 'claude-quick': 'claude-quick' });
+  expect(data.every(({ name, display_name }) => name === display_name)).toBe(true);
+  const one = await gateway.fetch('/v1/models/quick', { token: account.token });
+  expect(await one.json()).toMatchObject({ id: 'quick', name: 'quick', display_name: 'quick' });
+});
+
+describe('an image whose format was not asked for', () => {
+  const formatOf = async (path: string, body: Json) => {
     backend.script(() => images(1));
     const { data } = await json(await send(path, { prompt: 'a gate', ...body }));
     return Object.keys(data?.[0] ?? {});
   };
 
-  test('is base64 by default under /v1, as its clients expect', async () => {
-    expect(await wanted('/v1/images/generations', { model: 'gpt-image-1' })).toEqual(['b64_json']);
+  test.each(['gpt-image-1', 'svc_images/gpt-image-1', 'painter', 'p', 'svc_images/p'])(
+    'is base64 under /v1 for %s, whichever name the model is asked by',
+    async (model) => {
+      expect(await formatOf('/v1/images/generations', { model })).toEqual(['b64_json']);
+      const image = `data:image/png;base64,${PIXEL_BASE64}`;
+      expect(await formatOf('/v1/images/edits', { model, image })).toEqual(['b64_json']);
+    },
+  );
+
+  test.each(['dall-e-3', 'svc_images/dall-e-3', 'gpt-image-that-is-not', 'svc_images/openai/dall-e-2'])(
+    'is a link under /v1 for %s, which is a dall-e model',
+    async (model) => {
+      expect(await formatOf('/v1/images/generations', { model })).toEqual(['url']);
+    },
+  );
+
+  test.each(['gpt-image-1', 'dall-e-3'])('is a link in the spec’s own path, for %s', async (model) => {
+    const spec = { endpoint_code: 'svc_images', model };
+    expect(await formatOf('/api/public/v1/images/generations', spec)).toEqual(['url']);
   });
 
-  test('is a link where the client asks for one, in the spec’s path, and for other models', async () => {
-    const asUrl = { model: 'gpt-image-1', response_format: 'url' };
-    expect(await wanted('/v1/images/generations', asUrl)).toEqual(['url']);
-    const spec = { endpoint_code: 'svc_images', model: 'gpt-image-1' };
-    expect(await wanted('/api/public/v1/images/generations', spec)).toEqual(['url']);
-    expect(await wanted('/v1/images/generations', { model: 'p' })).toEqual(['url']);
+  test('comes as asked where the client says so', async () => {
+    const generations = '/v1/images/generations';
+    expect(await formatOf(generations, { model: 'gpt-image-1', response_format: 'url' })).toEqual(['url']);
+    expect(await formatOf(generations, { model: 'dall-e-3', response_format: 'b64_json' })).toEqual([
+      'b64_json',
+    ]);
   });
 });
 
@@ -353,7 +386,7 @@ describe('an error', () => {
 
   test('below /v1/messages has Anthropic’s shape, whatever the path and the method', async () => {
     const responses = [
-      await send('/v1/messages/batches', {}),
+      await send('/v1/messages/nothing', {}),
       await send('/v1/messages/count_tokens/more', {}),
       await gateway.fetch('/v1/messages', { token: account.token }),
       await send('/v1/v1/messages', { model: 'm', messages, max_tokens: 5 }),

@@ -136,7 +136,6 @@ describe('a field that costs extra is refused where the model has no price for i
     ['responses', 'service_tier', 'priority'],
     ['images', 'quality', 'high'],
     ['images', 'input_fidelity', 'high'],
-    ['images', 'partial_images', 3],
     ['claude', 'speed', 'fast'],
     ['claude', 'mcp_servers', [{ type: 'url', url: 'https://tools.example', name: 'tools' }]],
     ['claude', 'container', 'container_1'],

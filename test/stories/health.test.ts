@@ -101,7 +101,7 @@ describe('a backend that is over its rate for one model', () => {
 test('an image request that asks for what has no price is refused before any backend is called, and rests nothing', async () => {
   const before = backends[0]!.calls.length;
   for (let round = 0; round < 6; round++) {
-    const response = await imageRequest({ stream: true, partial_images: 2 });
+    const response = await imageRequest({ quality: 'high' });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error: { code: 'invalid_field' } });
   }

@@ -25,6 +25,7 @@ lists:
     - { model: stops, image: 0.04, partial_image: 0.001, sizes: [512x512], on_disconnect: stop, abilities: { partial_images: 3 }, cost: { b: { image: 0.02, partial_image: 0.0005 } } }
     - { model: plain, image: 0.04, sizes: [512x512] }
     - { model: tokens, input: 5, output: 10, image_output: 40, max_output: 2000, sizes: [512x512], abilities: { partial_images: 3 } }
+    - { model: whole_tokens, input: 5, output: 10, image_output: 40, max_output: 2000, sizes: [512x512], abilities: { seed: true } }
 endpoints:
   images: { name: Images, type: image_generation, lists: [images], upstreams: [b] }
   hasty: { name: Hasty, type: image_generation, lists: [images], upstreams: [hasty] }
@@ -503,16 +504,33 @@ describe('a key', () => {
   });
 });
 
-test.each([
-  ['plain', { partial_images: 1 }, 'it costs extra, and this model has no price for it (partial_image).'],
-  ['p', { partial_images: 3 }, 'partial_images must be at most 2 for this model.'],
-  ['p', { partial_images: 4 }, 'Too big'],
-])('%s refuses %j', async (model, more, message) => {
-  const response = await ask(model, more);
+test.each(['plain', 'whole_tokens'])(
+  '%s, which sells no partial images, sends its final event, and says that it left them out',
+  async (model) => {
+    backend.script(() => images(1));
+    const response = await ask(model, { partial_images: 3 });
+    expect(response.headers.get('x-tollgate-dropped')).toBe('partial_images');
+    expect(namesOf(eventsOf(await response.text()))).toEqual(['image_generation.completed']);
+    expect(backend.calls).toHaveLength(1);
+    expect(backend.calls[0]!.body).not.toContainAnyKeys(['stream', 'partial_images']);
+    const { outcome, images: count, partials } = await charged(response.headers.get('x-request-id') ?? '');
+    expect({ outcome, count, partials }).toEqual({ outcome: 'completed', count: 1, partials: 0 });
+  },
+);
+
+test('a model that shows fewer partial images than were asked for shows as many as it can', async () => {
+  backend.script(() => streaming(partial(0), partial(1), completed()));
+  const response = await ask('p', { partial_images: 3 });
+  expect(namesOf(eventsOf(await response.text()))).toHaveLength(3);
+  expect(response.headers.get('x-tollgate-dropped')).toBeNull();
+  expect(backend.calls[0]!.body).toMatchObject({ stream: true, partial_images: 2 });
+});
+
+test('more partial images than the API knows are refused', async () => {
+  const response = await ask('p', { partial_images: 4 });
   expect(response.status).toBe(400);
   const { error } = (await response.json()) as { error: { param: string; message: string } };
-  expect(error.param).toBe('partial_images');
-  expect(error.message).toContain(message);
+  expect(error).toMatchObject({ param: 'partial_images' });
   expect(backend.calls).toEqual([]);
 });
 

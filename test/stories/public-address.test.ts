@@ -22,7 +22,7 @@ test('links to images', async () => {
   const response = await fetch(`${node.url}/v1/images/generations`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'house-paint', prompt: 'a gate', size: '256x256' }),
+    body: JSON.stringify({ model: 'house-paint', prompt: 'a gate', size: '256x256', response_format: 'url' }),
   });
   const { data } = (await response.json()) as { data: { url: string }[] };
   const link = data[0]?.url ?? '';

@@ -299,7 +299,6 @@ describe('what reaches a backend', () => {
       tool_choice: 'auto',
       parallel_tool_calls: true,
       response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'object' } } },
-      reasoning_effort: 'low',
       logprobs: true,
       top_logprobs: 3,
       seed: 7,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   fieldRules,
+  memberOf,
   wordsOf,
   refusedBecause,
   refusedUnless,
@@ -9,6 +10,7 @@ import {
   type FieldRules,
 } from '../field-table.ts';
 import { taggedUnion, type UnknownVariant } from '../tagged-union.ts';
+import { isAbsent } from '../without-absent.ts';
 
 /**
  * What `POST /v1/messages` accepts. Fields and blocks that Tollgate does not know are kept and ignored, so that a newer
@@ -159,9 +161,7 @@ export const MESSAGES_FIELDS: FieldRules = fieldRules({
     // The cap: the hold is computed from it.
     'max_tokens',
     // Sampling and format.
-    'temperature top_p top_k stop_sequences output_config output_format',
-    // Thinking: within the cap, and charged as output.
-    'thinking',
+    'temperature top_p top_k stop_sequences output_format',
     // Cache marks, here or in blocks: what is written into the cache is reported, and charged as such.
     'cache_control',
     // Both tiers are billed by what the operator has agreed with Anthropic, not by the request.
@@ -169,6 +169,11 @@ export const MESSAGES_FIELDS: FieldRules = fieldRules({
     // Explains a missed cache; adds nothing to the bill.
     'diagnostics',
   ],
+  // Within the cap, and charged as output.
+  reasoning: {
+    thinking: (value) => (typeOf(value) === 'disabled' ? [] : ['thinking']),
+    output_config: (value) => (isAbsent(memberOf(value, 'effort')) ? [] : ['output_config.effort']),
+  },
   costly: {
     context_management: costOfContextManagement,
     // Another round of the model over the whole conversation, which is not part of the reported usage.
@@ -184,7 +189,7 @@ export const MESSAGES_FIELDS: FieldRules = fieldRules({
 });
 
 function costOfContextManagement(value: unknown): ReturnType<CostOf> {
-  const edits = typeof value === 'object' && value !== null ? Reflect.get(value, 'edits') : undefined;
+  const edits = memberOf(value, 'edits');
   const compacts = Array.isArray(edits) && edits.some((edit: unknown) => typeOf(edit).startsWith('compact'));
   return compacts
     ? { refusal: 'compaction is billed beyond the usage of the request and has no price here.' }
@@ -192,7 +197,7 @@ function costOfContextManagement(value: unknown): ReturnType<CostOf> {
 }
 
 function typeOf(value: unknown): string {
-  const type: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'type') : undefined;
+  const type = memberOf(value, 'type');
   return typeof type === 'string' ? type : '';
 }
 

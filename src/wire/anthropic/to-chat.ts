@@ -1,6 +1,7 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatRequest, ChatTool, ChatMessage, ContentPart } from '../openai/chat.ts';
 import { countableInput, type CountableInput } from '../openai/countable-input.ts';
+import { effortOfBudget } from '../reasoning-effort.ts';
 import type { UnknownVariant } from '../tagged-union.ts';
 import { isAbsent, withoutAbsent } from '../without-absent.ts';
 import {
@@ -53,15 +54,8 @@ function effortOf(request: MessagesRequest): string | undefined {
   if (effort) return effort;
   const budget = request.thinking?.type === 'enabled' ? request.thinking.budget_tokens : undefined;
   if (isAbsent(budget)) return undefined;
-  return EFFORTS.find(([below]) => budget < below)?.[1];
+  return effortOfBudget(budget);
 }
-
-/** Thinking budgets in tokens and the corresponding efforts. */
-const EFFORTS: readonly (readonly [number, string])[] = [
-  [4_096, 'low'],
-  [16_384, 'medium'],
-  [Number.POSITIVE_INFINITY, 'high'],
-];
 
 function formatOf(request: MessagesRequest): Record<string, unknown> | undefined {
   const format = request.output_config?.format ?? request.output_format;

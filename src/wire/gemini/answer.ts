@@ -150,4 +150,5 @@ const STATUS_BY_STATUS: Readonly<Record<number, string>> = {
 const STATUS_BY_CODE: Partial<Record<FaultCode, string>> = {
   upstream_timeout: 'DEADLINE_EXCEEDED',
   service_unavailable: 'UNAVAILABLE',
+  not_supported: 'UNIMPLEMENTED',
 };

@@ -1,4 +1,4 @@
-/** A chat model as Google's clients list it (https://ai.google.dev/api/models). */
+/** A chat or embedding model as Google's clients list it (https://ai.google.dev/api/models). */
 interface GeminiModel {
   name: string;
   version: string;
@@ -17,6 +17,8 @@ export interface GeminiModelEntry {
   readonly contextTokens: number;
   readonly maxOutput: number;
   readonly reasoning: boolean;
+  /** It makes vectors of texts; absent: it answers chats. */
+  readonly embeds?: boolean | undefined;
 }
 
 export function geminiModel(entry: GeminiModelEntry): GeminiModel {
@@ -27,7 +29,10 @@ export function geminiModel(entry: GeminiModelEntry): GeminiModel {
     description: '',
     inputTokenLimit: entry.contextTokens,
     outputTokenLimit: entry.maxOutput,
-    supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
+    supportedGenerationMethods: entry.embeds ? EMBEDDING_METHODS : CHAT_METHODS,
     thinking: entry.reasoning,
   };
 }
+
+const CHAT_METHODS = ['generateContent', 'streamGenerateContent', 'countTokens'];
+const EMBEDDING_METHODS = ['embedContent', 'batchEmbedContents'];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { fieldRules, type FieldRules } from '../field-table.ts';
+import { fieldRules, memberOf, type FieldRules } from '../field-table.ts';
+import { isAbsent } from '../without-absent.ts';
 
 /**
  * What `generateContent` accepts (https://ai.google.dev/api/generate-content). Fields that Tollgate does not know are
@@ -94,14 +95,29 @@ export const countGeminiTokensSchema = z.looseObject({
 
 export const GEMINI_FIELDS: FieldRules = fieldRules({
   harmless: [
-    'contents systemInstruction tools toolConfig generationConfig',
+    'contents systemInstruction tools toolConfig',
     // Named among what was left out; nothing is kept, so cached content is refused.
     'safetySettings labels cachedContent',
     // Of an older client: the path has it.
     'model',
   ],
+  // Within the cap, and charged as output.
+  reasoning: {
+    generationConfig: (value) =>
+      asksToThink(memberOf(value, 'thinkingConfig')) ? ['generationConfig.thinkingConfig'] : [],
+  },
   synonyms: { maxOutputTokens: 'generationConfig.maxOutputTokens', n: 'one request for each answer' },
 });
+
+/** A budget of 0 asks for none. */
+function asksToThink(config: unknown): boolean {
+  const budget = memberOf(config, 'thinkingBudget') ?? 0;
+  return (
+    budget !== 0 ||
+    !isAbsent(memberOf(config, 'thinkingLevel')) ||
+    memberOf(config, 'includeThoughts') === true
+  );
+}
 
 export type GenerateContentRequest = z.infer<typeof generateContentSchema>;
 export type GeminiContent = z.infer<typeof contentSchema>;

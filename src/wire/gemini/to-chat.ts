@@ -1,5 +1,6 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatRequest, ChatTool, ChatMessage, ContentPart } from '../openai/chat.ts';
+import { effortOfBudget } from '../reasoning-effort.ts';
 import { isAbsent, withoutAbsent } from '../without-absent.ts';
 import type {
   GenerateContentRequest,
@@ -12,8 +13,6 @@ import type {
 interface GeminiOptions {
   readonly model: string;
   readonly stream: boolean;
-  /** The model thinks, so it can be told how much. */
-  readonly reasons: boolean;
 }
 
 interface TranslatedGemini {
@@ -29,7 +28,7 @@ export function geminiToChat(asked: GenerateContentRequest, options: GeminiOptio
   const messages = contentsToChatMessages(asked);
   if (messages.every(({ role }) => role === 'system'))
     throw new Fault('invalid_field', 'contents hold nothing that a model could read.', { param: 'contents' });
-  const effort = options.reasons ? effortOf(config.thinkingConfig) : undefined;
+  const effort = effortOf(config.thinkingConfig);
   return {
     request: {
       model: options.model,
@@ -84,15 +83,8 @@ function effortOf(thinking: GenerationConfig['thinkingConfig']): string | undefi
   const { thinkingLevel: level, thinkingBudget: budget } = thinking ?? {};
   if (level && level !== 'THINKING_LEVEL_UNSPECIFIED') return level.toLowerCase();
   if (isAbsent(budget) || budget <= 0) return undefined;
-  return EFFORTS.find(([below]) => budget < below)?.[1];
+  return effortOfBudget(budget);
 }
-
-/** Thinking budgets in tokens and the corresponding efforts, as for Anthropic's clients. */
-const EFFORTS: readonly (readonly [number, string])[] = [
-  [4_096, 'low'],
-  [16_384, 'medium'],
-  [Number.POSITIVE_INFINITY, 'high'],
-];
 
 const TRANSLATED = new Set([
   'maxOutputTokens',

@@ -9,6 +9,7 @@ import {
   type CostOf,
   type FieldRules,
 } from '../field-table.ts';
+import { asksToReason } from '../reasoning-effort.ts';
 
 const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
 const imagePart = z.looseObject({
@@ -308,16 +309,20 @@ export const CHAT_FIELDS: FieldRules = fieldRules({
     // The format of the answer; from guided_json on those of vLLM, SGLang and llama.cpp.
     'response_format verbosity guided_json guided_regex guided_choice guided_grammar',
     'structured_outputs grammar',
-    // Thinking: within the output cap, and charged as output.
-    'reasoning_effort reasoning include_reasoning reasoning_format reasoning_split',
-    'thinking enable_thinking thinking_budget chat_template_kwargs',
+    // Thinking in the words of single servers: within the output cap, and charged as output.
+    'reasoning_format reasoning_split thinking enable_thinking thinking_budget chat_template_kwargs',
     'add_generation_prompt continue_final_message',
     // Caches and abuse: identifiers.
     'prompt_cache_key prompt_cache_retention prompt_cache_options safety_identifier',
-    'cache_prompt cache_salt session_id',
-    // OpenRouter and LiteLLM: usage in the answer.
-    'usage',
+    'cache_prompt cache_salt',
   ],
+  // OpenRouter's: what the answer shows, which conversation it belongs to, and how a long one would be shortened.
+  handledHere: ['usage include_reasoning session_id transforms'],
+  // Within the output cap, and charged as output.
+  reasoning: {
+    reasoning_effort: () => ['reasoning_effort'],
+    reasoning: (value) => (asksToReason(value) ? ['reasoning'] : []),
+  },
   costly: {
     service_tier: pricedUnless(['auto', 'default', 'standard'], (tier) => `service_tiers.${tier}`),
     modalities: costOfModalities,

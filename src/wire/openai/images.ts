@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { IMAGE_COUNT_SYNONYMS, IMAGE_SIZE_SYNONYMS } from '../../std/held-fields.ts';
-import { fieldRules, pricedUnless, refusedBecause, type FieldRules } from '../field-table.ts';
+import {
+  fieldRules,
+  leftOutUnlessPriced,
+  pricedUnless,
+  refusedBecause,
+  type FieldRules,
+} from '../field-table.ts';
 
 export const imageRequestSchema = z.looseObject({
   model: z.string().min(1).max(256),
@@ -26,7 +32,9 @@ export const imageRequestSchema = z.looseObject({
     .min(0)
     .max(3)
     .nullish()
-    .describe('With stream: how many pictures of each image come before it is finished'),
+    .describe(
+      'With stream: at most how many pictures of each image come before it is finished. None where the model has no price for them; the field is then named in x-tollgate-dropped.',
+    ),
   aspect_ratio: z.string().max(16).nullish().describe('In place of size, where the model lists it: 16:9'),
   resolution: z.string().max(32).nullish().describe('In place of size, where the model lists it: 2K'),
   strip_metadata: z
@@ -70,7 +78,8 @@ export const IMAGE_FIELDS: FieldRules = fieldRules({
     // Both are what a backend does without the field.
     quality: pricedUnless(['auto', 'standard'], (quality) => `image.${quality}`),
     input_fidelity: pricedUnless(['low'], () => 'image_input'),
-    partial_images: pricedUnless([0], () => 'partial_image'),
+    // "The final image may be sent before the full number of partial images are generated" (reference): fewer are allowed.
+    partial_images: leftOutUnlessPriced([0], 'partial_image'),
     // Billed by the step at some servers.
     steps: refusedBecause('the number of steps has no price here.'),
     num_inference_steps: refusedBecause('the number of steps has no price here.'),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { fieldRules, pricedUnless, refusedBecause, type FieldRules } from '../field-table.ts';
+import { fieldRules, memberOf, pricedUnless, refusedBecause, type FieldRules } from '../field-table.ts';
 import { taggedUnion } from '../tagged-union.ts';
+import { isAbsent } from '../without-absent.ts';
 
 /**
  * What `POST /v1/responses` accepts: the stateless part of the Responses API. Fields, parts and items that Tollgate does
@@ -160,7 +161,7 @@ export const RESPONSES_FIELDS: FieldRules = fieldRules({
   harmless: [
     // What is asked, and how the answer arrives.
     'model input instructions tools tool_choice parallel_tool_calls max_tool_calls',
-    'stream stream_options text reasoning metadata user',
+    'stream stream_options text metadata user',
     // The cap: the hold is computed from it.
     'max_output_tokens',
     'temperature top_p top_logprobs truncation',
@@ -170,6 +171,10 @@ export const RESPONSES_FIELDS: FieldRules = fieldRules({
     'store include client_metadata',
     'prompt_cache_key prompt_cache_retention prompt_cache_options safety_identifier',
   ],
+  // Within the cap, and charged as output. A summary is what a backend shows anyway.
+  reasoning: {
+    reasoning: (value) => (isAbsent(memberOf(value, 'effort')) ? [] : ['reasoning.effort']),
+  },
   costly: {
     service_tier: pricedUnless(['auto', 'default', 'standard'], (tier) => `service_tiers.${tier}`),
     context_management: refusedBecause('compaction has no price here. Shorten the input instead.'),

@@ -1,11 +1,21 @@
 import type { ClientRequest, GoldenCase } from '../case.ts';
 import type { Reply } from '../backend.ts';
 import { get, post } from './dialects.ts';
-import { ANSWERS, chunk, completion, eventsReply, failure, FIRST, PIXEL } from './replies.ts';
+import { ANSWERS, chunk, completion, eventsReply, failure, FIRST, jsonReply, PIXEL } from './replies.ts';
 
 const MODEL = '/v1beta/models/svc_chat/m';
 const KEY = { 'x-goog-api-key': '{token}' };
 const HI = [{ role: 'user', parts: [{ text: 'Hi — grüß dich ✓' }] }];
+
+const VECTORS = jsonReply({
+  object: 'list',
+  model: 'backend/e',
+  data: [
+    { object: 'embedding', index: 0, embedding: [0.1, -0.2] },
+    { object: 'embedding', index: 1, embedding: [0.3, 3e-9] },
+  ],
+  usage: { prompt_tokens: 4, total_tokens: 4 },
+});
 
 const WEATHER = {
   name: 'get_weather',
@@ -193,6 +203,35 @@ export function geminiCases(): GoldenCase[] {
     answered('models-bad-page', get('/v1beta/models?pageSize=few', KEY)),
     answered('model', get('/v1beta/models/svc_chat/m', KEY)),
     answered('no-model', get('/v1beta/models/svc_chat/none', KEY)),
-    answered('other-method', post(`${MODEL}:embedContent`, ask(), KEY)),
+    answered('other-method', post(`${MODEL}:unheardOf`, ask(), KEY)),
+    answered('v1', post('/v1/models/svc_chat/m:generateContent', ask(), KEY), ANSWERS.text.whole),
+    answered(
+      'v1-streamed',
+      post('/v1/models/svc_chat/m:streamGenerateContent?alt=sse', ask(), KEY),
+      ANSWERS.text.stream,
+    ),
+    answered(
+      'embed',
+      post(
+        '/v1beta/models/embeddings/e:embedContent',
+        { content: { parts: [{ text: 'Hi' }] }, taskType: 'RETRIEVAL_QUERY' },
+        KEY,
+      ),
+      VECTORS,
+    ),
+    answered(
+      'embed-batch',
+      post(
+        '/v1beta/models/embeddings/e:batchEmbedContents',
+        {
+          requests: [
+            { content: { parts: [{ text: 'Hi' }] }, outputDimensionality: 2 },
+            { content: { parts: [{ text: 'Ho' }] }, outputDimensionality: 2 },
+          ],
+        },
+        KEY,
+      ),
+      VECTORS,
+    ),
   ];
 }

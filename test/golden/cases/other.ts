@@ -218,7 +218,8 @@ function images(): GoldenCase[] {
     });
     const two = jsonReply({ created: 1, data: [{ b64_json: PIXEL }, { b64_json: PIXEL }] });
     return [
-      asked('link', {}, [PICTURE]),
+      asked('usual-format', {}, [PICTURE]),
+      asked('link', { response_format: 'url' }, [PICTURE]),
       asked('base64', { response_format: 'b64_json', quality: 'auto', style: 'vivid', user: null }, [
         PICTURE,
       ]),
@@ -257,7 +258,7 @@ function images(): GoldenCase[] {
   // The two paths differ only in how they name a model.
   return all.filter(
     ({ name }) =>
-      !/^v1-images\/(?!link|base64|price|no-prompt|unsupported|without|insufficient|backend-error)/.test(
+      !/^v1-images\/(?!usual|link|base64|price|no-prompt|unsupported|without|insufficient|backend-error)/.test(
         name,
       ),
   );
@@ -292,6 +293,11 @@ function edits(): GoldenCase[] {
       [PICTURE],
     ),
     one('v1-images/edit-without-image', form(fields)),
+    one(
+      'v1-images/openrouter',
+      post('/v1/images', { model: 'svc_tgter/p', prompt: 'a gate', provider: { sort: 'price' } }),
+      [PICTURE],
+    ),
     one('v1-images/edit-without-prompt', form([picture('image')])),
     one('v1-images/edit-not-a-form', post(path, { model: 'svc_tgter/p' })),
     one('images/edit', form([...fields, picture('image')], '/api/public/v1/images/edits'), [PICTURE]),
@@ -320,7 +326,8 @@ function edits(): GoldenCase[] {
 
 /** Links to images, which need no token. */
 function links(): GoldenCase[] {
-  const make = post('/v1/images/generations', { model: 'svc_tgter/p', prompt: 'a gate' });
+  const body = { model: 'svc_tgter/p', prompt: 'a gate', response_format: 'url' };
+  const make = post('/v1/images/generations', body);
   const follow =
     (change: (path: string) => string = (path) => path, method = 'GET') =>
     (answers: readonly Message[]): ClientRequest => {
@@ -379,7 +386,11 @@ function elsewhere(): GoldenCase[] {
   return [
     one('elsewhere/unknown-path', get('/v1/unheard-of')),
     one('elsewhere/unknown-public-path', get('/api/public/v1/unheard-of')),
-    one('elsewhere/unknown-path-posted', post('/v1/complete', {})),
+    one('elsewhere/unknown-path-posted', post('/v1/unheard-of', {})),
+    one('elsewhere/not-supported', post('/v1/audio/speech', {})),
+    one('elsewhere/not-supported-messages', post('/v1/messages/batches', {})),
+    one('elsewhere/not-supported-gemini', post('/v1beta/files', {})),
+    one('elsewhere/not-supported-ollama', get('/api/tags', {})),
     one('elsewhere/get-chat', get(PUBLIC_CHAT.path)),
     one('elsewhere/get-v1-chat', get(V1_CHAT.path)),
     one('elsewhere/get-messages', get(MESSAGES.path)),

@@ -254,7 +254,7 @@ function circumstances(): GoldenCase[] {
         {
           send: post(
             '/v1/images/generations',
-            { model: 'svc_tgter/p', prompt: 'a gate' },
+            { model: 'svc_tgter/p', prompt: 'a gate', response_format: 'url' },
             {
               ...BEARER,
               ...forwarded,
@@ -290,7 +290,15 @@ function circumstances(): GoldenCase[] {
       fresh: true,
       lost: 'image',
       replies: [imagesReply()],
-      steps: [{ send: post('/v1/images/generations', { model: 'svc_tgter/p', prompt: 'a gate' }) }],
+      steps: [
+        {
+          send: post('/v1/images/generations', {
+            model: 'svc_tgter/p',
+            prompt: 'a gate',
+            response_format: 'url',
+          }),
+        },
+      ],
     },
     {
       name: 'transport/internal-error-messages',
