@@ -111,6 +111,8 @@ const ANSWER: ApiAnswer = {
 const STREAMING =
   'With stream: true the answer is server-sent events: chunks, then [DONE], or one error event. ';
 
+export const publicChatSchema = chatRequestSchema.extend({ ...openRouterFields.shape, ...ENDPOINT_FIELDS });
+
 export const chatCompletions: ApiOperation = {
   id: 'createChatCompletion',
   method: 'POST',
@@ -122,7 +124,7 @@ export const chatCompletions: ApiOperation = {
   idempotencyKey: true,
   request: {
     name: 'ChatRequest',
-    schema: chatRequestSchema.extend({ ...openRouterFields.shape, ...ENDPOINT_FIELDS }),
+    schema: publicChatSchema,
     examples: {
       simple: { endpoint: 'svc_chat', model: 'house-guide', messages: QUESTION },
       stream: {

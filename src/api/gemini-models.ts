@@ -7,10 +7,12 @@ import { json, rateHeaders } from '../http/response.ts';
 import type { AccountSnapshot, Caller } from '../ledger/port.ts';
 import { mayUse, rateOf, requireModel } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
+import { memberOf } from '../wire/field-table.ts';
 import { contentsToChatMessages } from '../wire/gemini/to-chat.ts';
 import { geminiModel, type GeminiModelEntry } from '../wire/gemini/models-list.ts';
-import { countGeminiTokensSchema, inReferenceSpelling } from '../wire/gemini/request.ts';
+import { countContentsSchema, countRequestSchema, inReferenceSpelling } from '../wire/gemini/request.ts';
 import { countableInput, type CountableInput } from '../wire/openai/countable-input.ts';
+import { isAbsent } from '../wire/without-absent.ts';
 import { countForFree } from './count-tokens.ts';
 import { BODY_ERRORS, GOOGLE_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { GEMINI_MODEL } from './generate-content.ts';
@@ -87,7 +89,7 @@ export const countGeminiTokens: ApiOperation = {
   parameters: [GEMINI_MODEL],
   request: {
     name: 'CountGeminiTokensRequest',
-    schema: countGeminiTokensSchema,
+    schema: z.union([countContentsSchema, countRequestSchema]),
     examples: { simple: { contents: [{ role: 'user', parts: [{ text: 'What is a hold?' }] }] } },
   },
   answer: {
@@ -170,10 +172,11 @@ async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
   return json({ totalTokens }, incoming.requestId, rateHeaders(rate));
 }
 
+/** "contents is ignored when a generateContentRequest is given" (reference). */
 function countableContents(value: unknown): CountableInput {
-  const { contents, generateContentRequest } = parseBody(countGeminiTokensSchema, inReferenceSpelling(value));
-  const request = generateContentRequest ?? { contents: contents ?? [] };
-  if (request.contents.length === 0)
-    throw new Fault('missing_field', 'contents is required.', { param: 'contents' });
-  return countableInput(contentsToChatMessages(request), generateContentRequest?.tools ?? []);
+  const asked = inReferenceSpelling(value);
+  const isWhole = !isAbsent(memberOf(asked, 'generateContentRequest'));
+  if (!isWhole) return countableInput(contentsToChatMessages(parseBody(countContentsSchema, asked)), []);
+  const { generateContentRequest: request } = parseBody(countRequestSchema, asked);
+  return countableInput(contentsToChatMessages(request), request.tools ?? []);
 }

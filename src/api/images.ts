@@ -109,6 +109,8 @@ export const IMAGE_ANSWER: ApiAnswer = {
   asyncBody: IMAGE_JOB_BODY,
 };
 
+export const publicImageSchema = imageRequestSchema.extend(ENDPOINT_FIELDS);
+
 export const imageGenerations: ApiOperation = {
   id: 'createImage',
   method: 'POST',
@@ -120,7 +122,7 @@ export const imageGenerations: ApiOperation = {
   respondAsync: true,
   request: {
     name: 'ImageRequest',
-    schema: imageRequestSchema.extend(ENDPOINT_FIELDS),
+    schema: publicImageSchema,
     examples: {
       simple: {
         endpoint_code: 'svc_tgter',

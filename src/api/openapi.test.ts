@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { FAULTS } from '../std/fault.ts';
-import { describeFields, openApiDocument } from './openapi.ts';
+import { componentSchemas } from './component-schemas.ts';
+import { openApiDocument } from './openapi.ts';
 import { ANSWER_FIELD_TEXTS, FIELD_TEXTS } from './field-texts.ts';
 import type { ApiParts } from './operation.ts';
 import { apiRoutes, OPERATIONS } from './operations.ts';
@@ -39,24 +40,6 @@ function resolve(reference: string): unknown {
   let here: unknown = document;
   for (const key of reference.replace(/^#\//, '').split('/')) here = (here as Json | undefined)?.[key];
   return here;
-}
-
-/** The schemas of all operations as they are declared, without what the document adds. */
-function declaredSchemas(): [name: string, schema: unknown][] {
-  const declared = OPERATIONS.flatMap(({ request, answer, dialect }) => [
-    ...[request, request?.or].map((body) => ({ body, io: 'input' as const })),
-    ...[answer.body, answer.asyncBody].map((body) => ({ body, io: 'output' as const })),
-    {
-      body: answer.stream && { name: answer.stream.name, schema: answer.stream.chunk },
-      io: 'output' as const,
-    },
-    { body: dialect, io: 'output' as const },
-  ]);
-  return declared.flatMap(({ body, io }) =>
-    body
-      ? [[body.name, z.toJSONSchema(body.schema, { io, target: 'draft-2020-12' })] as [string, unknown]]
-      : [],
-  );
 }
 
 describe('the OpenAPI document', () => {
@@ -109,7 +92,8 @@ describe('the OpenAPI document', () => {
     // An example may have a field called `properties`, as a schema of a tool has.
     expect(silent.filter((where) => !where.includes('/examples/'))).toEqual([]);
     const used = new Set<string>();
-    for (const [name, schema] of declaredSchemas()) describeFields(name, schema, (key) => used.add(key));
+    const dialects = [...new Set(OPERATIONS.map(({ dialect }) => dialect))];
+    componentSchemas(OPERATIONS, dialects, (key) => used.add(key));
     const written = Object.keys({ ...FIELD_TEXTS, ...ANSWER_FIELD_TEXTS });
     expect(written.filter((key) => !used.has(key))).toEqual([]);
   });
@@ -292,6 +276,32 @@ describe('the OpenAPI document', () => {
       expect(lines.length).toBeGreaterThan(0);
       for (const [, data = ''] of lines) answer.stream?.chunk.parse(JSON.parse(data));
     }
+  });
+
+  test('a body that is one of several refers to each of them, so that generators make one type of each', () => {
+    const schemas = document.components['schemas'] ?? {};
+    const unions = Object.entries(schemas).filter(([, schema]) => schema['anyOf'] ?? schema['oneOf']);
+    expect(unions.map(([name]) => name)).toEqual(
+      expect.arrayContaining(['QuoteRequest', 'CountGeminiTokensRequest', 'MessagesEvent', 'ResponsesEvent']),
+    );
+    for (const [name, { anyOf, oneOf }] of unions)
+      for (const alternative of (anyOf ?? oneOf) as Json[])
+        expect({ name, keys: Object.keys(alternative) }).toEqual({ name, keys: ['$ref'] });
+    expect(schemas['QuoteRequest']?.['anyOf']).toEqual([
+      { $ref: '#/components/schemas/ChatRequest' },
+      { $ref: '#/components/schemas/ImageRequest' },
+    ]);
+  });
+
+  test('what several bodies have in common is described once', () => {
+    const schemas = document.components['schemas'] ?? {};
+    const messagesOf = (name: string) =>
+      (schemas[name]?.['properties'] as Record<string, { items?: unknown }>)['messages']?.items;
+    for (const name of ['ChatRequest', 'V1ChatRequest'])
+      expect(messagesOf(name)).toEqual({ $ref: '#/components/schemas/ChatMessage' });
+    for (const name of ['MessagesRequest', 'CountTokensRequest'])
+      expect(messagesOf(name)).toEqual({ $ref: '#/components/schemas/MessagesMessage' });
+    expect(schemas['CountGeminiContents']?.['required']).toEqual(['contents']);
   });
 
   test('the request schemas say what is required and what the bounds are', () => {

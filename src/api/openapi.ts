@@ -1,9 +1,8 @@
-import { z } from 'zod';
 import { MAX_BODY_BYTES } from '../http/request-body.ts';
 import { json } from '../http/response.ts';
 import { FAULTS, Fault, type ApiFaultCode, type FaultOptions } from '../std/fault.ts';
+import { componentSchemas } from './component-schemas.ts';
 import { COMMON_ERRORS, OPENAI_ERRORS, type ErrorDialect } from './errors.ts';
-import { ANSWER_FIELD_TEXTS, FIELD_TEXTS } from './field-texts.ts';
 import type { ApiAnswer, ApiBody, ApiOperation, ApiStream, ApiTag, PathParameter } from './operation.ts';
 
 /** The public API as OpenAPI 3.1, generated from the declarations that the router serves. */
@@ -165,32 +164,6 @@ function streamContent(
 
 function schemaReference(name: string): { $ref: string } {
   return { $ref: `#/components/schemas/${name}` };
-}
-
-function componentSchemas(
-  operations: readonly ApiOperation[],
-  dialects: readonly ErrorDialect[],
-): Record<string, unknown> {
-  const schemas = new Map<string, z.ZodType>();
-  const json: Record<string, unknown> = {};
-  const add = (name: string, schema: z.ZodType, io: 'input' | 'output'): void => {
-    const known = schemas.get(name);
-    if (known && known !== schema) throw new Error(`two schemas are called ${name}`);
-    if (known) return;
-    schemas.set(name, schema);
-    const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' });
-    describeFields(name, rest);
-    json[name] = rest;
-  };
-  for (const { request, answer } of operations) {
-    if (request) add(request.name, request.schema, 'input');
-    if (request?.or) add(request.or.name, request.or.schema, 'input');
-    if (answer.body) add(answer.body.name, answer.body.schema, 'output');
-    if (answer.asyncBody) add(answer.asyncBody.name, answer.asyncBody.schema, 'output');
-    if (answer.stream) add(answer.stream.name, answer.stream.chunk, 'output');
-  }
-  for (const { name, schema } of dialects) add(name, schema, 'output');
-  return json;
 }
 
 function headerReferences(names: Record<string, keyof typeof HEADERS>): Record<string, unknown> {
@@ -386,36 +359,3 @@ const EXAMPLES: Record<ApiFaultCode, readonly [message: string, more?: FaultOpti
   upstream_timeout: ['The backend did not answer in time.'],
   service_unavailable: ['The service is not available for the moment. Retry soon.'],
 };
-
-interface JsonSchema {
-  description?: string;
-  readonly properties?: Record<string, JsonSchema>;
-  readonly items?: JsonSchema;
-  readonly additionalProperties?: JsonSchema | boolean;
-  readonly anyOf?: readonly JsonSchema[];
-  readonly oneOf?: readonly JsonSchema[];
-  readonly allOf?: readonly JsonSchema[];
-}
-
-const TEXTS: Readonly<Record<string, string>> = { ...ANSWER_FIELD_TEXTS, ...FIELD_TEXTS };
-
-/** Adds descriptions to the fields of a schema that have none, and reports which texts were used. */
-export function describeFields(name: string, schema: unknown, onUsed?: (key: string) => void): void {
-  // `z.toJSONSchema` has just made it, so it may be changed.
-  describeWithin(name, schema as JsonSchema, onUsed ?? (() => undefined));
-}
-
-function describeWithin(parent: string, schema: JsonSchema, onUsed: (key: string) => void): void {
-  for (const [field, inner] of Object.entries(schema.properties ?? {})) {
-    const key = [`${parent}.${field}`, field].find((one) => Object.hasOwn(TEXTS, one));
-    if (inner.description === undefined && key !== undefined) {
-      inner.description = TEXTS[key] ?? '';
-      onUsed(key);
-    }
-    describeWithin(field, inner, onUsed);
-  }
-  const { items, additionalProperties, anyOf = [], oneOf = [], allOf = [] } = schema;
-  const further = typeof additionalProperties === 'object' ? [additionalProperties] : [];
-  for (const inner of [...(items ? [items] : []), ...further, ...anyOf, ...oneOf, ...allOf])
-    describeWithin(parent, inner, onUsed);
-}

@@ -12,13 +12,11 @@ import type { ImageCall, Quote, RelayParts } from '../relay/call.ts';
 import { quoteChatCall } from '../relay/chat.ts';
 import { quoteImageCall } from '../relay/images.ts';
 import { formatUsd, nanoUsd, type NanoUsd } from '../std/money.ts';
-import { chatRequestSchema } from '../wire/openai/chat.ts';
-import { imageRequestSchema } from '../wire/openai/images.ts';
-import { publicChatCall } from './chat-completions.ts';
+import { publicChatCall, publicChatSchema } from './chat-completions.ts';
 import { takePictures } from './edit-body.ts';
 import { QUOTE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { publicImageCall } from './images.ts';
-import { callOf, ENDPOINT_FIELDS, work, type CallBase } from './inference.ts';
+import { publicImageCall, publicImageSchema } from './images.ts';
+import { callOf, work, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const usd = z.string().describe('Dollars as a decimal');
@@ -57,7 +55,7 @@ export const quotes: ApiOperation = {
   token: 'required',
   request: {
     name: 'QuoteRequest',
-    schema: z.union([chatRequestSchema.extend(ENDPOINT_FIELDS), imageRequestSchema.extend(ENDPOINT_FIELDS)]),
+    schema: z.union([publicChatSchema, publicImageSchema]),
     examples: {
       chat: {
         endpoint: 'svc_chat',

@@ -98,20 +98,24 @@ export function isInnerBlock(block: InnerBlock | UnknownVariant): block is Inner
   return Object.hasOwn(INNER_BLOCKS, block.type);
 }
 
-const messageSchema = z.looseObject({
-  role: z.enum(['user', 'assistant', 'system']),
-  content: z.union([z.string(), z.array(taggedUnion(BLOCKS))]),
-});
+const messageSchema = z
+  .looseObject({
+    role: z.enum(['user', 'assistant', 'system']),
+    content: z.union([z.string(), z.array(taggedUnion(BLOCKS))]),
+  })
+  .meta({ id: 'MessagesMessage' });
 
-const toolSchema = z.looseObject({
-  type: z.string().nullish(),
-  name: z.string().nullish(),
-  description: z.string().nullish(),
-  input_schema: z.looseObject({}).nullish(),
-  strict: z.boolean().nullish(),
-  /** Known to the client and not to the model, until a result refers to it. */
-  defer_loading: z.boolean().nullish(),
-});
+const toolSchema = z
+  .looseObject({
+    type: z.string().nullish(),
+    name: z.string().nullish(),
+    description: z.string().nullish(),
+    input_schema: z.looseObject({}).nullish(),
+    strict: z.boolean().nullish(),
+    /** Known to the client and not to the model, until a result refers to it. */
+    defer_loading: z.boolean().nullish(),
+  })
+  .meta({ id: 'MessagesTool' });
 
 const toolChoiceSchema = z.looseObject({
   type: z.enum(['auto', 'any', 'tool', 'none']),

@@ -19,20 +19,24 @@ const functionResponse = z.looseObject({
   parts: z.array(z.unknown()).nullish(),
 });
 
-const partSchema = z.looseObject({
-  text: z.string().nullish(),
-  thought: z.boolean().nullish(),
-  thoughtSignature: z.string().nullish(),
-  inlineData: z.looseObject({ mimeType: z.string().min(1), data: z.string() }).nullish(),
-  fileData: z.looseObject({ mimeType: z.string().nullish(), fileUri: z.string().min(1) }).nullish(),
-  functionCall: functionCall.nullish(),
-  functionResponse: functionResponse.nullish(),
-});
+const partSchema = z
+  .looseObject({
+    text: z.string().nullish(),
+    thought: z.boolean().nullish(),
+    thoughtSignature: z.string().nullish(),
+    inlineData: z.looseObject({ mimeType: z.string().min(1), data: z.string() }).nullish(),
+    fileData: z.looseObject({ mimeType: z.string().nullish(), fileUri: z.string().min(1) }).nullish(),
+    functionCall: functionCall.nullish(),
+    functionResponse: functionResponse.nullish(),
+  })
+  .meta({ id: 'GeminiPart' });
 
-const contentSchema = z.looseObject({
-  role: z.enum(['user', 'model', 'function']).nullish(),
-  parts: z.array(partSchema).max(10_000),
-});
+const contentSchema = z
+  .looseObject({
+    role: z.enum(['user', 'model', 'function']).nullish(),
+    parts: z.array(partSchema).max(10_000),
+  })
+  .meta({ id: 'GeminiContent' });
 
 const functionDeclaration = z.looseObject({
   name: z.string().min(1).max(128),
@@ -41,7 +45,9 @@ const functionDeclaration = z.looseObject({
   parametersJsonSchema: z.unknown().optional(),
 });
 
-const toolSchema = z.looseObject({ functionDeclarations: z.array(functionDeclaration).max(512).nullish() });
+const toolSchema = z
+  .looseObject({ functionDeclarations: z.array(functionDeclaration).max(512).nullish() })
+  .meta({ id: 'GeminiTool' });
 
 const toolConfigSchema = z.looseObject({
   functionCallingConfig: z
@@ -88,10 +94,12 @@ export const generateContentSchema = z.looseObject({
 });
 
 /** `countTokens` takes the contents alone, or a whole request. */
-export const countGeminiTokensSchema = z.looseObject({
-  contents: z.array(contentSchema).max(10_000).nullish(),
-  generateContentRequest: generateContentSchema.nullish(),
-});
+export const countContentsSchema = z
+  .looseObject({ contents: generateContentSchema.shape.contents })
+  .meta({ id: 'CountGeminiContents' });
+export const countRequestSchema = z
+  .looseObject({ generateContentRequest: generateContentSchema })
+  .meta({ id: 'CountGeminiRequest' });
 
 export const GEMINI_FIELDS: FieldRules = fieldRules({
   harmless: [

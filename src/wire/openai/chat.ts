@@ -11,17 +11,25 @@ import {
 } from '../field-table.ts';
 import { asksToReason } from '../reasoning-effort.ts';
 
-const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
-const imagePart = z.looseObject({
-  type: z.literal('image_url'),
-  image_url: z.looseObject({ url: z.string().min(1), detail: z.string().nullish() }),
-});
-const audioPart = z.looseObject({
-  type: z.literal('input_audio'),
-  input_audio: z.looseObject({ data: z.string(), format: z.string() }),
-});
-const filePart = z.looseObject({ type: z.literal('file'), file: z.looseObject({}) });
-const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() });
+const textPart = z.looseObject({ type: z.literal('text'), text: z.string() }).meta({ id: 'ChatTextPart' });
+const imagePart = z
+  .looseObject({
+    type: z.literal('image_url'),
+    image_url: z.looseObject({ url: z.string().min(1), detail: z.string().nullish() }),
+  })
+  .meta({ id: 'ChatImagePart' });
+const audioPart = z
+  .looseObject({
+    type: z.literal('input_audio'),
+    input_audio: z.looseObject({ data: z.string(), format: z.string() }),
+  })
+  .meta({ id: 'ChatAudioPart' });
+const filePart = z
+  .looseObject({ type: z.literal('file'), file: z.looseObject({}) })
+  .meta({ id: 'ChatFilePart' });
+const refusalPart = z
+  .looseObject({ type: z.literal('refusal'), refusal: z.string() })
+  .meta({ id: 'ChatRefusalPart' });
 
 const contentPartSchema = z.discriminatedUnion('type', [
   textPart,
@@ -52,7 +60,8 @@ const messageSchema = z
     error:
       'content is required (an assistant message may have tool_calls, refusal, audio or function_call instead)',
     path: ['content'],
-  });
+  })
+  .meta({ id: 'ChatMessage' });
 
 interface HistoryMessage {
   readonly role: string;
@@ -84,16 +93,18 @@ const toolType = z
   })
   .meta({ enum: CLIENT_TOOLS });
 
-const toolSchema = z.looseObject({
-  type: toolType,
-  function: z
-    .looseObject({
-      name: z.string().min(1).max(128),
-      description: z.string().nullish(),
-      parameters: z.looseObject({}).nullish(),
-    })
-    .optional(),
-});
+const toolSchema = z
+  .looseObject({
+    type: toolType,
+    function: z
+      .looseObject({
+        name: z.string().min(1).max(128),
+        description: z.string().nullish(),
+        parameters: z.looseObject({}).nullish(),
+      })
+      .optional(),
+  })
+  .meta({ id: 'ChatTool' });
 
 /** The largest integer that may be multiplied by a price; the model's own limit is checked once the model is known. */
 const MAX_TOKENS = 10_000_000;

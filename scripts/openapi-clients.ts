@@ -1,0 +1,70 @@
+/**
+ * `npm run openapi:clients`: clients that are generated from the public document, in TypeScript by openapi-typescript and
+ * in Python by openapi-python-client. Each must be whole, compile, and get its answers from a local Tollgate. The generators
+ * are installed into a temporary folder; without Python only TypeScript is checked, which is said. Not part of `npm test`.
+ */
+import { copyFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Gateway } from '../test/support/gateway.ts';
+import { runProgram, type Finished } from './agents/program.ts';
+import { installTools, type ToolFolder } from './openapi/tools.ts';
+
+const NPM_PACKAGES = ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3'];
+const PIP_PACKAGE = 'openapi-python-client==0.29.1';
+const RUN_MS = 600_000;
+const CALLS = join(import.meta.dir, 'openapi', 'generated');
+/** What this generator cannot know: the type of a picture. Anything else that it leaves out is a fault of the document. */
+const EXPECTED_WARNING = 'WARNING parsing GET /api/public/v1/images/{id} within inference.';
+
+const tools = await installTools(NPM_PACKAGES);
+const gateway = await Gateway.start({ env: { TOLLGATE_CONFIG: '' } });
+try {
+  const { token } = await gateway.account('10');
+  const environment = { ...tools.environment, TOLLGATE_URL: gateway.url, TOLLGATE_TOKEN: token };
+  await checkTypeScript(tools, environment);
+  await checkPython(tools, environment);
+} finally {
+  await gateway.stop();
+  tools.remove();
+}
+
+async function checkTypeScript({ program, document }: ToolFolder, environment: Record<string, string>) {
+  await must([program('openapi-typescript'), document, '--output', join(tools.folder, 'schema.ts')]);
+  copyFileSync(join(CALLS, 'calls.ts.txt'), join(tools.folder, 'calls.mts'));
+  const compile = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023'];
+  await must([program('tsc'), ...compile, join(tools.folder, 'calls.mts')]);
+  const { output } = await must([process.execPath, join(tools.folder, 'calls.mts')], environment);
+  console.log(`✓ openapi-typescript: compiled, ${output.split('\n').at(-1)}`);
+}
+
+async function checkPython({ folder, document }: ToolFolder, environment: Record<string, string>) {
+  const python = Bun.which('python3') ?? Bun.which('python');
+  if (python === null) {
+    console.log('There is no Python on this machine, so its client was not made.');
+    return;
+  }
+  const venv = join(folder, 'venv');
+  await must([python, '-m', 'venv', venv]);
+  const bin = join(venv, process.platform === 'win32' ? 'Scripts' : 'bin');
+  await must([join(bin, 'python'), '-m', 'pip', 'install', '--quiet', '--no-input', PIP_PACKAGE]);
+  const made = join(folder, 'made');
+  const generate = ['generate', '--path', document, '--output-path', made];
+  const { output } = await must([join(bin, 'openapi-python-client'), ...generate]);
+  const warnings = output.match(/^(?:WARNING|ERROR|Unable).*$/gm) ?? [];
+  const unexpected = warnings.filter((line) => line !== EXPECTED_WARNING);
+  if (unexpected.length > 0) throw new Error(`the client is not whole:\n${unexpected.join('\n')}`);
+  const name = readdirSync(made).find((entry) => entry.endsWith('_client')) ?? '';
+  copyFileSync(join(CALLS, 'calls.py'), join(made, 'calls.py'));
+  const run = await must([join(bin, 'python'), join(made, 'calls.py'), name], environment);
+  console.log(`✓ openapi-python-client: ${run.output.split('\n').at(-1)}`);
+}
+
+async function must(
+  command: readonly string[],
+  environment: Record<string, string> = tools.environment,
+): Promise<Finished> {
+  const finished = await runProgram({ command, folder: tools.folder, environment, timeoutMs: RUN_MS });
+  if (finished.exitCode !== 0)
+    throw new Error(`${command.join(' ')} failed:\n${finished.output.slice(-3_000)}`);
+  return finished;
+}
