@@ -126,7 +126,7 @@ async function listModels(incoming: IncomingRequest, { callerAuth, relay }: ApiP
 }
 
 function isPublic(endpoint: Endpoint): boolean {
-  return endpoint.type !== 'embedding';
+  return endpoint.type === 'chat_completion' || endpoint.type === 'image_generation';
 }
 
 function modelEntry(endpoint: Endpoint, model: Model) {

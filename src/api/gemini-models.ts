@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Catalog } from '../catalog/catalog.ts';
+import type { Catalog, EndpointType } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { parseBody } from '../http/request-body.ts';
@@ -144,9 +144,11 @@ async function one(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): 
   return json(geminiModel(entry), incoming.requestId);
 }
 
+const LISTED_TYPES: ReadonlySet<EndpointType> = new Set(['chat_completion', 'embedding']);
+
 function modelEntries(catalog: Catalog, caller: AccountSnapshot): GeminiModelEntry[] {
   const entries = [...catalog.endpoints.values()]
-    .filter(({ type, unavailable }) => type !== 'image_generation' && unavailable === undefined)
+    .filter(({ type, unavailable }) => LISTED_TYPES.has(type) && unavailable === undefined)
     .flatMap((endpoint) =>
       endpoint.models
         .filter((model) => mayUse(caller, endpoint, model))

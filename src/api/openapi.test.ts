@@ -69,6 +69,7 @@ describe('the OpenAPI document', () => {
       '/v1/models/{id}',
       '/v1/models/{model}:generateContent',
       '/v1/models/{model}:streamGenerateContent',
+      '/v1/moderations',
       '/v1/responses',
       '/v1beta/models',
       '/v1beta/models/{model}',

@@ -19,6 +19,7 @@ import { imageEdits, v1ImageEdits } from './image-edits.ts';
 import { imageJob, imageByLink, imageGenerations, v1ImageGenerations } from './images.ts';
 import { hello, messages } from './messages.ts';
 import { models, oneModelById } from './models.ts';
+import { moderations } from './moderations.ts';
 import { v1Images } from './openrouter-images.ts';
 import { documentOperation } from './openapi.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
@@ -47,6 +48,7 @@ export const OPERATIONS: readonly ApiOperation[] = [
   v1ImageEdits,
   v1Images,
   embeddings,
+  moderations,
   models,
   oneModelById,
   messages,

@@ -200,6 +200,7 @@ const PRICED_BY: Record<EndpointType, ModelPrice['kind']> = {
   chat_completion: 'tokens',
   image_generation: 'images',
   embedding: 'tokens',
+  moderation: 'tokens',
 };
 const PRICE_WORDS: Record<ModelPrice['kind'], string> = { tokens: 'by the token', images: 'by the image' };
 
@@ -220,6 +221,9 @@ function endpointModels(path: Path, entry: EndpointEntry, { file, lists, refuse 
           `has '${model.id}', priced ${PRICE_WORDS[kindOf(model)]}; ${entry.type} needs models priced ${PRICE_WORDS[kind]}`,
         );
       }
+      // No provider says what a judgement costs, so none could be charged.
+      if (entry.type === 'moderation' && !model.free)
+        refuse(here, `has '${model.id}', which has a price; moderation needs models with free: true`);
       if (!twin) models.set(model.id, model);
     }
   }

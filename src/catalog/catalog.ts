@@ -30,7 +30,7 @@ export interface Catalog {
   readonly settings?: ReadonlyMap<string, { readonly label: string; readonly value: unknown }> | undefined;
 }
 
-export type EndpointType = 'chat_completion' | 'image_generation' | 'embedding';
+export type EndpointType = 'chat_completion' | 'image_generation' | 'embedding' | 'moderation';
 
 export interface Endpoint {
   readonly code: string;
@@ -247,6 +247,7 @@ const KINDS: Record<EndpointType, string> = {
   chat_completion: 'chat completions',
   image_generation: 'image generation',
   embedding: 'embeddings',
+  moderation: 'moderation',
 };
 
 /** Which image is meant; by default one in the model's first size, of a quality that the backend chooses. */

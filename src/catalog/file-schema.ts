@@ -178,7 +178,7 @@ const weighted = strict({ name, weight: whole(1, 1000) });
 
 const endpoint = strict({
   name: text,
-  type: choice(['chat_completion', 'image_generation', 'embedding']),
+  type: choice(['chat_completion', 'image_generation', 'embedding', 'moderation']),
   lists: z.array(name).default([]).describe('Lists whose models it offers.'),
   upstreams: z
     .array(z.union([name, weighted], { error: 'must be the name of an upstream, or { name, weight }' }))

@@ -292,6 +292,12 @@ const CASES: MistakeCase[] = [
     /must be one of chat_completion, image_generation, embedding/,
   ],
   [
+    'a price for moderation, which no backend reports',
+    file({ endpoint: 'lists: [¦list]' }).replace('chat_completion', 'moderation'),
+    'endpoints.chat.lists[0]',
+    /moderation needs models with free: true/,
+  ],
+  [
     'image models on a chat endpoint',
     file({ models: '{ model: m, image: 1, sizes: [64x64] }', endpoint: 'lists: [¦list]' }),
     'endpoints.chat.lists[0]',

@@ -90,7 +90,7 @@ export type ErrorCode =
 
 export type Role = 'user' | 'admin';
 export type SignUpMode = 'open' | 'closed' | 'invite';
-export type EndpointKind = 'chat_completion' | 'image_generation' | 'embedding';
+export type EndpointKind = 'chat_completion' | 'image_generation' | 'embedding' | 'moderation';
 export type RequestState = 'pending' | 'posted' | 'void' | 'expired';
 export type RequestOutcome =
   | 'completed'

@@ -34,11 +34,12 @@ export async function composeTelemetry(
 
 const INSTANCE_CHARACTERS = 16;
 
-/** `gen_ai.operation.name`; there is none for images yet. */
+/** `gen_ai.operation.name`; there is none for images and moderation yet. */
 const OPERATIONS = {
   chat_completion: 'chat',
   image_generation: 'image_generation',
   embedding: 'embeddings',
+  moderation: 'moderation',
 } as const;
 
 /** `gen_ai.provider.name` where it differs from our name of a preset or kind. */

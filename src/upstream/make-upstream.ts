@@ -31,5 +31,5 @@ export function makeUpstream(
 /** A backend that must not be called, because its key belongs to another server. It never opens a connection. */
 function makeBlocked(name: string, problem: string): Upstream {
   const refuse = (): Promise<never> => Promise.reject(new UpstreamFailure('unauthorized', problem));
-  return { name, chat: refuse, images: refuse, embed: refuse, check: refuse };
+  return { name, chat: refuse, images: refuse, embed: refuse, moderate: refuse, check: refuse };
 }

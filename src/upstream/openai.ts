@@ -7,6 +7,7 @@ import {
   type UpstreamConfig,
 } from '../catalog/catalog.ts';
 import { parseAnswer, readBytes, readJsonAnswer } from '../std/json-answer.ts';
+import type { JsonText } from '../std/json-parse.ts';
 import { encodeInSteps, LONG_TEXT } from '../std/long-text.ts';
 import { remembered } from '../std/remembered.ts';
 import { withTrace } from '../std/trace.ts';
@@ -31,6 +32,7 @@ import {
   type UpstreamHealth,
   type UpstreamImageCall,
   type UpstreamImageStreamCall,
+  type UpstreamModerationCall,
 } from './port.ts';
 import { failureOf, refuseEncoded } from './response.ts';
 
@@ -144,6 +146,13 @@ class OpenAiUpstream implements Upstream {
     const body = JSON.stringify({ ...call.request, model: call.model });
     const response = await this.#post('/embeddings', body, call);
     return embeddingAnswer(await readJsonAnswer(response, EMBEDDINGS_ANSWER));
+  }
+
+  async moderate(call: UpstreamModerationCall): Promise<JsonText> {
+    const body = JSON.stringify({ ...call.request, model: call.model });
+    const json = await readJsonAnswer(await this.#post('/moderations', body, call), ANSWER);
+    if (typeof json.value === 'object' && json.value !== null && 'results' in json.value) return json;
+    throw new UpstreamFailure('protocol', 'the answer holds no judgements');
   }
 
   async check(signal: AbortSignal): Promise<UpstreamHealth> {

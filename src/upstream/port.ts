@@ -7,6 +7,7 @@ import { isOutOfFiles } from '../std/open-files.ts';
 import type { StreamEvent } from '../wire/openai/answer.ts';
 import type { ChatCompletion, ChatRequest, ChatUsage } from '../wire/openai/chat.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
+import type { ModerationRequest } from '../wire/openai/moderations.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
 import { customerText, isRevealing } from './customer-text.ts';
 
@@ -31,6 +32,8 @@ export interface Upstream extends Partial<AnthropicNative> {
   resumeImages?(parts: readonly ImagePart[], call: UpstreamImageCall): Promise<ImageAnswer>;
   /** Absent if the backend has no embeddings. */
   embed?(call: UpstreamEmbeddingCall): Promise<EmbeddingAnswer>;
+  /** Absent if the backend has no moderation. One JSON object, as it answered. */
+  moderate?(call: UpstreamModerationCall): Promise<JsonText>;
   /** A cheap call that verifies address and key; used by `doctor`, the admin page and the breaker's probe. */
   check(signal: AbortSignal): Promise<UpstreamHealth>;
   /** Fields of ours that it refused and does not get any more, since it was made. */
@@ -154,6 +157,10 @@ export interface UpstreamEmbeddingCall {
   readonly requestId: string;
   /** The client's, which the backend gets too. */
   readonly trace?: TraceContext | undefined;
+}
+
+export interface UpstreamModerationCall extends Omit<UpstreamEmbeddingCall, 'request'> {
+  readonly request: ModerationRequest;
 }
 
 export interface EmbeddingAnswer {

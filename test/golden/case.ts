@@ -1,3 +1,4 @@
+import type { CatalogName } from './catalog.ts';
 import type { Reply } from './backend.ts';
 import type { AccountOptions } from './gateway.ts';
 import type { Message } from './message.ts';
@@ -10,7 +11,7 @@ export interface GoldenCase {
   /** What the backends answer, call by call. */
   readonly replies?: readonly Reply[];
   readonly account?: AccountOptions;
-  readonly catalog?: 'main' | 'proxied';
+  readonly catalog?: CatalogName;
   /** The gateway keeps the effects (a failing backend, a moved clock), so no other case may share it. */
   readonly fresh?: boolean;
   /** A table that is dropped from the store. */

@@ -5,9 +5,12 @@ export const ENV = {
   AWS_SECRET: 'secret-of-the-operator-0123456789',
 };
 
+export type CatalogName = 'main' | 'proxied' | 'unmoderated';
+
 /** The catalog of the corpus. Every backend is the same scripted server; the path says which of them was meant. */
-export const CATALOGS: Readonly<Record<'main' | 'proxied', (backend: string) => string>> = {
+export const CATALOGS: Readonly<Record<CatalogName, (backend: string) => string>> = {
   main,
+  unmoderated: (backend) => main(backend).replace(/^ {2}judges:.*\n/m, ''),
   proxied: (backend) => `${main(backend)}\ntrusted_proxies: [127.0.0.1]\n`,
 };
 
@@ -40,6 +43,7 @@ lists:
     - { model: wide, display_name: Wide, image: { default: 0.01, 1792x1024: 0.02 }, sizes: [1024x1024, 1792x1024] }
   plain_image_models: [ { model: plain-p, display_name: Plain painter, image: 0.01, sizes: [1024x1024] } ]
   embedding_models: [ { model: e, display_name: Embedder, input: 0.02, output: 0, context: 8191 } ]
+  judge_models: [ { model: judge, display_name: Judge, free: true, upstream_models: { openai: omni-moderation-latest } } ]
   house_models:
     - { model: house-guide, display_name: House Guide, input: 0.10, output: 0.40 }
     - { model: house-echo, display_name: House Echo, input: 0.05, output: 0.20, tools: true }
@@ -62,6 +66,7 @@ endpoints:
   plain_image: { name: plain images, type: image_generation, lists: [plain_image_models], upstreams: [plain] }
   house_image: { name: house images, type: image_generation, lists: [house_images], upstreams: [house] }
   embeddings: { name: embeddings, type: embedding, lists: [embedding_models], upstreams: [openai] }
+  judges: { name: judges, type: moderation, lists: [judge_models], upstreams: [openai] }
   house_embeddings: { name: no embeddings, type: embedding, lists: [embedding_models], upstreams: [house] }
   anthropic: { name: anthropic, type: chat_completion, lists: [anthropic_models], upstreams: [anthropic] }
   google: { name: google, type: chat_completion, lists: [google_models], upstreams: [google] }

@@ -14,6 +14,7 @@ const PLAIN = { model: 'gpt-4o-mini', messages: MESSAGES };
 const IMAGE = { model: 'gpt-image-1-mini', prompt: 'a gate' };
 const CHATS = '/chat/completions';
 const IMAGES = '/images/generations';
+const MODERATIONS = '/moderations';
 
 test.each([
   [CHATS, { ...CHAT, max_tokens: 10 }, 'unsupported_parameter', 'max_tokens'],
@@ -41,6 +42,9 @@ test.each([
   [IMAGES, { ...IMAGE, model: 'gpt-image-1' }, 'model_not_found', null],
   [IMAGES, { ...IMAGE, stream: true, partial_images: 4 }, 'invalid_value', 'partial_images'],
   [IMAGES, { ...IMAGE, model: 'dall-e-3', stream: true }, 'unknown_parameter', 'stream'],
+  [MODERATIONS, {}, 'missing_required_parameter', 'input'],
+  [MODERATIONS, { input: 'hi', model: 'gpt-5-mini' }, 'invalid_value', 'model'],
+  [MODERATIONS, { input: 'hi', user: 'u' }, 'unknown_parameter', 'user'],
 ])('%s refuses %j with code %p at %p, and bills nothing', async (path, body, code, param) => {
   const billed = provider.invoice.length;
   const response = await post(path, body);

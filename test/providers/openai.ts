@@ -1,4 +1,5 @@
 import { PIXEL_BASE64 } from '../support/scripted-backend.ts';
+import { moderation, moderationRefusal } from './openai-moderation.ts';
 import { chatModel, chatRefusal, imageRefusal, isGptImage } from './openai-rules.ts';
 import { openAiError, openAiWire } from './openai-wire.ts';
 import {
@@ -39,11 +40,24 @@ function openAi(deployments: Readonly<Record<string, string>> = {}): ProviderWir
     other: async (call, books) => {
       const { pathname: path } = call.url;
       if (path === FILE_PATH) return pictureFile();
+      if (path === MODERATIONS && !bearerKey(call)) return await answerModeration(call, books);
       if (path === '/v1/models' && !bearerKey(call)) return Response.json({ object: 'list', data: [] });
       if (!Object.hasOwn(IMAGE_OPERATIONS, path) || bearerKey(call)) return undefined;
       return await answerImages(call, books, deployments);
     },
   };
+}
+
+const MODERATIONS = '/v1/moderations';
+
+/** Free of charge: nothing of it is on the invoice. */
+async function answerModeration({ request }: StandInCall, books: StandInBooks): Promise<Response> {
+  const body = (await request.json()) as Fields;
+  const refusal = moderationRefusal(body);
+  books.received.push({ path: MODERATIONS, body, refusal });
+  return refusal
+    ? Response.json(openAiError(refusal), { status: refusal.status })
+    : Response.json(moderation(body));
 }
 
 async function answerImages(

@@ -80,6 +80,7 @@ const KINDS: Record<ModelItem['type'], string> = {
   chat_completion: 'chat',
   image_generation: 'images',
   embedding: 'embeddings',
+  moderation: 'moderation',
 };
 
 function priceFact({ free, price }: ModelItem): string {

@@ -299,7 +299,7 @@ function compareRows(context: PageContext, models: readonly SoldModel[]): Compar
 
 const SORTS = ['catalog', 'name', 'input', 'output', 'context'] as const;
 const FLAGS = ['vision', 'tools', 'reasoning', 'free'] as const;
-const KINDS = ['chat_completion', 'image_generation', 'embedding'] as const;
+const KINDS = ['chat_completion', 'image_generation', 'embedding', 'moderation'] as const;
 
 /** What a visitor of the list of models asks for; anything that makes no sense counts as not asked for. */
 interface ModelQuery extends Readonly<Record<(typeof FLAGS)[number], boolean>> {

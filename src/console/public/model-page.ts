@@ -154,6 +154,7 @@ function typicalBlock(
   const [label, hint] = {
     chat_completion: [t.typicalChats, t.typicalChatsHint],
     embedding: [t.typicalTexts, t.typicalTextsHint],
+    moderation: [t.typicalTexts, t.typicalTextsHint],
     image_generation: [t.typicalImages, t.typicalImagesHint(item.sizes[0] ?? '')],
   }[item.type];
   return html`<dl class="mt-4 border-t border-line pt-3 text-lg font-semibold">
@@ -164,7 +165,7 @@ function typicalBlock(
 
 function speedBlock(context: PageContext, { item, figures }: ShownOffer): Markup | undefined {
   const { t, language } = context;
-  if (item.type === 'embedding') return undefined;
+  if (item.type === 'embedding' || item.type === 'moderation') return undefined;
   const wait = figures?.wait;
   const speed = item.type === 'chat_completion' ? figures?.speed : undefined;
   if (!wait && !speed)
@@ -302,7 +303,7 @@ const CALLS: Record<ModelItem['type'], SnippetCall> = {
   image_generation: {
     path: 'images/generations',
     method: 'images.generate',
-    body: ['"model": MODEL', '"prompt": "a toll gate at dawn"'],
+    body: ['"model": MODEL', '"prompt": "a toll gate at dawn"', '"response_format": "url"'],
     javascript: 'answer.data[0].url',
     python: 'answer.data[0].url',
   },
@@ -312,6 +313,13 @@ const CALLS: Record<ModelItem['type'], SnippetCall> = {
     body: ['"model": MODEL', '"input": "Hello!"'],
     javascript: 'answer.data[0].embedding.length',
     python: 'len(answer.data[0].embedding)',
+  },
+  moderation: {
+    path: 'moderations',
+    method: 'moderations.create',
+    body: ['"model": MODEL', '"input": "Hello!"'],
+    javascript: 'answer.results[0].flagged',
+    python: 'answer.results[0].flagged',
   },
 };
 
@@ -350,6 +358,7 @@ const CATEGORIES: Record<ModelItem['type'], string> = {
   chat_completion: 'Chat model',
   image_generation: 'Image model',
   embedding: 'Embedding model',
+  moderation: 'Moderation model',
 };
 
 const MILLION = 1_000_000;

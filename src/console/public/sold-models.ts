@@ -89,6 +89,6 @@ export function typicalCost(catalog: Catalog, offer: ModelItem): Usd | undefined
   const endpoint = catalog.endpoints.get(offer.endpoint);
   const sold = endpoint && modelsById(endpoint).get(offer.model)?.price;
   if (sold?.kind !== 'tokens' || type === 'image_generation') return undefined;
-  const output = type === 'embedding' ? 0 : TYPICAL.output;
+  const output = type === 'chat_completion' ? TYPICAL.output : 0;
   return usd(costOf(sold, { ...NO_USAGE, input: TYPICAL.input, output }) * TYPICAL.times);
 }

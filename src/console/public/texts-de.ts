@@ -16,7 +16,7 @@ export const TEXTS_DE: PublicTexts = {
   search: 'Modelle suchen',
   kind: 'Art',
   anyKind: 'Alle Arten',
-  kinds: { chat_completion: 'Chat', image_generation: 'Bilder', embedding: 'Embeddings' },
+  kinds: { chat_completion: 'Chat', image_generation: 'Bilder', embedding: 'Embeddings', moderation: 'Moderation' },
   features: 'Funktionen',
   vision: 'Bilder als Eingabe',
   tools: 'Werkzeuge',

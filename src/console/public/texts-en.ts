@@ -15,7 +15,7 @@ export const TEXTS_EN = {
   search: 'Search models',
   kind: 'Kind',
   anyKind: 'All kinds',
-  kinds: { chat_completion: 'Chat', image_generation: 'Images', embedding: 'Embeddings' },
+  kinds: { chat_completion: 'Chat', image_generation: 'Images', embedding: 'Embeddings', moderation: 'Moderation' },
   features: 'Features',
   vision: 'Vision',
   tools: 'Tools',

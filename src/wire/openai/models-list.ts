@@ -4,7 +4,7 @@ export interface ModelEntry {
   readonly id: string;
   readonly name: string;
   readonly owner: string;
-  readonly kind: 'chat_completion' | 'image_generation' | 'embedding';
+  readonly kind: 'chat_completion' | 'image_generation' | 'embedding' | 'moderation';
   readonly contextTokens: number;
   readonly maxOutput: number;
   readonly price:
@@ -138,7 +138,12 @@ interface Pricing {
 const CREATED = 1_700_000_000;
 const CREATED_AT = '2023-11-14T22:13:20Z';
 
-const OUTPUTS = { chat_completion: 'text', image_generation: 'image', embedding: 'embeddings' };
+const OUTPUTS = {
+  chat_completion: 'text',
+  image_generation: 'image',
+  embedding: 'embeddings',
+  moderation: 'moderation',
+};
 
 function pricing({ price, prices }: ModelEntry): Pricing {
   const named = (dimension: string): number | undefined =>
@@ -199,6 +204,8 @@ function parameters(model: ModelEntry): string[] {
       return ['n', 'size', ...imageParameters(model.abilities), 'response_format', 'stream'];
     case 'embedding':
       return ['dimensions', 'encoding_format'];
+    case 'moderation':
+      return [];
   }
 }
 

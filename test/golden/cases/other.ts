@@ -146,6 +146,12 @@ function counts(): GoldenCase[] {
   ];
 }
 
+const JUDGED = {
+  id: 'modr-1',
+  model: 'omni-moderation-2024-09-26',
+  results: [{ flagged: false, categories: { violence: false }, category_scores: { violence: 1e-4 } }],
+};
+
 function embeddings(): GoldenCase[] {
   const path = '/v1/embeddings';
   const name = (what: string): string => `v1-embeddings/${what}`;
@@ -171,6 +177,17 @@ function embeddings(): GoldenCase[] {
     ]),
     one(name('empty-input'), ask({ input: [] })),
     one(name('no-input'), post(path, { model: 'embeddings/e' })),
+    one(
+      'v1-moderations/text',
+      post('/v1/moderations', { model: 'judges/judge', input: 'a gate', user: 'somebody' }),
+      [jsonReply(JUDGED)],
+    ),
+    one('v1-moderations/usual-model', post('/v1/moderations', { input: ['a', 'b'] }), [jsonReply(JUDGED)]),
+    one('v1-moderations/no-input', post('/v1/moderations', {})),
+    {
+      ...one('v1-moderations/not-set-up', post('/v1/moderations', { input: 'a gate' })),
+      catalog: 'unmoderated',
+    },
     one(name('chat-model'), ask({ model: 'svc_chat/m' })),
     one(name('unheard-of-model'), ask({ model: 'unheard-of' })),
     one(name('backend-without-embeddings'), ask({ model: 'house_embeddings/e' })),

@@ -97,6 +97,7 @@ export const account: typeof english = {
     chat: 'Chat',
     image: 'Bilder',
     embedding: 'Embeddings',
+    moderation: 'Moderation',
     endpoint: 'Endpunkt',
     can: 'Funktionen',
     vision: 'Sehen',

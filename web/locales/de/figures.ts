@@ -23,12 +23,14 @@ export const figures: typeof english = {
     typical: {
       chat_completion: '1.000 typische Chats',
       embedding: '1.000 typische Texte',
+      moderation: '1.000 typische Texte',
       image_generation: '100 Bilder',
     },
     typicalHint: {
       chat_completion:
         'Ein typischer Chat hat 500 Eingabe- und 300 Ausgabetokens, keine davon aus dem Cache.',
       embedding: 'Ein typischer Text hat 500 Tokens.',
+      moderation: 'Ein typischer Text hat 500 Tokens.',
       image_generation: 'In der Standardgröße.',
     },
   },

@@ -92,6 +92,7 @@ export const account = {
     chat: 'Chat',
     image: 'Images',
     embedding: 'Embeddings',
+    moderation: 'Moderation',
     endpoint: 'Endpoint',
     can: 'Features',
     vision: 'Vision',

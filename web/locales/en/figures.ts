@@ -21,11 +21,13 @@ export const figures = {
     typical: {
       chat_completion: '1,000 typical chats',
       embedding: '1,000 typical texts',
+      moderation: '1,000 typical texts',
       image_generation: '100 images',
     },
     typicalHint: {
       chat_completion: 'A typical chat has 500 input tokens and 300 output tokens, none of them cached.',
       embedding: 'A typical text has 500 tokens.',
+      moderation: 'A typical text has 500 tokens.',
       image_generation: 'At the default size.',
     },
   },

@@ -50,7 +50,7 @@ export function ModelFigures({ model }: { model: ModelItem }) {
 
 function Speed({ model, figures: { wait, speed } }: { model: ModelItem; figures: OfferFigures }) {
   const { t, i18n } = useTranslation();
-  if (model.type === 'embedding') return null;
+  if (model.type === 'embedding' || model.type === 'moderation') return null;
   const isChat = model.type === 'chat_completion';
   const seconds = (ms: number): string =>
     t('figures.seconds', { value: formatSpeed(ms / 1000, i18n.language) });

@@ -87,7 +87,12 @@ export function tryHref(model: ModelItem): string {
   return `/app/playground?model=${encodeURIComponent(`${model.endpoint} ${model.model}`)}${tab}`;
 }
 
-const TYPES = { chat_completion: 'chat', image_generation: 'image', embedding: 'embedding' } as const;
+const TYPES = {
+  chat_completion: 'chat',
+  image_generation: 'image',
+  embedding: 'embedding',
+  moderation: 'moderation',
+} as const;
 const SORTS = { input: 'sortInput', output: 'sortOutput', context: 'sortContext', name: 'sortName' } as const;
 
 const ABILITIES = ['vision', 'tools', 'reasoning'] as const;
