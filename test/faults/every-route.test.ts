@@ -211,7 +211,7 @@ test('errors below the paths of a dialect are in its form, also where there is n
       code: expect.any(Number),
       status: expect.any(String),
     });
-  for (const path of ['/v1/messages/nothing', '/v1/messages/batches'])
+  for (const path of ['/v1/messages/nothing', '/v1/messages/count_tokens/more'])
     expect(await errorAt(path)).toMatchObject({ type: 'error', error: { type: 'not_found_error' } });
   expect(await errorAt('/v1/messages', 'GET')).toMatchObject({ type: 'error' });
   expect((await errorAt('/api/console/nothing')).error).toMatchObject({ code: 'not_found' });
