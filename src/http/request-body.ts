@@ -198,7 +198,7 @@ function jsonObject({ value, text }: JsonText, bytes: number): JsonBody {
   return { value: value as Record<string, unknown>, text, size: { bytes, characters: text.length } };
 }
 
-export interface FormBody {
+interface FormBody {
   readonly fields: FormData;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }

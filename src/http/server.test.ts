@@ -183,7 +183,8 @@ test.each(['plain', 'TLS'])(
     await answer;
     // The test's own time limit ends this.
     while (!incoming.hasLeft) await Bun.sleep(5);
-    expect(incoming.signal.aborted).toBe(true);
+    // The runtime tells a signal that was made since then a moment later.
+    while (!incoming.signal.aborted) await Bun.sleep(5);
     mayAnswer.resolve();
     await own.stop();
     rmSync(folder, { recursive: true, force: true });

@@ -50,7 +50,7 @@ const EXCESS_NAMES: Record<keyof JsonLimits, string> = {
 
 /**
  * Parses JSON within limits, and a long one in steps: neither many small values nor one long string keep other requests
- * waiting. A short one, as nearly all are, is there at once. Throws {@link JsonBeyondLimit}, or what the decoder and the
+ * waiting. One of ordinary size is there at once. Throws {@link JsonBeyondLimit}, or what the decoder and the
  * parser throw.
  */
 export function parseJson(
@@ -58,10 +58,15 @@ export function parseJson(
   limits: JsonLimits,
   decoding: 'lenient' | 'strict' = 'lenient',
 ): JsonText | Promise<JsonText> {
-  if (!hasRoomForDepthAlone(bytes.byteLength, limits)) return parseLong(bytes, limits, decoding);
+  if (bytes.byteLength > AT_ONCE_BYTES) return parseLong(bytes, limits, decoding);
+  const isShort = hasRoomForDepthAlone(bytes.byteLength, limits);
+  if (!isShort) refuseExcessIn(bytes, new JsonScan(limits), limits);
   const text = DECODERS[decoding].decode(bytes);
-  return { text, value: parseShort(text, limits) };
+  return { text, value: isShort ? parseShort(text, limits) : JSON.parse(text) };
 }
+
+/** Up to this size, nobody waits for it. */
+const AT_ONCE_BYTES = 65_536;
 
 async function parseLong(
   bytes: Uint8Array,
@@ -111,17 +116,21 @@ const DECODERS = { lenient: newDecoder('lenient'), strict: newDecoder('strict') 
 
 /** Throws {@link JsonBeyondLimit} if the text exceeds a limit. */
 export async function refuseExcess(bytes: Uint8Array, limits: JsonLimits): Promise<void> {
-  const { bytesOutsideStrings = Infinity, escapes = Infinity } = limits;
+  const { escapes = Infinity } = limits;
   const scan = new JsonScan(limits);
   for (let from = 0; from < bytes.length; from += STEP) {
     if (from > 0) await nextTurn();
-    const excess = scan.add(bytes.subarray(from, from + STEP));
-    if (excess !== undefined) throw new JsonBeyondLimit(excess, limits);
-    if (scan.bytesOutsideStrings > bytesOutsideStrings)
-      throw new JsonBeyondLimit('bytesOutsideStrings', limits);
+    refuseExcessIn(bytes.subarray(from, from + STEP), scan, limits);
   }
   if (bytes.length > escapes && (await hasMoreEscapes(bytes, escapes)))
     throw new JsonBeyondLimit('escapes', limits);
+}
+
+function refuseExcessIn(piece: Uint8Array, scan: JsonScan, limits: JsonLimits): void {
+  const excess = scan.add(piece);
+  if (excess !== undefined) throw new JsonBeyondLimit(excess, limits);
+  if (scan.bytesOutsideStrings > (limits.bytesOutsideStrings ?? Infinity))
+    throw new JsonBeyondLimit('bytesOutsideStrings', limits);
 }
 
 const BACKSLASHES_PER_TURN = 100_000;
