@@ -25,7 +25,14 @@ export const STAGES: readonly (readonly TestRow[])[] = [
       { name: 'browser', paths: ['test/browser'], slow: true },
       {
         name: 'services',
-        paths: ['test/payments', 'test/providers', 'test/matrix', 'test/import', 'test/architecture'],
+        paths: [
+          'test/payments',
+          'test/providers',
+          'test/matrix',
+          'test/import',
+          'test/architecture',
+          'test/responses',
+        ],
       },
     ],
   ],

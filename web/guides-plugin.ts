@@ -10,6 +10,7 @@ const READING_ORDER = [
   'streaming',
   'images',
   'image-jobs',
+  'responses',
   'models-and-endpoints',
   'clients',
   'money',

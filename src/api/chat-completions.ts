@@ -171,8 +171,8 @@ export const v1ChatCompletions: ApiOperation = {
       body['messages'] === undefined && body['input'] !== undefined
         ? readResponses(base, body, parts)
         : readV1Chat(base, body, parts),
-    answer: (call, parts) =>
-      isResponsesCall(call) ? answerResponses(call, parts) : answerV1Chat(call, parts.relay),
+    answer: (call, parts, incoming) =>
+      isResponsesCall(call) ? answerResponses(call, parts, incoming) : answerV1Chat(call, parts.relay),
   }),
 };
 

@@ -81,7 +81,9 @@ export const FIELD_TEXTS: Readonly<Record<string, string>> = {
   enabled: 'Whether the model thinks.',
   verbosity: 'How long the answer should be.',
   include: 'What else the answer contains.',
-  previous_response_id: 'Refused: answers are not kept here. Send the conversation in `input`.',
+  previous_response_id:
+    'A stored response to go on from: its input and output, and those of all before it, count as input.',
+  store: 'Whether input and output are stored, so that later requests can refer to them. Default: true.',
   conversation: 'Refused: conversations are not kept here. Send the conversation in `input`.',
   service_tier: 'At which service tier the request is served, where the model has a price for it.',
   top_logprobs: 'How many likely alternatives to show for each token.',

@@ -71,6 +71,8 @@ describe('the OpenAPI document', () => {
       '/v1/models/{model}:streamGenerateContent',
       '/v1/moderations',
       '/v1/responses',
+      '/v1/responses/{id}',
+      '/v1/responses/{id}/input_items',
       '/v1beta/models',
       '/v1beta/models/{model}',
       '/v1beta/models/{model}:batchEmbedContents',

@@ -87,6 +87,7 @@ function describeOperation(operation: ApiOperation): unknown {
   const { id, tag, summary, description, request, answer, errors, dialect } = operation;
   const parameters = [
     ...(operation.parameters ?? []).map(pathParameter),
+    ...(operation.query ?? []).map((one) => ({ ...one, in: 'query' })),
     ...(answer.headers === 'paid' ? [{ $ref: '#/components/parameters/MaxCost' }] : []),
     ...(operation.idempotencyKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
     ...(operation.respondAsync ? [{ $ref: '#/components/parameters/Prefer' }] : []),
@@ -342,6 +343,10 @@ const EXAMPLES: Record<ApiFaultCode, readonly [message: string, more?: FaultOpti
   idempotency_answer_gone: [
     'The request with this Idempotency-Key is done (req_01JCKZ), but its answer is no longer kept.',
     { param: 'Idempotency-Key', extra: { request_id: 'req_01JCKZ' } },
+  ],
+  previous_response_not_found: [
+    'There is no stored response resp_0WPlqUf4abcdefghijklmnop on this account.',
+    { param: 'previous_response_id' },
   ],
   missing_token: ['Send your API token as `Authorization: Bearer sk-…`.'],
   invalid_token: ['This is not a valid API token.'],

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { RefusedCalls } from '../activity/refused-calls.ts';
+import type { ResponseStore } from '../activity/response-store.ts';
 import type { CallerAuth } from '../http/caller-auth.ts';
 import type { Idempotency } from '../http/idempotency/idempotency.ts';
 import type { HttpRoute, Method } from '../http/router.ts';
@@ -23,6 +24,8 @@ export interface ApiOperation {
   readonly token: 'required' | 'optional' | 'none';
   /** The path's parameters, in order. */
   readonly parameters?: readonly PathParameter[];
+  /** What it reads of the query. */
+  readonly query?: readonly QueryParameter[];
   /** Takes an `Idempotency-Key`. */
   readonly idempotencyKey?: true;
   /** Takes `Prefer: respond-async`. */
@@ -52,6 +55,7 @@ export interface ApiParts {
   readonly links: ImageLinks;
   readonly imageJobs: ImageJobs;
   readonly store: Store;
+  readonly responses: ResponseStore;
   readonly idempotency: Idempotency;
   readonly refusedCalls: Pick<RefusedCalls, 'add'>;
   /** Generates the OpenAPI document. */
@@ -64,6 +68,13 @@ export interface PathParameter {
   readonly example: string;
   /** Matches the rest of the path, slashes included. */
   readonly hasSlashes?: true;
+}
+
+interface QueryParameter {
+  readonly name: string;
+  readonly description: string;
+  /** As JSON Schema. */
+  readonly schema: Readonly<Record<string, unknown>>;
 }
 
 export interface ApiBody {

@@ -26,6 +26,7 @@ import type { ApiOperation, ApiParts } from './operation.ts';
 import { quotes } from './quotes.ts';
 import { requestReceipt } from './requests.ts';
 import { responses } from './responses.ts';
+import { deleteStoredResponse, responseInputItems, storedResponse } from './stored-responses.ts';
 import { textCompletions } from './text-completions.ts';
 
 /** Every public operation, in the order of the document. The router and the document are made from this list. */
@@ -43,6 +44,9 @@ export const OPERATIONS: readonly ApiOperation[] = [
   documentOperation,
   v1ChatCompletions,
   responses,
+  storedResponse,
+  deleteStoredResponse,
+  responseInputItems,
   textCompletions,
   v1ImageGenerations,
   v1ImageEdits,

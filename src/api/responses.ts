@@ -1,22 +1,28 @@
 import { z } from 'zod';
+import type { ResponseStore } from '../activity/response-store.ts';
 import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer } from '../http/response.ts';
-import type { ChatCall } from '../relay/call.ts';
+import type { IncomingRequest } from '../http/router.ts';
+import { preferTokenError } from '../relay/admission.ts';
+import type { BodySize, ChatCall, CompleteAnswer, RouteSelector } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
-import type { Clock } from '../std/clock.ts';
-import type { ResponseContext } from '../wire/responses/answer.ts';
-import { joinKnobs } from '../wire/field-table.ts';
+import type { Log } from '../std/log.ts';
+import type { ResponseContext, ResponseObject } from '../wire/responses/answer.ts';
+import { joinKnobs, type Knobs } from '../wire/field-table.ts';
+import type { ChatCompletion } from '../wire/openai/chat.ts';
 import {
   providerTools,
   RESPONSES_FIELDS,
   responsesRequestSchema,
   type ResponsesRequest,
 } from '../wire/responses/request.ts';
-import { chatToResponse, responsesEncoder } from '../wire/responses/stream.ts';
+import { chatToResponse, responsesEncoder, type ResponsesEncoder } from '../wire/responses/stream.ts';
 import { responsesToChat } from '../wire/responses/to-chat.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { inference, MAX_COST_FIELD, routeSelector, streamResponse, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
+import { usesState, wholeInput } from './response-history.ts';
+import { itemsOfInput } from './response-items.ts';
 
 const itemStatus = z.enum(['in_progress', 'completed', 'incomplete']);
 
@@ -69,7 +75,7 @@ const errorFields = {
   param: z.string().nullable(),
 };
 
-const responseObject = z.looseObject({
+export const responseSchema = z.looseObject({
   id: z.string().describe('resp_ and the request id without req_'),
   object: z.literal('response'),
   created_at: z.int().describe('Seconds since 1970'),
@@ -108,7 +114,7 @@ const responsesEvent = z.discriminatedUnion('type', [
       'response.incomplete',
       'response.failed',
     ],
-    { response: responseObject },
+    { response: responseSchema },
   ),
   event(['response.output_item.added', 'response.output_item.done'], {
     output_index: z.int(),
@@ -153,8 +159,8 @@ export const responses: ApiOperation = {
   tag: 'OpenAI-compatible',
   summary: 'Create a response (OpenAI)',
   description:
-    'The stateless part: nothing is stored, so previous_response_id, conversation and background are refused. ' +
-    'With stream: true the answer is server-sent events.',
+    'Input and output are stored, for as long as the operator says, unless store is false. previous_response_id and ' +
+    'item_reference bring back what is stored; it counts as input. With stream: true the answer is server-sent events.',
   token: 'required',
   idempotencyKey: true,
   request: {
@@ -175,7 +181,7 @@ export const responses: ApiOperation = {
     headers: 'paid',
     body: {
       name: 'ResponsesAnswer',
-      schema: responseObject,
+      schema: responseSchema,
       examples: {
         answer: {
           id: 'resp_0WPlqUf4abcdefghijklmnop',
@@ -221,14 +227,16 @@ export const responses: ApiOperation = {
         '"content_index":0,"delta":"Money","logprobs":[],"sequence_number":4}\n\n',
     },
   },
-  errors: KEYED_INFERENCE_ERRORS,
+  errors: [...KEYED_INFERENCE_ERRORS, 'previous_response_not_found'],
   dialect: OPENAI_ERRORS,
   handle: inference({ rate: 'chat', read: readResponses, answer: answerResponses }),
 };
 
-/** A chat call that came as a Responses request and is answered as one. */
-export interface ResponsesCall extends ChatCall {
+/** A Responses request that was read and not yet relayed. */
+export interface ResponsesCall extends CallBase {
   readonly responses: ResponsesRequest;
+  readonly selector: RouteSelector;
+  readonly knobs: Knobs | undefined;
 }
 
 export function isResponsesCall(call: ChatCall | ResponsesCall): call is ResponsesCall {
@@ -244,28 +252,103 @@ export function readResponses(
   const asked = parseBody(responsesRequestSchema, body);
   return {
     ...base,
-    selector: routeSelector(parts, asked.model, 'chat_completion'),
-    label: asked.model,
-    request: responsesToChat(asked),
-    knobs: joinKnobs(knobs, { leftOut: providerTools(asked) }),
-    cap: 'lowered',
-    encoder: (labels) => responsesEncoder(contextOf(labels, asked, parts.relay.clock)),
     responses: asked,
+    selector: routeSelector(parts, asked.model, 'chat_completion'),
+    knobs: joinKnobs(knobs, { leftOut: providerTools(asked) }),
   };
 }
 
-export async function answerResponses(call: ResponsesCall, { relay }: ApiParts): Promise<Response> {
-  const reply = await relayChat(call, relay);
+export async function answerResponses(
+  call: ResponsesCall,
+  parts: ApiParts,
+  { memory }: Pick<IncomingRequest, 'memory'>,
+): Promise<Response> {
+  const { relay } = parts;
+  const answer = new ResponseAnswer(call, parts);
+  const made = preferTokenError({ caller: call.caller, rate: 'chat' }, relay, () =>
+    parts.responses.isOn && usesState(call.responses)
+      ? chatWithHistory(answer, parts, memory)
+      : answer.chatCall(call.responses, call.size),
+  );
+  const reply = await relayChat(made instanceof Promise ? await made : made, relay);
   if (reply.kind === 'stream') return streamResponse(reply);
-  const labels = { id: call.requestId, model: call.label };
-  const context = contextOf(labels, call.responses, relay.clock);
-  return paidAnswer(chatToResponse(reply.shown.completion, context), reply.summary, reply.charged);
+  return paidAnswer(answer.present(reply.shown.completion), reply.summary, reply.charged);
 }
 
-function contextOf(
-  labels: { id: string; model: string },
-  request: ResponsesRequest,
-  clock: Clock,
-): ResponseContext {
-  return { ...labels, created: Math.floor(clock.now() / 1000), request };
+/** What its ids stand for is put in their place first: it is held, metered and charged like what was sent. */
+async function chatWithHistory(
+  answer: ResponseAnswer,
+  { callerAuth, responses }: ApiParts,
+  memory: IncomingRequest['memory'],
+): Promise<ChatCall> {
+  const { caller, responses: asked, size } = answer.call;
+  const { accountId } = await callerAuth.account(caller);
+  const { items, added } = await wholeInput(asked, accountId, { responses, memory });
+  // They were checked when they were sent.
+  const input = items as unknown as Exclude<ResponsesRequest['input'], string>;
+  return answer.chatCall(
+    { ...asked, input, previous_response_id: undefined },
+    { bytes: size.bytes + added.bytes, characters: size.characters + added.characters },
+  );
+}
+
+/** One answer: presented to its client, and stored if it is to be. */
+class ResponseAnswer {
+  readonly call: ResponsesCall;
+  readonly #responses: ResponseStore;
+  readonly #log: Log;
+  readonly #context: ResponseContext;
+  #encoder: ResponsesEncoder | undefined;
+  #presented: ResponseObject | undefined;
+
+  constructor(call: ResponsesCall, { responses, relay }: ApiParts) {
+    const { requestId: id, responses: request } = call;
+    this.call = call;
+    this.#responses = responses;
+    this.#log = relay.log;
+    this.#context = {
+      id,
+      model: request.model,
+      created: Math.floor(relay.clock.now() / 1000),
+      request,
+      isStored: request.store !== false && responses.isOn,
+    };
+  }
+
+  /** `whole`: with everything that the request refers to, and how large that is as text. */
+  chatCall(whole: ResponsesRequest, size: BodySize): ChatCall {
+    const { responses: asked, ...call } = this.call;
+    return {
+      ...call,
+      size,
+      label: asked.model,
+      request: responsesToChat(whole),
+      cap: 'lowered',
+      encoder: () => (this.#encoder = responsesEncoder(this.#context)),
+      ...(this.#context.isStored && { onComplete: (answer) => this.#keep(answer) }),
+    };
+  }
+
+  present(completion: ChatCompletion): ResponseObject {
+    return (this.#presented ??= chatToResponse(completion, this.#context));
+  }
+
+  /** An answer that cannot be stored is given all the same. */
+  async #keep({ accountId, completion, usage }: CompleteAnswer): Promise<void> {
+    try {
+      const answer = completion ? this.present(completion) : this.#encoder?.whole(usage);
+      if (!answer) return;
+      const { request } = this.#context;
+      await this.#responses.keep({
+        id: answer.id,
+        accountId,
+        previousId: request.previous_response_id ?? undefined,
+        state: answer.status === 'incomplete' ? 'incomplete' : 'completed',
+        items: { input: itemsOfInput(request.input), output: answer.output },
+        answer,
+      });
+    } catch (error) {
+      this.#log.warn('response_not_stored', { request: this.call.requestId, error });
+    }
+  }
 }

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { hoursWithoutSetting } from '../activity/response-space.ts';
 import { builtinCatalog } from '../catalog/builtin.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/mistakes.ts';
@@ -64,6 +65,7 @@ async function doctor(context: CliContext): Promise<number> {
   const setup = await context.setupChecks(catalog);
   for (const { ok, line } of setup) printCheck(context, ok, line);
   const address = await checkAddress(context);
+  if (store) await printResponses(context);
   const backends = catalog ? await checkBackends(catalog, context) : false;
   printOpenFiles(context);
   await printLocalServers(context);
@@ -123,6 +125,22 @@ async function checkStore(context: CliContext): Promise<boolean> {
   } catch (thrown) {
     return printCheck(context, false, `store: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   }
+}
+
+/** Nothing is wrong with a server that keeps nothing, but who expects otherwise should know what to do. */
+async function printResponses(context: CliContext): Promise<void> {
+  const { settings } = await context.configuration();
+  const asked = settings.find(({ name }) => name === 'responses.keep_hours')?.value;
+  const hours =
+    typeof asked === 'number'
+      ? asked
+      : await context.withServices(({ store }) => hoursWithoutSetting(store.db));
+  if (hours > 0) return void printCheck(context, true, `responses: stored for ${plural(hours, 'hour')}`);
+  const why = asked === 0 ? '' : ', because an earlier version made this store';
+  context.print(
+    `• responses: none are stored${why}. To let clients of the Responses API go on with earlier answers, add this to the catalog:`,
+  );
+  context.print('    responses: { keep_hours: 24 }');
 }
 
 /** Whether a server could listen: free, or taken by a Tollgate that answers. */

@@ -2,6 +2,8 @@ import { afterAll, beforeEach, expect, test } from 'bun:test';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openResponseRows } from '../activity/response-rows.ts';
+import { ResponseStore } from '../activity/response-store.ts';
 import { ProviderKeys } from '../catalog/provider-keys.ts';
 import { seal, unseal } from '../catalog/seal.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
@@ -11,6 +13,7 @@ import { closeServices, openConfiguredStore, openServices, type Services } from 
 import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
 import { parseUsd } from '../std/money.ts';
+import { sealBytes } from '../std/sealed-bytes.ts';
 import { runCli } from './cli.ts';
 import type { CliContext } from './command.ts';
 import { NO_PASSWORD } from './testing/password-input.ts';
@@ -46,6 +49,22 @@ beforeEach(async () => {
       { name: 'whk_1', origin: 'https://hooks.example' },
       'whsec_abc',
     );
+    const label = (part: string): string => `${part} acc_1 resp_1`;
+    const sealedPart = (part: string): Buffer =>
+      sealBytes(secret.key('responses'), label(part), JSON.stringify({ output: [], input: [], part }));
+    await store.db
+      .insertInto('stored_response')
+      .values({
+        id: 'resp_1',
+        account_id: 'acc_1',
+        state: 'completed',
+        items: sealedPart('items'),
+        head: sealedPart('head'),
+        bytes: 1,
+        item_bytes: 1,
+        created_at: systemClock.now(),
+      })
+      .execute();
     const hook = {
       id: 'whk_1',
       account_id: '',
@@ -136,7 +155,17 @@ async function left(env: Env = {}) {
     const opened = [hook.sealed, hook.old_sealed ?? ''].map((one) =>
       unseal(secret.key('webhooks'), hook.id, one),
     );
+    const rows = openResponseRows(store, ledger, 1_000);
+    const responses = new ResponseStore({
+      store,
+      rows,
+      clock: systemClock,
+      log: silentLog,
+      key: secret.key('responses'),
+      rules: () => ({ keepMs: 3_600_000, keepBytes: 1e9 }),
+    });
     return {
+      response: await responses.answer('resp_1', 'acc_1'),
       waiting: outbox.read(message),
       webhookSecrets: opened,
       audited: audited?.action,
@@ -154,6 +183,7 @@ const ALL = {
   tokenIsValid: true,
   keys: { TEAM_API_KEY: 'key-of-the-team' },
   waiting: 'hello',
+  response: { output: [], input: [], part: 'head' },
   webhookSecrets: ['whsec_abc', 'whsec_abc'],
   breaches: [],
 };
@@ -163,6 +193,7 @@ const BOOKS = {
   tokenIsValid: false,
   keys: {},
   waiting: undefined,
+  response: undefined,
   webhookSecrets: [undefined, undefined],
   breaches: [],
 };

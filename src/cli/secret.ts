@@ -1,4 +1,5 @@
 import { existsSync, rmSync } from 'node:fs';
+import { resealResponses } from '../activity/response-store.ts';
 import { resealKeys } from '../catalog/provider-keys.ts';
 import { makeNextSecret, openSecret, replaceSecret, secretFiles } from '../identity/accounts/secret.ts';
 import { resealOutbox } from '../outbox/outbox.ts';
@@ -22,7 +23,7 @@ export const secretCommands: readonly CliCommand[] = [
     name: 'secret rotate',
     usage: '[--json]',
     about:
-      'replace the secret while the server is stopped: by TOLLGATE_NEW_SECRET, or by a new one in the data folder. Tokens, codes and stored provider keys stay, and so does who had the welcome credit; everybody signs in again, links to images end',
+      'replace the secret while the server is stopped: by TOLLGATE_NEW_SECRET, or by a new one in the data folder. Tokens, codes, stored provider keys and stored responses stay, and so does who had the welcome credit; everybody signs in again, links to images end',
     flags: JSON_FLAG,
     minArguments: 0,
     run: rotate,
@@ -31,7 +32,7 @@ export const secretCommands: readonly CliCommand[] = [
     name: 'secret reset',
     usage: '--yes [--json]',
     about:
-      'for a secret that is lost: takes TOLLGATE_SECRET, or makes a new one. Accounts and balances stay; every token, code, session and stored provider key ends. Cannot be undone',
+      'for a secret that is lost: takes TOLLGATE_SECRET, or makes a new one. Accounts and balances stay; every token, code, session, stored provider key and stored response ends. Cannot be undone',
     flags: { ...JSON_FLAG, yes: { type: 'boolean' } },
     minArguments: 0,
     run: reset,
@@ -52,6 +53,7 @@ async function rotate(input: CommandInput, context: CliContext): Promise<number>
       const resealed = await resealKeys(db, { from, to: after.key('provider keys'), now });
       await resealWebhooks(db, { from: secret.key('webhooks'), to: after.key('webhooks') });
       await resealOutbox(db, { from: secret.key('outbox'), to: after.key('outbox') });
+      await resealResponses(db, { from: secret.key('responses'), to: after.key('responses') });
       await db.deleteFrom('auth_session').execute();
       const record = { action: 'secret.rotate', target: '', detail: {} };
       await recordCommand({ db }, record, { input, context });
@@ -85,7 +87,8 @@ async function reset(input: CommandInput, context: CliContext): Promise<number> 
         .set({ token_hash: null, token_hint: null, token_used_at: null })
         .where('token_hash', 'is not', null)
         .executeTakeFirst();
-      for (const table of ['provider_key', 'auth_session'] as const) await db.deleteFrom(table).execute();
+      for (const table of ENDED_BY_RESET) await db.deleteFrom(table).execute();
+      await db.updateTable('response_storage').set({ bytes: 0 }).execute();
       const record = { action: 'secret.reset', target: '', detail: {} };
       await recordCommand({ db }, record, { input, context });
       return Number(numUpdatedRows);
@@ -100,6 +103,15 @@ async function reset(input: CommandInput, context: CliContext): Promise<number> 
     return 0;
   });
 }
+
+/** What nobody can read without the secret, and sessions. */
+const ENDED_BY_RESET = [
+  'provider_key',
+  'auth_session',
+  'stored_response',
+  'conversation_item',
+  'conversation',
+] as const;
 
 /** A server keeps the keys of its start in memory: it would make tokens that nobody can check afterwards. */
 function requireStopped({ backend }: Store): void {

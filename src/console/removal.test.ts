@@ -63,6 +63,20 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
       })
       .execute();
     const made = { account_id: id, created_at: 1 };
+    const content = Buffer.from(name);
+    const sizes = { bytes: 10, item_bytes: 10, head: content };
+    await db
+      .insertInto('stored_response')
+      .values({ ...made, ...sizes, id: `resp_${id}`, state: 'completed', items: content })
+      .execute();
+    await db
+      .insertInto('conversation')
+      .values({ ...made, ...sizes, id: `conv_${id}`, last_place: 1 })
+      .execute();
+    await db
+      .insertInto('conversation_item')
+      .values({ account_id: id, conversation_id: `conv_${id}`, place: 1, id: `msg_${id}`, item: content })
+      .execute();
     const hook = {
       id: `whk_${id}`,
       url: `https://hooks.example/${name}`,

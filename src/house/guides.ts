@@ -4,6 +4,7 @@ import errors from '../../docs/guide/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/guide/getting-started.md' with { type: 'text' };
 import houseModels from '../../docs/guide/house-models.md' with { type: 'text' };
 import idempotency from '../../docs/guide/idempotency.md' with { type: 'text' };
+import storedResponses from '../../docs/guide/responses.md' with { type: 'text' };
 import imageJobs from '../../docs/guide/image-jobs.md' with { type: 'text' };
 import images from '../../docs/guide/images.md' with { type: 'text' };
 import limitsAndHeaders from '../../docs/guide/limits-and-headers.md' with { type: 'text' };
@@ -25,6 +26,7 @@ export const GUIDES: readonly Guide[] = [
   guide('streaming', streaming),
   guide('images', images),
   guide('image-jobs', imageJobs),
+  guide('responses', storedResponses),
   guide('models-and-endpoints', modelsAndEndpoints),
   guide('clients', clients),
   guide('errors', errors),

@@ -1,3 +1,4 @@
+import type { Database } from 'bun:sqlite';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import { writeHeartbeat } from '../store/heartbeat.ts';
@@ -15,6 +16,11 @@ export interface OpenLedger {
   probe(): Promise<void>;
   /** For metrics. */
   load(): LedgerLoad;
+  /**
+   * Where one connection writes for everybody: runs statements about tables that are not the ledger's in its next
+   * transaction, and resolves when that is committed. Absent where each writer has a connection of its own.
+   */
+  readonly alongside?: (<T>(run: (database: Database) => T) => Promise<T>) | undefined;
   close(): Promise<void>;
 }
 
@@ -40,6 +46,7 @@ export function openLedger(store: Store, options: LedgerOptions): OpenLedger {
       recover: () => ledger.recover(),
       probe: () => writeHeartbeat(store, options.clock),
       load: () => ledger.load(),
+      alongside: (run) => ledger.alongside(run),
       close: () => ledger.close(),
     };
   }

@@ -2,6 +2,7 @@ import { currentRelease, releaseName } from '../std/release.ts';
 import { backendCosts } from '../activity/margin.ts';
 import type { Metrics } from '../activity/metrics.ts';
 import type { RefusedCalls } from '../activity/refused-calls.ts';
+import type { ResponseStore } from '../activity/response-store.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeMetrics, serveMetrics } from './compose-metrics.ts';
 import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
@@ -35,6 +36,7 @@ import { DailyCosts } from '../relay/daily-costs.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { AccessLog } from '../std/access-log.ts';
+import { openResponses } from './compose-responses.ts';
 import { makeImageJobs, makeImageLinks, takeOverJobs } from './compose-image-jobs.ts';
 import { LongestLife } from './longest-life.ts';
 import { StoredCatalog } from '../catalog/stored.ts';
@@ -99,6 +101,7 @@ export async function startTollgate(
     const links = makeImageLinks(services);
     const refusedCalls = openRefusedCalls(services, opened);
     const imageJobs = makeImageJobs(services, relay, links);
+    const responses = await openResponses(services, catalog, settings);
     const consoleServices = composeConsole(services, {
       payments,
       catalog,
@@ -112,10 +115,9 @@ export async function startTollgate(
     opened.defer(() => relay.activeRequests.stop());
     const { auth, setup } = consoleServices;
     if (!(await setup.needed())) await auth.load();
-    const running = { relay, settings, refusedCalls, imageJobs, payments, ...watched };
+    const running = { relay, settings, refusedCalls, imageJobs, responses, payments, ...watched };
     const state = { draining: false };
-    const noticed = { messages, pool: relay.upstreams, certificate };
-    const tasks = startPeriodicTasks(services, { ...running, auth, noticed });
+    const tasks = startPeriodicTasks(services, { ...running, auth, messages });
     opened.defer(() => tasks.stop());
     const served = { ...running, services, catalog, links, consoleServices, accessLog };
     const metrics = serveMetrics(config, { metrics: relay.metrics, ...watched }, opened);
@@ -315,6 +317,7 @@ interface ServerParts extends WatchedParts {
   readonly relay: Relay;
   readonly links: ImageLinks;
   readonly imageJobs: ImageJobs;
+  readonly responses: ResponseStore;
   readonly consoleServices: ConsoleServices;
   readonly messages: MessageServices;
   readonly refusedCalls: RefusedCalls;
@@ -398,6 +401,7 @@ function routerOf(
       links,
       imageJobs: parts.imageJobs,
       store,
+      responses: parts.responses,
       idempotency,
       refusedCalls: parts.refusedCalls,
       openApi: () => openApiDocument(OPERATIONS, config.publicUrl),

@@ -23,10 +23,18 @@ export interface ServerSettings {
   readonly trustedProxies: readonly string[];
   /** For how many days each receipt is kept. Absent: for ever. */
   readonly receiptsDays: number | undefined;
+  readonly responses: ResponseSettings;
   /** The least important lines that are logged. Absent: as the environment says. */
   readonly logLevel: LogLevel | undefined;
   /** The share of requests that leave a line when they have been answered. Absent: as the environment says. */
   readonly accessShare: number | undefined;
+}
+
+/** What is kept for clients of the Responses API. */
+interface ResponseSettings {
+  /** Absent: as the store was made. */
+  readonly keepHours: number | undefined;
+  readonly keepGigabytes: number;
 }
 
 const path = z.string().trim().min(1, 'must not be empty').max(500, 'must be at most 500 characters');
@@ -58,6 +66,27 @@ const retentionSchema = strict({
   .optional()
   .describe('What is deleted after some time.');
 
+const MOST_KEEP_HOURS = 8_760;
+const hoursError = `must be a whole number from 0 to ${MOST_KEEP_HOURS}`;
+const responsesSchema = strict({
+  keep_hours: z
+    .int({ error: hoursError })
+    .min(0, hoursError)
+    .max(MOST_KEEP_HOURS, hoursError)
+    .optional()
+    .describe(
+      'How long what clients of the Responses API store is kept; 0 keeps nothing. When absent 24, and 0 in a store that a version without it has made.',
+    ),
+  keep_gb: z
+    .number()
+    .positive()
+    .max(100_000)
+    .default(5)
+    .describe('How much of it is kept of all accounts together, in gigabytes; the oldest leave.'),
+})
+  .optional()
+  .describe('What is stored for clients of the Responses API, encrypted.');
+
 const logSchema = strict({
   level: z
     .enum(LOG_LEVELS)
@@ -77,6 +106,7 @@ export const SERVER_SETTINGS = {
   tls: { label: 'tls', schema: tlsSchema },
   trusted_proxies: { label: 'trusted proxies', schema: proxiesSchema },
   retention: { label: 'retention', schema: retentionSchema },
+  responses: { label: 'responses', schema: responsesSchema },
   log: { label: 'log', schema: logSchema },
 } satisfies FileSettings;
 
@@ -93,9 +123,15 @@ export function serverSettings({ settings }: Catalog, folder: string): ServerSet
     tls: tls === undefined ? undefined : tlsConfig(tls, folder),
     trustedProxies: proxiesSchema.parse(settings?.get('trusted_proxies')?.value),
     receiptsDays: retentionSchema.parse(settings?.get('retention')?.value)?.receipts_days,
+    responses: responseSettings(settings?.get('responses')?.value),
     logLevel: log?.level,
     accessShare: log?.access === undefined ? undefined : shareOf(log.access),
   };
+}
+
+function responseSettings(value: unknown): ResponseSettings {
+  const { keep_hours: keepHours, keep_gb: keepGigabytes } = responsesSchema.parse(value ?? {}) ?? {};
+  return { keepHours, keepGigabytes: keepGigabytes ?? 0 };
 }
 
 function shareOf(access: 'off' | 'json' | { readonly sample: number }): number {
@@ -139,6 +175,10 @@ export class LiveServerSettings {
 
   receiptsDays(): number | undefined {
     return this.#newest().receiptsDays;
+  }
+
+  responses(): ResponseSettings {
+    return this.#newest().responses;
   }
 
   accessShare(): number {

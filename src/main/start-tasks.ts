@@ -1,6 +1,7 @@
 import type { Metrics } from '../activity/metrics.ts';
 import { countModelDays } from '../activity/model-days.ts';
 import { RefusedCalls } from '../activity/refused-calls.ts';
+import type { ResponseStore } from '../activity/response-store.ts';
 import { UsageHours } from '../activity/usage-hours.ts';
 import { TenDaySums } from '../activity/ten-day-sums.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
@@ -14,6 +15,7 @@ import type { Log } from '../std/log.ts';
 import type { ConsoleServices } from './compose-console.ts';
 import { aheadOfDatabaseMs } from './database-clock.ts';
 import { imageTasks } from './compose-image-jobs.ts';
+import { responseTasks } from './compose-responses.ts';
 import { messageTasks, type NoticedParts } from './compose-outbox.ts';
 import { paymentTasks } from './compose-payments.ts';
 import type { LongestLife } from './longest-life.ts';
@@ -25,6 +27,7 @@ import type { SetupWatch } from './setup-checks.ts';
 interface TaskParts {
   readonly auth: Pick<ConsoleServices['auth'], 'sweep' | 'sweepAttempts'>;
   readonly relay: {
+    readonly upstreams: NoticedParts['pool'];
     readonly dailyCosts: DailyCosts;
     readonly metrics: Metrics;
     readonly lifetime: LongestLife;
@@ -32,15 +35,17 @@ interface TaskParts {
   readonly settings: LiveServerSettings;
   readonly refusedCalls: RefusedCalls;
   readonly imageJobs: ImageJobs;
-  readonly noticed: NoticedParts;
+  readonly responses: ResponseStore;
+  readonly messages: NoticedParts['messages'];
+  readonly certificate: NoticedParts['certificate'];
   readonly payments: Payments | undefined;
   readonly setupWatch: SetupWatch;
 }
 
 /** Everything that runs periodically beside requests. */
 export function startPeriodicTasks(services: Services, parts: TaskParts): PeriodicTasks {
-  const { auth, settings, refusedCalls, imageJobs, noticed } = parts;
-  const { dailyCosts, metrics, lifetime } = parts.relay;
+  const { auth, settings, refusedCalls, imageJobs, messages, certificate } = parts;
+  const { dailyCosts, metrics, lifetime, upstreams: pool } = parts.relay;
   const { config, store, clock, log, notices } = services;
   const { ledger } = services.ledger;
   const answers = new IdempotencyStore(store, clock);
@@ -53,7 +58,8 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
       { name: 'refused calls', everyMs: 2_000, run: () => refusedCalls.flush() },
       { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },
       ...imageTasks(services, imageJobs),
-      ...messageTasks(services, noticed),
+      ...responseTasks(parts.responses),
+      ...messageTasks(services, { messages, pool, certificate }),
       ...paymentTasks(parts.payments),
       ...setupTasks(services, parts.setupWatch),
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },

@@ -287,6 +287,7 @@ export function admissionSummary(
   const { choices } = quote.ceiling.kind === 'tokens' ? quote.ceiling : { choices: 0 };
   return {
     requestId: call.requestId,
+    accountId: admitted.accountId,
     endpoint: quote.route.endpoint.code,
     model: quote.route.model.id,
     rate: admitted.rate,

@@ -12,7 +12,7 @@ import type { RequestSpans } from '../std/request-spans.ts';
 import type { TokenCounter } from '../tokenizer/port.ts';
 import type { UpstreamPool } from '../upstream/port.ts';
 import type { Knobs } from '../wire/field-table.ts';
-import type { ChatRequest } from '../wire/openai/chat.ts';
+import type { ChatCompletion, ChatRequest, ChatUsage } from '../wire/openai/chat.ts';
 import type { ChatEncoder, ShownCompletion } from '../wire/openai/answer.ts';
 import type { ImageRequestWith } from '../wire/openai/images.ts';
 
@@ -73,8 +73,21 @@ export const NOBODY_LEAVES: ClientConnection = { signal: new AbortController().s
 export interface ChatCall extends Call<ChatRequest> {
   /** Turns canonical stream events into what this client's dialect expects. */
   readonly encoder: (labels: Labels, request: ChatRequest) => ChatEncoder;
+  /**
+   * Called with a complete answer while it is settled; its last byte waits for it. Never rejects. A streamed answer is in
+   * its encoder.
+   */
+  readonly onComplete?: ((answer: CompleteAnswer) => Promise<void>) | undefined;
   /** The request in the client's own dialect, for a backend that speaks it too and needs no translation. */
   readonly nativeRequest?: NativeRequest | undefined;
+}
+
+export interface CompleteAnswer {
+  readonly accountId: AccountId;
+  /** Absent from one that was streamed. */
+  readonly completion?: ChatCompletion | undefined;
+  /** Of a stream whose backend has reported none. */
+  readonly usage?: ChatUsage | undefined;
 }
 
 export interface NativeRequest {
@@ -230,6 +243,7 @@ export interface LoweredCap {
 /** What the response headers tell the client about its admitted request. */
 export interface AdmissionSummary {
   readonly requestId: RequestId;
+  readonly accountId: AccountId;
   readonly endpoint: string;
   readonly model: string;
   readonly rate: RateState;

@@ -85,6 +85,19 @@ async function settleStream(
   return await hold.settle({ ...served, ...end, attempts, finishReason: meter.finishReason });
 }
 
+async function settleAndKeep(
+  answered: AnsweredChat,
+  meter: Meter,
+  end: StreamEnd,
+): Promise<Settled | undefined> {
+  const { call, summary } = answered;
+  const answer = { accountId: summary.accountId, usage: usageOf(end.measured) };
+  const kept = end.outcome === 'completed' ? call.onComplete?.(answer) : undefined;
+  const settled = await settleStream(answered, meter, end);
+  await kept;
+  return settled;
+}
+
 /** Nothing but plain tokens, as in most chats. */
 function isOrdinary({ price, ceiling }: ChatQuote): boolean {
   return price.extra === undefined && ceiling.extra === undefined;
@@ -342,13 +355,17 @@ function chargeWhole(
   const finishReason = finishReasonOf(whole.completion);
   const outcome = call.connection.hasLeft ? 'client_left' : 'completed';
   const { upstream, attempts, firstByteMs } = served;
-  return hold
-    .settle({ upstream, attempts, firstByteMs, quote, outcome, measured, finishReason })
-    .then((settled) => {
-      const labels = { id: call.requestId, model: call.label };
-      const shown = presentCompletion(whole, labels, usageOf(measured), parts.clock.now());
-      return { kind: 'whole', summary, shown, charged: settled?.charged };
-    });
+  const labels = { id: call.requestId, model: call.label };
+  const shown = presentCompletion(whole, labels, usageOf(measured), parts.clock.now());
+  const kept = call.onComplete?.({ accountId: summary.accountId, completion: shown.completion });
+  const settled = hold.settle({ upstream, attempts, firstByteMs, quote, outcome, measured, finishReason });
+  const closing = kept ? Promise.all([settled, kept]).then(([closed]) => closed) : settled;
+  return closing.then((closed) => ({
+    kind: 'whole',
+    summary,
+    shown,
+    charged: closed?.charged,
+  }));
 }
 
 /** Meters a stream while it passes and charges it when it ends, whichever side ends it. */
@@ -364,7 +381,9 @@ function respondStream(answered: AnsweredChat, stream: StreamAnswer): ChatReply 
       call.request['logprobs'] === true ||
       (!isOrdinary(quote) && mayHaveLargeTokens(quote.price, quote.ceiling.extra)),
     onClientLeft: () => whenClientLeft(answered, meter),
-    onEnd: (end) => settleStream(answered, meter, end),
+    onEnd: call.onComplete
+      ? (end) => settleAndKeep(answered, meter, end)
+      : (end) => settleStream(answered, meter, end),
   });
   parts.activeRequests.add(delivery);
   if (call.connection.hasLeft) delivery.leave();

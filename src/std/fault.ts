@@ -82,6 +82,7 @@ export const FAULTS = {
   https_required: badRequest,
   idempotency_key_reused: badRequest,
   idempotency_answer_gone: badRequest,
+  previous_response_not_found: badRequest,
   missing_token: unauthorized,
   invalid_token: unauthorized,
   network_not_allowed: unauthorized,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Database } from 'bun:sqlite';
 import { testPostgres } from '../../test/support/postgres.ts';
+import { hoursWithoutSetting } from '../activity/response-space.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
@@ -99,6 +100,15 @@ describe.each([
     const stores = await Promise.all([1, 2, 3, 4].map(() => database.open()));
     for (const { db } of stores)
       expect(await db.selectFrom('account').select('id').execute()).toEqual([{ id: 'acc_overrun' }]);
+  });
+
+  test('one of an earlier version with accounts in it stores no responses until it is told to; a new one does', async () => {
+    const before = MIGRATIONS.findIndex(({ name }) => name === 'stored responses');
+    const database = await newDatabase();
+    await database.migrate(MIGRATIONS.slice(0, before));
+    await database.run(`INSERT INTO account (id, email, created_at) VALUES ('acc_1', 'a@example.com', 1)`);
+    expect(await hoursWithoutSetting((await database.open()).db)).toBe(0);
+    expect(await hoursWithoutSetting((await (await newDatabase()).open()).db)).toBe(24);
   });
 
   test('a step that was edited after it was applied is refused, and nothing is changed', async () => {

@@ -320,3 +320,73 @@ export interface ImageJobTable {
 }
 
 type ImageJobState = 'queued' | 'running' | 'done' | 'failed';
+
+export interface ResponseSchema {
+  response_storage: ResponseStorageTable;
+  stored_response: StoredResponseTable;
+  conversation: ConversationTable;
+  conversation_item: ConversationItemTable;
+}
+
+/** What the stored responses and conversations of an account take. */
+interface ResponseStorageTable {
+  account_id: string;
+  bytes: number;
+  /** When its owner switched it off; then nothing is stored. */
+  off_at: Nullable<number>;
+}
+
+/** One response with what is its own; what came before it is in the rows that `previous_id` leads to. */
+export interface StoredResponseTable {
+  id: string;
+  account_id: string;
+  previous_id: Nullable<string>;
+  conversation_id: Nullable<string>;
+  state: StoredResponseState;
+  /** Encrypted JSON of its own input and output. */
+  items: Uint8Array;
+  /** Of that JSON, before it was encrypted. */
+  item_bytes: number;
+  /** Encrypted JSON of the answer without its output. */
+  head: Uint8Array;
+  /** What the row counts for its account. */
+  bytes: number;
+  created_at: number;
+  /** The request that makes the answer; absent once it is there. */
+  request_id: Nullable<string>;
+  /** How long a process has it; absent unless it is made in the background. */
+  lease_until: Nullable<number>;
+}
+
+export type StoredResponseState =
+  | 'queued'
+  | 'in_progress'
+  | 'completed'
+  | 'incomplete'
+  | 'failed'
+  | 'cancelled';
+
+interface ConversationTable {
+  id: string;
+  account_id: string;
+  /** Encrypted JSON of its metadata. */
+  head: Uint8Array;
+  /** What it counts for its account, with its items. */
+  bytes: number;
+  item_bytes: number;
+  /** Of the item that was added last. */
+  last_place: number;
+  /** The request whose answer will be added. */
+  running: Nullable<string>;
+  running_since: Nullable<number>;
+  created_at: number;
+}
+
+interface ConversationItemTable {
+  conversation_id: string;
+  place: number;
+  id: string;
+  account_id: string;
+  /** Encrypted JSON. */
+  item: Uint8Array;
+}

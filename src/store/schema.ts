@@ -8,6 +8,7 @@ import type {
   Nullable,
   OutboxSchema,
   PaymentSchema,
+  ResponseSchema,
 } from './schema-services.ts';
 
 /**
@@ -15,7 +16,8 @@ import type {
  * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here, or in schema-services.ts: sign-in,
  * messages, payments and images are there.
  */
-export interface Schema extends AuthSchema, ImageSchema, ImageJobSchema, OutboxSchema, PaymentSchema {
+export interface Schema
+  extends AuthSchema, ImageSchema, ImageJobSchema, OutboxSchema, PaymentSchema, ResponseSchema {
   account: AccountTable;
   entry: EntryTable;
   debt: DebtTable;

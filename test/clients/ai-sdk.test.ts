@@ -11,6 +11,7 @@ import {
   stepCountIs,
   streamText,
   tool,
+  type ModelMessage,
 } from 'ai';
 import { z } from 'zod';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
@@ -119,10 +120,46 @@ describe('openai', () => {
     await proxy.stop();
   });
 
-  test('without it, references to stored answers are refused with a message that says what to do', async () => {
-    const thrown: unknown = await twoTurns(gateway.url, undefined).catch((error: unknown) => error);
+  test('with its default settings three turns with tools go on by references to what is stored', async () => {
+    const proxy = new RecordingProxy(gateway.url);
+    const model = createOpenAI(settings({ url: proxy.url }))(MODEL);
+    const messages: ModelMessage[] = [];
+    const texts: string[] = [];
+    for (const city of ['Oslo', 'Bergen', 'Voss']) {
+      messages.push({ role: 'user', content: `/think\n/tool get_weather {"city":"${city}"}` });
+      const { text, response } = await generateText({
+        model,
+        messages,
+        tools: { get_weather: weather },
+        stopWhen: stepCountIs(3),
+      });
+      messages.push(...response.messages);
+      texts.push(text);
+    }
+    expect(texts).toEqual(
+      ['Oslo', 'Bergen', 'Voss'].map((city) => expect.stringContaining(`Rain in ${city}`)),
+    );
+    const last = proxy.exchanges.at(-1)?.body ?? '';
+    expect(last).toContain('item_reference');
+    expect(last).not.toContain('"role":"assistant"');
+    await proxy.stop();
+  });
+
+  test('where nothing is stored they are refused with a message that says what to do', async () => {
+    const keepsNothing = await Gateway.start({
+      yaml: `
+upstreams: { house: { kind: house } }
+lists: { models: [{ model: house-echo, input: 0.05, output: 0.20 }] }
+endpoints: { svc_chat: { name: chat, type: chat_completion, lists: [models], upstreams: [house] } }
+responses: { keep_hours: 0 }
+`,
+    });
+    account = await keepsNothing.account('10');
+    const thrown: unknown = await twoTurns(keepsNothing.url, undefined).catch((error: unknown) => error);
     expect(APICallError.isInstance(thrown)).toBe(true);
     expect(thrown).toMatchObject({ statusCode: 400, message: expect.stringContaining('store: false') });
+    account = await gateway.account('10');
+    await keepsNothing.stop();
   });
 
   test('a tool loop needs no such setting, with or without thoughts', async () => {

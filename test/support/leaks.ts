@@ -54,11 +54,14 @@ export class UsedSecrets {
   /** The texts of a request, those that are long enough to be no coincidence. */
   notePrompts(body: unknown): void {
     if (typeof body !== 'object' || body === null || this.#prompts.size >= MOST_PROMPTS) return;
-    const { messages, prompt } = body as { messages?: unknown; prompt?: unknown };
-    const contents = Array.isArray(messages)
-      ? messages.map((message: { content?: unknown } | null) => message?.content)
-      : [];
-    for (const text of [prompt, ...contents]) if (isRecognisable(text)) this.#prompts.add(text);
+    const { messages, prompt, input } = body as { messages?: unknown; prompt?: unknown; input?: unknown };
+    const contents = [messages, input].flatMap((list) =>
+      Array.isArray(list) ? list.flatMap((message: { content?: unknown } | null) => message?.content) : [],
+    );
+    const parts = contents.map((content) =>
+      typeof content === 'object' && content !== null && 'text' in content ? content.text : content,
+    );
+    for (const text of [prompt, input, ...parts]) if (isRecognisable(text)) this.#prompts.add(text);
   }
 
   /** Throws if a server has written down what it must not. */

@@ -25,8 +25,8 @@ interface Removal {
 }
 
 /**
- * Removes the person behind an account: address, name, token, ways to sign in, images and jobs, kept answers, refused
- * calls, links to receipts, a draft of the catalog. Its books stay under its id, statements among them. It is closed
+ * Removes the person behind an account: address, name, token, ways to sign in, images and jobs, kept answers, stored
+ * responses and conversations, refused calls, links to receipts, a draft of the catalog. Its books stay under its id, statements among them. It is closed
  * first, so that nothing new can begin; after an interruption this can simply be called again.
  */
 export async function removeAccount(
@@ -38,8 +38,8 @@ export async function removeAccount(
   await closeAccount(parts, removal.accountId);
   const writtenOff = await writeOff(parts, removal);
   await parts.images.removeOfAccount(removal.accountId);
-  for (const table of ['image_job', 'answer', 'refused_call'] as const)
-    await deleteOwned(store, table, removal.accountId);
+  await storeNoResponses(parts, removal.accountId);
+  for (const table of OWNED) await deleteOwned(store, table, removal.accountId);
   await store.db.transaction().execute((tx) => anonymise(tx, removal.accountId, parts.clock.now()));
   await store.durable();
   return { writtenOff };
@@ -111,15 +111,33 @@ async function writeOff({ store, ledger }: RemovalParts, { accountId, reason, ac
   return balance;
 }
 
+/** A response whose request has just ended is not stored any more, and the row that says so has nothing but the id. */
+async function storeNoResponses({ store, clock }: RemovalParts, accountId: string): Promise<void> {
+  const off = { bytes: 0, off_at: clock.now() };
+  await store.db
+    .insertInto('response_storage')
+    .values({ account_id: accountId, ...off })
+    .onConflict((conflict) => conflict.column('account_id').doUpdateSet(off))
+    .execute();
+}
+
 const TOGETHER = 100;
 
+/** What is deleted by a bounded number of rows at a time, and by which key. */
+const OWNED_KEYS = {
+  image_job: 'id',
+  answer: 'idempotency_key',
+  refused_call: 'id',
+  stored_response: 'id',
+  conversation_item: 'id',
+  conversation: 'id',
+} as const;
+type OwnedTable = keyof typeof OWNED_KEYS;
+const OWNED = Object.keys(OWNED_KEYS) as OwnedTable[];
+
 /** Kept answers are large: a bounded number in each transaction. */
-async function deleteOwned(
-  { db }: Store,
-  table: 'image_job' | 'answer' | 'refused_call',
-  accountId: string,
-): Promise<void> {
-  const key = table === 'answer' ? 'idempotency_key' : 'id';
+async function deleteOwned({ db }: Store, table: OwnedTable, accountId: string): Promise<void> {
+  const key = OWNED_KEYS[table];
   for (;;) {
     const rows = await db
       .selectFrom(table)

@@ -1,7 +1,8 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Kysely } from 'kysely';
+import { openBytes, sealBytes } from '../../std/sealed-bytes.ts';
 import { StartupError } from '../../std/startup-error.ts';
 import type { Schema } from '../../store/schema.ts';
 
@@ -20,7 +21,8 @@ type KeyPurpose =
   | 'outbox'
   | 'webhooks'
   | 'metrics'
-  | 'mailboxes';
+  | 'mailboxes'
+  | 'responses';
 
 /** Mailboxes were first hashed with the key of sessions, and have to be found again. */
 const DERIVED_FROM: Partial<Record<KeyPurpose, string>> = { mailboxes: 'sessions' };
@@ -161,21 +163,14 @@ const KEPT_PURPOSES = ['token pepper', 'codes', 'mailboxes'] as const satisfies 
 const KEY_BYTES = 32;
 
 function sealKeys(text: string, before: Secret): string {
-  const nonce = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', derivedKey(text, 'kept keys'), nonce);
   const keys = Buffer.concat(KEPT_PURPOSES.map((purpose) => before.key(purpose)));
-  const parts = [nonce, cipher.update(keys), cipher.final(), cipher.getAuthTag()];
-  return Buffer.concat(parts).toString('base64url');
+  return sealBytes(derivedKey(text, 'kept keys'), '', keys).toString('base64url');
 }
 
 async function keptKeys(text: string, db: Kysely<Schema>): Promise<KeptKeys> {
   const stored = await readSetting(db, KEPT_KEYS);
   if (stored === undefined) return {};
-  const bytes = Buffer.from(stored, 'base64url');
-  const decipher = createDecipheriv('aes-256-gcm', derivedKey(text, 'kept keys'), bytes.subarray(0, 12), {
-    authTagLength: 16,
-  }).setAuthTag(bytes.subarray(-16));
-  const keys = Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]);
+  const keys = openBytes(derivedKey(text, 'kept keys'), '', Buffer.from(stored, 'base64url'));
   return Object.fromEntries(
     KEPT_PURPOSES.slice(0, keys.length / KEY_BYTES).map((purpose, index) => [
       purpose,

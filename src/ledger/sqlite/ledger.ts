@@ -75,6 +75,11 @@ export class SqliteLedger implements Ledger {
     return { batches: [this.#commits.load()], connections: [] };
   }
 
+  /** For what requests write beside the ledger's tables. */
+  alongside<T>(run: (database: Database) => T): Promise<T> {
+    return this.#commits.submit(() => run(this.#database), false);
+  }
+
   admit(request: AdmissionRequest): Promise<Admission> {
     return this.#commits.submitWith(this.#admitRequest, request, false);
   }

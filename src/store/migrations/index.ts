@@ -21,6 +21,7 @@ import { savedByCache } from './0017-saved-by-cache.ts';
 import { moneyThatGoesBack } from './0018-money-that-goes-back.ts';
 import { chargedAnswers } from './0019-charged-answers.ts';
 import { teams } from './0020-teams.ts';
+import { storedResponses } from './0021-stored-responses.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -62,4 +63,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 18, name: 'money that goes back', compatibleFrom: 1, statements: moneyThatGoesBack },
   { number: 19, name: 'charged answers', compatibleFrom: 1, statements: chargedAnswers },
   { number: 20, name: 'teams', compatibleFrom: 1, statements: teams },
+  { number: 21, name: 'stored responses', compatibleFrom: 1, statements: storedResponses },
 ];

@@ -35,6 +35,7 @@ const RELEASED = {
     '18 money that goes back d138ee6365fd60d58e36de6bd53cef215944ea95822e4b8ee0cc9744e6479386',
     '19 charged answers 58168f02df6c04e5f0d16721ce30e04e7cd60c925017c315606e335f436443b6',
     '20 teams adf51bb19330786beb47d256b6d63782911b161fd6ec3cf10293f065b3c37450',
+    '21 stored responses cc8e62096261f60e3d4b9b6ba8de40f5c9787be1663e03d6cfad248881b368fd',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
@@ -57,6 +58,7 @@ const RELEASED = {
     '18 money that goes back 640cc9146db642955409b6a164268dd6b0f02897427822e0196e75d31f01ff05',
     '19 charged answers a72eb9acfd84093d12d7b697b9de889849f18cf94dec9fa5f752014bf9838819',
     '20 teams 8fc7b2362c98772980a9719bca1910f22949ce904129149c3ff0f7ef9869fbc8',
+    '21 stored responses c87105cd94b3be6180f863d56753563c6a318bd8f0f638bd9d5549e7d1d56873',
   ],
 };
 

@@ -46,6 +46,10 @@ export const TABLES: Readonly<Record<string, Treatment>> = {
   refused_call: { kind: 'moved' },
   answer: { kind: 'moved' },
   image_job: { kind: 'moved' },
+  response_storage: { kind: 'moved' },
+  stored_response: { kind: 'moved' },
+  conversation: { kind: 'moved' },
+  conversation_item: { kind: 'moved' },
   // Nodes on Postgres share no folder: images that are files go into their rows.
   image_object: { kind: 'moved', only: `place <> 'files'` },
   image: { kind: 'moved' },

@@ -20,6 +20,7 @@ const VALUES: Readonly<Record<string, (row: number) => Readonly<Record<string, V
   preference: (row) => ({ account_id: `account ${row}`, theme: 'dark' }),
   redeem_code: (row) => ({ redeemed_by: `account ${row}` }),
   reset_link: (row) => ({ account_id: `account ${row}` }),
+  stored_response: () => ({ state: 'completed' }),
   statement: () => ({ opening: 7, moved: 5, charged: 3, closing: 9 }),
 };
 

@@ -9,6 +9,8 @@ export interface ResponseContext {
   /** Seconds since 1970. */
   readonly created: number;
   readonly request: ResponsesRequest;
+  /** It will be found by its id. */
+  readonly isStored: boolean;
 }
 
 type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed';
@@ -74,9 +76,13 @@ interface ResponseParts {
   readonly reason?: FinishReason;
 }
 
+export function responseIdOf(context: Pick<ResponseContext, 'id'>): string {
+  return `resp_${bareId(context)}`;
+}
+
 export function responseObject(context: ResponseContext, parts: ResponseParts): ResponseObject {
   return {
-    id: `resp_${bareId(context)}`,
+    id: responseIdOf(context),
     object: 'response',
     created_at: context.created,
     status: parts.status,
@@ -85,12 +91,12 @@ export function responseObject(context: ResponseContext, parts: ResponseParts): 
     model: context.model,
     output: parts.output,
     usage: parts.tokens ? responseUsage(parts.tokens) : null,
-    ...echo(context.request),
+    ...echo(context),
   };
 }
 
 /** `req_…` without its prefix, so that every id of an answer leads to its receipt. */
-export function bareId(context: ResponseContext): string {
+export function bareId(context: Pick<ResponseContext, 'id'>): string {
   return context.id.replace(/^req_/, '');
 }
 
@@ -117,7 +123,7 @@ function responseUsage(tokens: TokenCounts): ResponseUsage {
  * The settings of the request, as SDKs expect them. A streamed answer contains the object three times, and agents send
  * instructions and tools of a hundred thousand characters, so those two are echoed only in a whole answer.
  */
-function echo(request: ResponsesRequest): Record<string, unknown> {
+function echo({ request, isStored }: ResponseContext): Record<string, unknown> {
   const whole = request.stream !== true;
   return {
     background: false,
@@ -125,10 +131,10 @@ function echo(request: ResponsesRequest): Record<string, unknown> {
     max_output_tokens: request.max_output_tokens ?? null,
     metadata: request.metadata ?? {},
     parallel_tool_calls: request.parallel_tool_calls ?? true,
-    previous_response_id: null,
+    previous_response_id: request.previous_response_id ?? null,
     reasoning: { effort: request.reasoning?.effort ?? null, summary: request.reasoning?.summary ?? null },
     service_tier: 'default',
-    store: false,
+    store: isStored,
     temperature: request.temperature ?? null,
     text: { format: request.text?.format ?? { type: 'text' } },
     tool_choice: request.tool_choice ?? 'auto',

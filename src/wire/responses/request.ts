@@ -4,8 +4,8 @@ import { taggedUnion } from '../tagged-union.ts';
 import { isAbsent } from '../without-absent.ts';
 
 /**
- * What `POST /v1/responses` accepts: the stateless part of the Responses API. Fields, parts and items that Tollgate does
- * not know are kept and ignored; what is known is checked.
+ * What `POST /v1/responses` accepts. Fields, parts and items that Tollgate does not know are kept and ignored; what is
+ * known is checked.
  */
 const text = (type: 'input_text' | 'output_text' | 'text') =>
   z.looseObject({ type: z.literal(type), text: z.string() });
@@ -121,7 +121,8 @@ export const responsesRequestSchema = z.looseObject({
   stream: z.boolean().nullish(),
   top_logprobs: z.number().int().min(0).max(20).nullish(),
   include: z.array(z.string()).nullish(),
-  previous_response_id: z.string().nullish(),
+  store: z.boolean().nullish(),
+  previous_response_id: z.string().max(128).nullish(),
   conversation: z.unknown().optional(),
   prompt: z.unknown().optional(),
   background: z.boolean().nullish(),
@@ -165,10 +166,10 @@ export const RESPONSES_FIELDS: FieldRules = fieldRules({
     // The cap: the hold is computed from it.
     'max_output_tokens',
     'temperature top_p top_logprobs truncation',
-    // Stored state, which the translation refuses with what to do instead.
-    'previous_response_id conversation prompt background',
-    // What to keep and what to add to the answer: nothing is kept; logprobs are added, and what a backend gives anyway.
-    'store include client_metadata',
+    // Stored state, which is put in place before the translation.
+    'store previous_response_id conversation prompt background',
+    // What to add to the answer: logprobs are added, and what a backend gives anyway.
+    'include client_metadata',
     'prompt_cache_key prompt_cache_retention prompt_cache_options safety_identifier',
   ],
   // Within the cap, and charged as output. A summary is what a backend shows anyway.

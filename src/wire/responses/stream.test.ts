@@ -13,6 +13,7 @@ const contextOf = (fields: Record<string, unknown> = {}): ResponseContext => ({
   model: 'svc_chat/tiny',
   created: 1_700_000_000,
   request: responsesRequestSchema.parse({ model: 'svc_chat/tiny', input: 'hi', stream: true, ...fields }),
+  isStored: false,
 });
 
 function eventsOf(chunks: readonly ChatChunk[], context = contextOf()): ResponsesEvent[] {

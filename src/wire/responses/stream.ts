@@ -1,8 +1,8 @@
 import { Fault } from '../../std/fault.ts';
 import { encodeEvent } from '../../std/sse.ts';
 import { faultBody } from '../fault-body.ts';
-import type { ChatEncoder } from '../openai/answer.ts';
-import type { ChatChunk, ChatCompletion, FinishReason } from '../openai/chat.ts';
+import { usageChunk, type ChatEncoder } from '../openai/answer.ts';
+import type { ChatChunk, ChatCompletion, ChatUsage, FinishReason } from '../openai/chat.ts';
 import {
   ChunkReader,
   isWholeObject,
@@ -31,13 +31,25 @@ import {
 } from './items.ts';
 import { toolOrigins, type ToolOrigins } from './tools.ts';
 
+export interface ResponsesEncoder extends ChatEncoder {
+  /** The answer, once it is complete and before `done`; with the usage where the backend has reported none. */
+  whole(usage: ChatUsage | undefined): ResponseObject;
+}
+
 /** The stream of the Responses API: numbered events, ended by `response.completed`, `.incomplete` or `.failed`. */
-export function responsesEncoder(context: ResponseContext): ChatEncoder {
+export function responsesEncoder(context: ResponseContext): ResponsesEncoder {
   const state = openResponse(context);
+  let closing: string | undefined;
+  const close = (): string => (closing ??= encodeAll(closeResponse(state)));
   return {
     chunk: (_data, chunk) => encodeAll(reduceResponse(state, chunk)),
     error: (fault) => encodeAll(failResponse(state, fault)),
-    done: () => encodeAll(closeResponse(state)),
+    done: close,
+    whole: (usage) => {
+      if (usage) reduceResponse(state, usageChunk({ id: context.id, model: context.model }, usage, 0));
+      close();
+      return finalObject(state);
+    },
   };
 }
 

@@ -12,8 +12,8 @@ import {
 import { toolFields, chatName, customArguments } from './tools.ts';
 
 /**
- * A Responses request in the canonical form. What needs stored state is refused with a hint what to do instead; what
- * the canonical form cannot express is dropped (docs/clients/differences.md lists it).
+ * A Responses request in the canonical form. Stored state that was not put in its place before is refused with a hint what
+ * to do instead; what the canonical form cannot express is dropped (docs/clients/differences.md lists it).
  */
 export function responsesToChat(request: ResponsesRequest): ChatRequest {
   refuseStoredState(request);
@@ -50,18 +50,16 @@ function refuseStoredState(request: ResponsesRequest): void {
   const param =
     stored.find((field) => !isAbsent(request[field])) ?? (request.background ? 'background' : undefined);
   if (param === undefined) return;
-  throw new Fault(
-    'invalid_field',
-    `Tollgate keeps no responses, so ${param} is not supported: ${ALTERNATIVES[param]}.`,
-    { param },
-  );
+  throw new Fault('invalid_field', REFUSALS[param], { param });
 }
 
-const ALTERNATIVES = {
-  previous_response_id: 'send the whole conversation in input',
-  conversation: 'send the whole conversation in input',
-  prompt: 'send instructions and input',
-  background: 'use stream: true for long answers',
+const REFUSALS = {
+  previous_response_id:
+    'This server keeps no responses, so previous_response_id is not supported: send the whole conversation in input.',
+  conversation:
+    'This server keeps no responses, so conversation is not supported: send the whole conversation in input.',
+  prompt: 'Stored prompts are not supported: send instructions and input.',
+  background: 'Answers are not made in the background: use stream: true for long answers.',
 };
 
 function formatOf(request: ResponsesRequest): Record<string, unknown> | undefined {
@@ -210,7 +208,7 @@ function takeReference(id: string, where: string): void {
   if (id.startsWith('rs_')) return;
   throw new Fault(
     'invalid_field',
-    'Tollgate keeps no responses, so items cannot be referenced. Send store: false and the items themselves.',
+    'This server keeps no responses, so items cannot be referenced. Send store: false and the items themselves.',
     { param: where },
   );
 }

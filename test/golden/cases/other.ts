@@ -9,6 +9,7 @@ export function otherCases(): GoldenCase[] {
   return [
     ...lookups(),
     ...receipts(),
+    ...storedResponses(),
     ...counts(),
     ...embeddings(),
     ...images(),
@@ -130,6 +131,32 @@ function receipts(): GoldenCase[] {
       ],
     },
     one('requests/unknown', get(`${path}/req_unknown`)),
+  ];
+}
+
+function storedResponses(): GoldenCase[] {
+  const path = '/v1/responses';
+  const idOf = (answer: Message | undefined): string =>
+    `resp_${(answer && headerOf(answer, 'x-request-id'))?.replace('req_', '') ?? ''}`;
+  const ask = (more: Record<string, unknown> = {}): ClientRequest =>
+    post(path, { model: 'svc_chat/m', input: 'Hi', ...more });
+  const replies = [ANSWERS.reasoning.whole, ANSWERS.text.whole];
+  return [
+    {
+      name: 'v1-responses/going-on',
+      replies,
+      steps: [
+        { send: ask() },
+        { send: ([first]) => ask({ input: 'And?', previous_response_id: idOf(first) }) },
+        { send: ([, second]) => get(`${path}/${idOf(second)}`) },
+        { send: ([, second]) => get(`${path}/${idOf(second)}/input_items?limit=1`) },
+        { send: ([first]) => ({ ...get(`${path}/${idOf(first)}`), method: 'DELETE' }) },
+        { send: ([, second]) => ask({ previous_response_id: idOf(second) }) },
+      ],
+    },
+    one('v1-responses/get-unknown', get(`${path}/resp_unknown`)),
+    one('v1-responses/get-without-token', get(`${path}/resp_unknown`, {})),
+    one('v1-responses/items-of-unknown', get(`${path}/resp_unknown/input_items`)),
   ];
 }
 

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { testPostgres } from '../../test/support/postgres.ts';
+import { openLedger, type OpenLedger } from '../ledger/open-ledger.ts';
+import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
+import { systemClock } from '../std/clock.ts';
+import { silentLog } from '../std/log.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { openResponseRows } from './response-rows.ts';
+import { resealResponses, ResponseStore } from './response-store.ts';
+
+/** How long responses are kept, how many, and with which key. */
+
+const HOUR_MS = 3_600_000;
+const MEGABYTE = 1_048_576;
+const KEY = new Uint8Array(32).fill(1);
+const NEXT_KEY = new Uint8Array(32).fill(2);
+
+describe.each([
+  ['SQLite', () => Promise.resolve(undefined)],
+  ['Postgres', async () => (await testPostgres()).freshDatabase()],
+] as const)('on %s', (_name, database) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-responses-'));
+  const rules = { keepMs: 24 * HOUR_MS, keepBytes: 1_000 * MEGABYTE };
+  let now = 0;
+  const clock = { now: () => now };
+  let store: Store;
+  let ledger: OpenLedger;
+  let responses: ResponseStore;
+
+  beforeAll(async () => {
+    const log = silentLog;
+    const databaseUrl = await database();
+    store = await openStore({ dataDir, databaseUrl, log, clock: systemClock, ledgerSql: LEDGER_SQL });
+    ledger = openLedger(store, { node: 'test', clock: systemClock, log });
+    responses = storeWith(KEY);
+  });
+  beforeEach(async () => {
+    now = 1_000 * HOUR_MS;
+    Object.assign(rules, { keepMs: 24 * HOUR_MS, keepBytes: 1_000 * MEGABYTE });
+    await store.db.deleteFrom('stored_response').execute();
+    await store.db.deleteFrom('response_storage').execute();
+  });
+  afterAll(async () => {
+    await ledger.close();
+    await store.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  function storeWith(key: Uint8Array): ResponseStore {
+    const rows = openResponseRows(store, ledger, 30_000);
+    return new ResponseStore({ store, rows, clock, log: silentLog, key, rules: () => rules });
+  }
+
+  async function keep(id: string, accountId = 'acc_1', characters = 10): Promise<void> {
+    const items = { input: [{ type: 'message', role: 'user', content: 'x'.repeat(characters) }], output: [] };
+    await responses.keep({ id, accountId, state: 'completed', items, answer: { id, output: [] } });
+  }
+
+  const kept = async (): Promise<string[]> =>
+    (await store.db.selectFrom('stored_response').select('id').orderBy('id').execute()).map(({ id }) => id);
+
+  async function sums(): Promise<Record<string, number>> {
+    const rows = await store.db.selectFrom('response_storage').selectAll().execute();
+    return Object.fromEntries(rows.map(({ account_id, bytes }) => [account_id, bytes]));
+  }
+
+  test('what is older than its time is not found at once, and deleted by the next sweep', async () => {
+    await keep('resp_1');
+    now += 12 * HOUR_MS;
+    await keep('resp_2');
+    now += 12 * HOUR_MS;
+    expect(await responses.answer('resp_1', 'acc_1')).toBeUndefined();
+    expect(await responses.answer('resp_2', 'acc_1')).toMatchObject({ id: 'resp_2' });
+    expect(await kept()).toEqual(['resp_1', 'resp_2']);
+    await responses.sweep();
+    expect(await kept()).toEqual(['resp_2']);
+    rules.keepMs = 0;
+    await responses.sweep();
+    expect([await kept(), await sums()]).toEqual([[], { acc_1: 0 }]);
+  });
+
+  test('when all accounts together have too much, the oldest leave, whoever has them', async () => {
+    for (let number = 1; number <= 6; number++) {
+      now += 1_000;
+      await keep(`resp_${number}`, `acc_${number % 2}`, MEGABYTE);
+    }
+    rules.keepBytes = 3.5 * MEGABYTE;
+    await responses.sweep();
+    expect(await kept()).toEqual(['resp_4', 'resp_5', 'resp_6']);
+    const { acc_0: even = 0, acc_1: odd = 0 } = await sums();
+    expect([Math.round(even / MEGABYTE), Math.round(odd / MEGABYTE)]).toEqual([2, 1]);
+  });
+
+  test('switched off while answers come in, nothing stays and nothing is counted; switched on it goes on', async () => {
+    const writing = Array.from({ length: 60 }, (_, number) => keep(`resp_${number}`));
+    await Promise.all([...writing.slice(0, 30), responses.space.switchOff('acc_1'), ...writing.slice(30)]);
+    expect([await kept(), await sums()]).toEqual([[], { acc_1: 0 }]);
+    expect(await responses.space.isOff('acc_1')).toBe(true);
+    await keep('resp_never');
+    expect(await kept()).toEqual([]);
+    await responses.space.switchOn('acc_1');
+    await keep('resp_again');
+    expect(await kept()).toEqual(['resp_again']);
+  });
+
+  test('many that are kept at once are all found, each with its own content', async () => {
+    const ids = Array.from({ length: 250 }, (_, number) => `resp_${String(number).padStart(3, '0')}`);
+    await Promise.all(ids.map((id, number) => keep(id, `acc_${number % 7}`, number)));
+    for (const [number, id] of ids.entries()) {
+      const found = (await responses.items([id], `acc_${number % 7}`)).get(id);
+      expect(String(found?.input[0]?.['content']).length).toBe(number);
+    }
+    expect(await responses.items([ids[0] ?? ''], 'acc_1')).toEqual(new Map());
+  });
+
+  test('sealed anew with another key, only that opens it, and no row is opened as another', async () => {
+    await keep('resp_1');
+    await keep('resp_2');
+    await store.db.transaction().execute((tx) => resealResponses(tx, { from: KEY, to: NEXT_KEY }));
+    expect(await storeWith(NEXT_KEY).answer('resp_1', 'acc_1')).toMatchObject({ id: 'resp_1' });
+    await expect(responses.answer('resp_1', 'acc_1')).rejects.toThrow();
+    const { items, head } = await store.db
+      .selectFrom('stored_response')
+      .select(['items', 'head'])
+      .where('id', '=', 'resp_1')
+      .executeTakeFirstOrThrow();
+    await store.db.updateTable('stored_response').set({ items, head }).where('id', '=', 'resp_2').execute();
+    await expect(storeWith(NEXT_KEY).answer('resp_2', 'acc_1')).rejects.toThrow();
+  });
+});
