@@ -204,12 +204,15 @@ async function lockAccount(tx: Transaction<Schema>, accountId: string): Promise<
   await addBytes(tx, accountId, 0);
 }
 
-export async function addBytes(tx: Transaction<Schema>, accountId: string, bytes: number): Promise<void> {
-  await tx
+/** Returns what the account takes then. */
+export async function addBytes(tx: Transaction<Schema>, accountId: string, bytes: number): Promise<number> {
+  const row = await tx
     .updateTable('response_storage')
     .set((set) => ({ bytes: set('bytes', '+', bytes) }))
     .where('account_id', '=', accountId)
-    .execute();
+    .returning('bytes')
+    .executeTakeFirst();
+  return row?.bytes ?? 0;
 }
 
 function sumOf(rows: readonly { readonly bytes: number }[]): number {

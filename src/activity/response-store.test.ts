@@ -8,8 +8,10 @@ import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { ConversationStore } from './conversation-store.ts';
 import { openResponseRows } from './response-rows.ts';
-import { resealResponses, ResponseStore } from './response-store.ts';
+import { resealResponses } from './reseal-responses.ts';
+import { ResponseStore } from './response-store.ts';
 
 /** How long responses are kept, how many, and with which key. */
 
@@ -51,7 +53,11 @@ describe.each([
 
   function storeWith(key: Uint8Array): ResponseStore {
     const rows = openResponseRows(store, ledger, 30_000);
-    return new ResponseStore({ store, rows, clock, log: silentLog, key, rules: () => rules });
+    return new ResponseStore({ store, rows, clock, key, rules: () => rules });
+  }
+
+  function conversationsWith(key: Uint8Array): ConversationStore {
+    return new ConversationStore({ store, clock, key, rules: () => rules, space: responses.space });
   }
 
   async function keep(id: string, accountId = 'acc_1', characters = 10): Promise<void> {
@@ -119,9 +125,15 @@ describe.each([
   test('sealed anew with another key, only that opens it, and no row is opened as another', async () => {
     await keep('resp_1');
     await keep('resp_2');
+    const conversation = { id: 'conv_1', metadata: { topic: 'seals' } };
+    const item = { id: 'msg_1', type: 'message', content: 'hello' };
+    await conversationsWith(KEY).create('acc_1', conversation, [item]);
     await store.db.transaction().execute((tx) => resealResponses(tx, { from: KEY, to: NEXT_KEY }));
     expect(await storeWith(NEXT_KEY).answer('resp_1', 'acc_1')).toMatchObject({ id: 'resp_1' });
     await expect(responses.answer('resp_1', 'acc_1')).rejects.toThrow();
+    expect(await conversationsWith(NEXT_KEY).find('conv_1', 'acc_1')).toMatchObject(conversation);
+    expect(await conversationsWith(NEXT_KEY).items('conv_1', 'acc_1', 10)).toEqual([item]);
+    await expect(conversationsWith(KEY).items('conv_1', 'acc_1', 10)).rejects.toThrow();
     const { items, head } = await store.db
       .selectFrom('stored_response')
       .select(['items', 'head'])

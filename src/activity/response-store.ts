@@ -1,13 +1,10 @@
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../std/clock.ts';
-import { JSON_LIMITS, type JsonLimits } from '../std/json-scan.ts';
-import { parseJson } from '../std/json-parse.ts';
-import type { Log } from '../std/log.ts';
-import { openBytes, sealBytes } from '../std/sealed-bytes.ts';
 import type { StoredResponseState } from '../store/schema-services.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import type { ResponseRows } from './response-rows.ts';
+import { SealedJson } from './sealed-json.ts';
 import { ResponseSpace, type KeepRules } from './response-space.ts';
 
 /** An item of a response or a conversation, in the client's own form. */
@@ -41,13 +38,14 @@ export interface SizedItems extends ResponseItems {
 export interface StoredTurn {
   readonly id: string;
   readonly itemBytes: number;
+  /** It was made in a conversation, which has what came before it. */
+  readonly conversationId: string | undefined;
 }
 
 interface ResponseStoreParts {
   readonly store: Store;
   readonly rows: ResponseRows;
   readonly clock: Clock;
-  readonly log: Log;
   /** Encrypts what responses say. */
   readonly key: Uint8Array;
   readonly rules: () => KeepRules;
@@ -56,23 +54,17 @@ interface ResponseStoreParts {
 /** The most responses that may follow each other. */
 export const MOST_TURNS = 1_000;
 const READ_TOGETHER = 100;
-/** It was read within limits before, with all that stood around it. */
-const STORED_LIMITS: JsonLimits = {
-  ...JSON_LIMITS,
-  depth: JSON_LIMITS.depth * 2,
-  values: Infinity,
-  structure: Infinity,
-};
-
 /** The responses that are kept for their accounts: found by their id, for as long as the operator says. */
 export class ResponseStore {
   readonly #parts: ResponseStoreParts;
   readonly #db: Kysely<Schema>;
+  readonly #sealed: SealedJson;
   readonly space: ResponseSpace;
 
   constructor(parts: ResponseStoreParts) {
     this.#parts = parts;
     this.#db = parts.store.db;
+    this.#sealed = new SealedJson(parts.key);
     this.space = new ResponseSpace(parts);
   }
 
@@ -99,9 +91,9 @@ export class ResponseStore {
       previousId,
       conversationId,
       state,
-      items: this.#seal('items', accountId, id, text),
+      items: this.#sealed.seal({ part: 'items', accountId, id }, text),
       itemBytes: Buffer.byteLength(text),
-      head: this.#seal('head', accountId, id, JSON.stringify({ ...answer, output: [] })),
+      head: this.#sealed.seal({ part: 'head', accountId, id }, JSON.stringify({ ...answer, output: [] })),
       createdAt: clock.now(),
     });
     if (bytes !== undefined) await this.space.makeRoom(accountId, bytes);
@@ -115,7 +107,7 @@ export class ResponseStore {
       .executeTakeFirst();
     if (!row) return undefined;
     const { output } = await this.#openItems({ id, account_id: accountId, items: row.items });
-    const head = (await this.#open('head', accountId, id, row.head)).value as StoredAnswer;
+    const head = (await this.#sealed.open({ part: 'head', accountId, id }, row.head)).value as StoredAnswer;
     return { ...head, output };
   }
 
@@ -124,20 +116,31 @@ export class ResponseStore {
    * more. More than {@link MOST_TURNS} are not looked for.
    */
   async turns(id: string, accountId: string): Promise<readonly StoredTurn[] | undefined> {
-    const { rows } = await sql<{ id: string; previous_id: string | null; item_bytes: number }>`
-      WITH RECURSIVE turn (id, previous_id, item_bytes, place) AS (
-        SELECT id, previous_id, item_bytes, 1 FROM stored_response
+    const { rows } = await sql<{
+      id: string;
+      previous_id: string | null;
+      item_bytes: number;
+      conversation_id: string | null;
+    }>`
+      WITH RECURSIVE turn (id, previous_id, item_bytes, conversation_id, place) AS (
+        SELECT id, previous_id, item_bytes, conversation_id, 1 FROM stored_response
         WHERE id = ${id} AND account_id = ${accountId} AND created_at > ${this.#since()} AND state IN ('completed', 'incomplete')
         UNION ALL
-        SELECT earlier.id, earlier.previous_id, earlier.item_bytes, turn.place + 1
+        SELECT earlier.id, earlier.previous_id, earlier.item_bytes, earlier.conversation_id, turn.place + 1
         FROM turn JOIN stored_response earlier ON earlier.id = turn.previous_id
         WHERE earlier.account_id = ${accountId} AND earlier.created_at > ${this.#since()} AND turn.place <= ${sql.lit(MOST_TURNS)}
       )
-      SELECT id, previous_id, item_bytes FROM turn ORDER BY place`.execute(this.#db);
+      SELECT id, previous_id, item_bytes, conversation_id FROM turn ORDER BY place`.execute(this.#db);
     const first = rows.at(-1);
     const isWhole = first !== undefined && (first.previous_id === null || rows.length > MOST_TURNS);
     if (!isWhole) return undefined;
-    return rows.map((row) => ({ id: row.id, itemBytes: row.item_bytes })).toReversed();
+    return rows
+      .map((row) => ({
+        id: row.id,
+        itemBytes: row.item_bytes,
+        conversationId: row.conversation_id ?? undefined,
+      }))
+      .toReversed();
   }
 
   /** How large the items of some responses are; of one that is not there, nothing. */
@@ -183,53 +186,11 @@ export class ResponseStore {
   }
 
   async #openItems(row: { id: string; account_id: string; items: Uint8Array }): Promise<SizedItems> {
-    const { text, value } = await this.#open('items', row.account_id, row.id, row.items);
+    const { text, value } = await this.#sealed.open(
+      { part: 'items', accountId: row.account_id, id: row.id },
+      row.items,
+    );
     // Written by `keep` alone.
     return { ...(value as ResponseItems), size: { bytes: Buffer.byteLength(text), characters: text.length } };
   }
-
-  #seal(part: SealedPart, accountId: string, id: string, text: string): Buffer {
-    return sealBytes(this.#parts.key, labelOf(part, accountId, id), text);
-  }
-
-  async #open(part: SealedPart, accountId: string, id: string, sealed: Uint8Array) {
-    return await parseJson(openBytes(this.#parts.key, labelOf(part, accountId, id), sealed), STORED_LIMITS);
-  }
 }
-
-type SealedPart = 'items' | 'head';
-
-function labelOf(part: SealedPart, accountId: string, id: string): string {
-  return `${part} ${accountId} ${id}`;
-}
-
-/** Encrypts everything anew, in the transaction that replaces the secret. */
-export async function resealResponses(
-  db: Kysely<Schema>,
-  { from, to }: { readonly from: Uint8Array; readonly to: Uint8Array },
-): Promise<void> {
-  const again = (part: SealedPart, row: { account_id: string; id: string }, sealed: Uint8Array): Buffer => {
-    const label = labelOf(part, row.account_id, row.id);
-    return sealBytes(to, label, openBytes(from, label, sealed));
-  };
-  for (let after = ''; ;) {
-    const rows = await db
-      .selectFrom('stored_response')
-      .select(['id', 'account_id', 'items', 'head'])
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(RESEALED_TOGETHER)
-      .execute();
-    for (const row of rows)
-      await db
-        .updateTable('stored_response')
-        .set({ items: again('items', row, row.items), head: again('head', row, row.head) })
-        .where('id', '=', row.id)
-        .execute();
-    const last = rows.at(-1);
-    if (!last) return;
-    after = last.id;
-  }
-}
-
-const RESEALED_TOGETHER = 20;

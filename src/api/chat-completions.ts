@@ -25,7 +25,8 @@ import {
   type CallBase,
 } from './inference.ts';
 import type { ApiAnswer, ApiOperation, ApiParts } from './operation.ts';
-import { answerResponses, isResponsesCall, readResponses, type ResponsesCall } from './responses.ts';
+import type { ResponsesCall } from './response-answer.ts';
+import { answerResponses, isResponsesCall, readResponses } from './responses.ts';
 
 const usage = z.looseObject({
   prompt_tokens: z.int(),

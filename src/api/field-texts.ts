@@ -84,7 +84,8 @@ export const FIELD_TEXTS: Readonly<Record<string, string>> = {
   previous_response_id:
     'A stored response to go on from: its input and output, and those of all before it, count as input.',
   store: 'Whether input and output are stored, so that later requests can refer to them. Default: true.',
-  conversation: 'Refused: conversations are not kept here. Send the conversation in `input`.',
+  conversation:
+    'A stored conversation to go on with: its items count as input, and what is new is added to it.',
   service_tier: 'At which service tier the request is served, where the model has a price for it.',
   top_logprobs: 'How many likely alternatives to show for each token.',
   'ResponsesRequest.prompt': 'Refused: stored prompts are not kept here.',

@@ -59,6 +59,10 @@ describe('the OpenAPI document', () => {
       '/api/public/v1/requests/{id}',
       '/v1/chat/completions',
       '/v1/completions',
+      '/v1/conversations',
+      '/v1/conversations/{id}',
+      '/v1/conversations/{id}/items',
+      '/v1/conversations/{id}/items/{item}',
       '/v1/embeddings',
       '/v1/images',
       '/v1/images/edits',
@@ -171,7 +175,11 @@ describe('the OpenAPI document', () => {
     );
     expect(paid.map(({ path }) => path).sort()).toEqual(
       operations
-        .filter(({ method, path }) => method === 'post' && !/(?:count_tokens|quotes|countTokens)$/.test(path))
+        .filter(
+          ({ method, path }) =>
+            method === 'post' &&
+            !/(?:count_tokens|quotes|countTokens|conversations|items|cancel)$/.test(path),
+        )
         .map(({ path }) => path)
         .sort(),
     );

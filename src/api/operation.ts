@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { ConversationStore } from '../activity/conversation-store.ts';
 import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { ResponseStore } from '../activity/response-store.ts';
 import type { CallerAuth } from '../http/caller-auth.ts';
@@ -56,6 +57,7 @@ export interface ApiParts {
   readonly imageJobs: ImageJobs;
   readonly store: Store;
   readonly responses: ResponseStore;
+  readonly conversations: ConversationStore;
   readonly idempotency: Idempotency;
   readonly refusedCalls: Pick<RefusedCalls, 'add'>;
   /** Generates the OpenAPI document. */

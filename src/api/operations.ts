@@ -3,6 +3,15 @@ import { apiErrors } from '../http/response.ts';
 import type { HttpRoute } from '../http/router.ts';
 import { account } from './account.ts';
 import { chatCompletions, v1ChatCompletions } from './chat-completions.ts';
+import {
+  addConversationItems,
+  conversation,
+  conversationItem,
+  createConversation,
+  deleteConversation,
+  deleteConversationItem,
+  listConversationItems,
+} from './conversations.ts';
 import { countMessageTokens } from './count-tokens.ts';
 import { batchEmbedContents, embedContent } from './embed-content.ts';
 import { embeddings } from './embeddings.ts';
@@ -47,6 +56,13 @@ export const OPERATIONS: readonly ApiOperation[] = [
   storedResponse,
   deleteStoredResponse,
   responseInputItems,
+  createConversation,
+  conversation,
+  deleteConversation,
+  addConversationItems,
+  listConversationItems,
+  conversationItem,
+  deleteConversationItem,
   textCompletions,
   v1ImageGenerations,
   v1ImageEdits,

@@ -1,3 +1,4 @@
+import type { ConversationStore, StoredConversation } from '../activity/conversation-store.ts';
 import {
   MOST_TURNS,
   type ResponseStore,
@@ -9,18 +10,22 @@ import { MAX_BODY_BYTES, SMALL_BODY_BYTES } from '../http/request-body.ts';
 import type { BodySize } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
+import { conversationIdOf } from '../wire/responses/answer.ts';
 import type { ResponsesRequest } from '../wire/responses/request.ts';
 import { findItem, isReasoningId, isReference, itemsOfInput, responseOfItem } from './response-items.ts';
 
 /** The input of a request with everything that it refers to in its place, as if its client had sent it. */
 export interface WholeInput {
   readonly items: readonly StoredItem[];
+  /** The last of them, which the request itself has brought. */
+  readonly own: readonly StoredItem[];
   /** Of what was not in the body. */
   readonly added: BodySize;
 }
 
 interface HistoryParts {
   readonly responses: ResponseStore;
+  readonly conversations: ConversationStore;
   readonly memory: IncomingRequest['memory'];
 }
 
@@ -29,40 +34,44 @@ const MOST_ITEMS = 10_000;
 const MOST_MEGABYTES = `${MAX_BODY_BYTES / 1_048_576} MB`;
 
 /** Whether a request names something that is stored. */
-export function usesState({ previous_response_id: previous, input }: ResponsesRequest): boolean {
+export function usesState(asked: ResponsesRequest): boolean {
+  const { previous_response_id: previous, input } = asked;
   return (
     (previous ?? undefined) !== undefined ||
+    conversationIdOf(asked) !== undefined ||
     (typeof input !== 'string' && input.some((item) => isReference(item) && !isReasoningId(item.id)))
   );
 }
 
 /** Throws `previous_response_not_found` where something is not there, or not any more. */
 export async function wholeInput(
-  asked: ResponsesRequest,
+  asked: Pick<ResponsesRequest, 'input' | 'previous_response_id'>,
   accountId: AccountId,
-  { responses, memory }: HistoryParts,
+  parts: HistoryParts,
+  conversation?: StoredConversation,
 ): Promise<WholeInput> {
-  const history = new History(responses, memory, accountId);
+  const history = new History(parts, accountId);
   const previous = asked.previous_response_id ?? undefined;
   const earlier = previous === undefined ? [] : await history.before(previous);
-  const items = await history.withReferences([...earlier, ...itemsOfInput(asked.input)]);
+  if (conversation) earlier.push(...(await history.of(conversation)));
+  const own = await history.withReferences(itemsOfInput(asked.input));
+  const items = [...(await history.withReferences(earlier)), ...own];
   if (items.length > MOST_ITEMS) throw tooLong(`${MOST_ITEMS} items`);
-  return { items, added: history.size };
+  return { items, own, added: history.size };
 }
 
 /** What is read for one request, within the bounds of a body. */
 class History {
-  readonly #responses: ResponseStore;
-  readonly #memory: IncomingRequest['memory'];
+  readonly #parts: HistoryParts;
   readonly #accountId: AccountId;
   readonly #loaded = new Map<string, SizedItems>();
+  #ofConversations: ReadonlyMap<string, StoredItem> = new Map();
   #announcedBytes = 0;
   #bytes = 0;
   #characters = 0;
 
-  constructor(responses: ResponseStore, memory: IncomingRequest['memory'], accountId: AccountId) {
-    this.#responses = responses;
-    this.#memory = memory;
+  constructor(parts: HistoryParts, accountId: AccountId) {
+    this.#parts = parts;
     this.#accountId = accountId;
   }
 
@@ -73,16 +82,24 @@ class History {
 
   /** The items of a response and of all that it follows. */
   async before(id: string): Promise<StoredItem[]> {
-    const turns = await this.#responses.turns(id, this.#accountId);
-    if (!turns) throw notFound('previous_response_id', id);
+    const turns = await this.#parts.responses.turns(id, this.#accountId);
+    if (!turns) throw notStored('previous_response_id', id);
     if (turns.length > MOST_TURNS) throw tooLong(`${MOST_TURNS} turns`);
+    if (turns.some(({ conversationId }) => conversationId !== undefined)) throw inConversation();
     await this.#load(new Map(turns.map((turn) => [turn.id, turn.itemBytes])));
     return turns.flatMap((turn) => {
       const loaded = this.#loaded.get(turn.id);
-      if (!loaded) throw notFound('previous_response_id', id);
+      if (!loaded) throw notStored('previous_response_id', id);
       this.#add(loaded.size);
       return [...loaded.input, ...loaded.output];
     });
+  }
+
+  async of({ id, itemBytes }: StoredConversation): Promise<readonly StoredItem[]> {
+    await this.#announce(itemBytes);
+    const items = await this.#parts.conversations.items(id, this.#accountId, MOST_ITEMS);
+    for (const item of items) this.#addText(item);
+    return items;
   }
 
   /** Each reference is replaced by what it refers to. */
@@ -90,30 +107,51 @@ class History {
     const named = items.filter(isReference).map(({ id }) => responseOfItem(id));
     const missing = [...new Set(named)].filter((id) => id !== undefined && !this.#loaded.has(id)) as string[];
     if (missing.length > MOST_TURNS) throw tooLong(`${MOST_TURNS} responses`);
-    if (missing.length > 0) await this.#load(await this.#responses.itemBytes(missing, this.#accountId));
+    if (missing.length > 0) await this.#load(await this.#parts.responses.itemBytes(missing, this.#accountId));
+    await this.#findInConversations(items);
     return items.flatMap((item) => (isReference(item) ? this.#referred(item.id) : [item]));
   }
 
-  #referred(id: string): StoredItem[] {
+  /** What no response has may be an item of a conversation. */
+  async #findInConversations(items: readonly StoredItem[]): Promise<void> {
+    const ids = items.filter(isReference).map(({ id }) => id);
+    const missing = [...new Set(ids)].filter((id) => !this.#itemOfResponse(id)).slice(0, MOST_TURNS);
+    if (missing.length === 0) return;
+    this.#ofConversations = await this.#parts.conversations.itemsById(missing, this.#accountId);
+  }
+
+  #itemOfResponse(id: string): StoredItem | undefined {
     const responseId = responseOfItem(id) ?? '';
     const loaded = this.#loaded.get(responseId);
-    const item = loaded && findItem(loaded, responseId, id);
+    return loaded && findItem(loaded, responseId, id);
+  }
+
+  #referred(id: string): StoredItem[] {
+    const item = this.#itemOfResponse(id) ?? this.#ofConversations.get(id);
     if (item) {
-      const text = JSON.stringify(item);
-      this.#add({ bytes: Buffer.byteLength(text), characters: text.length });
-      return [item];
+      this.#addText(item);
+      return [{ ...item, id }];
     }
     if (isReasoningId(id)) return [];
-    throw notFound('input', id);
+    throw notStored('input', id);
   }
 
   async #load(bytesById: ReadonlyMap<string, number>): Promise<void> {
-    const bytes = bytesById.values().reduce((sum, one) => sum + one, 0);
+    await this.#announce(bytesById.values().reduce((sum, one) => sum + one, 0));
+    const items = await this.#parts.responses.items([...bytesById.keys()], this.#accountId);
+    for (const [id, loaded] of items) this.#loaded.set(id, loaded);
+  }
+
+  /** Before so many bytes are read. */
+  async #announce(bytes: number): Promise<void> {
     this.#announcedBytes += bytes;
     if (this.#announcedBytes > MAX_BODY_BYTES) throw tooLong(MOST_MEGABYTES);
-    if (bytes > SMALL_BODY_BYTES) await this.#memory.hold(bytes);
-    const items = await this.#responses.items([...bytesById.keys()], this.#accountId);
-    for (const [id, loaded] of items) this.#loaded.set(id, loaded);
+    if (bytes > SMALL_BODY_BYTES) await this.#parts.memory.hold(bytes);
+  }
+
+  #addText(item: StoredItem): void {
+    const text = JSON.stringify(item);
+    this.#add({ bytes: Buffer.byteLength(text), characters: text.length });
   }
 
   #add({ bytes, characters }: BodySize): void {
@@ -123,10 +161,16 @@ class History {
   }
 }
 
-function notFound(param: string, id: string): Fault {
+export function notStored(param: string, id: string): Fault {
   const shown = /^[\w-]{1,128}$/.test(id) ? ` ${id}` : '';
   const message = `What${shown} refers to is not stored on this account, or not any more. Send the whole conversation in input.`;
   return new Fault('previous_response_not_found', message, { param });
+}
+
+function inConversation(): Fault {
+  const message =
+    'This response was made in a conversation, which has what came before it. Send conversation instead.';
+  return new Fault('invalid_field', message, { param: 'previous_response_id' });
 }
 
 function tooLong(what: string): Fault {

@@ -1,5 +1,7 @@
+import type { NamedItem } from '../activity/conversation-store.ts';
 import type { ResponseItems, StoredItem } from '../activity/response-store.ts';
 import { Fault } from '../std/fault.ts';
+import type { ApiOperation } from './operation.ts';
 import type { ResponsesRequest } from '../wire/responses/request.ts';
 
 /** Ids of what is stored. An item's id leads to its response: `msg_` and `resp_` have the rest in common. */
@@ -37,6 +39,12 @@ export function prefixOf(item: StoredItem): string {
   return PREFIXES[String(item['type'])] ?? 'item';
 }
 
+/** Items with ids of their own, whatever their client called them: no two of a conversation share one. */
+export function withOwnIds(items: readonly StoredItem[], requestId: string): NamedItem[] {
+  const bare = requestId.slice('req_'.length);
+  return items.map((item, index) => ({ ...item, id: `${prefixOf(item)}_${bare}_i${index}` }));
+}
+
 export function isReference(item: StoredItem): item is StoredItem & { readonly id: string } {
   return item['type'] === 'item_reference' && typeof item['id'] === 'string';
 }
@@ -57,8 +65,23 @@ export function findItem(
   );
 }
 
+/** What the lists of items read of the query. */
+export const LIST_QUERY: NonNullable<ApiOperation['query']> = [
+  {
+    name: 'limit',
+    description: 'How many items a page has',
+    schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+  },
+  {
+    name: 'order',
+    description: 'Which items come first: the last (`desc`) or the first (`asc`)',
+    schema: { type: 'string', enum: ['asc', 'desc'], default: 'desc' },
+  },
+  { name: 'after', description: 'The last id of the page before', schema: { type: 'string' } },
+];
+
 /** A page of a list, as `limit`, `order` and `after` of the query ask for it. */
-export function itemPage(items: readonly ListedItem[], query: URLSearchParams): ItemPage {
+export function itemPage(items: readonly NamedItem[], query: URLSearchParams): ItemPage {
   const limit = limitOf(query);
   const ordered = orderOf(query) === 'asc' ? items : items.toReversed();
   const after = query.get('after');
@@ -75,11 +98,9 @@ export function itemPage(items: readonly ListedItem[], query: URLSearchParams): 
   };
 }
 
-export type ListedItem = StoredItem & { readonly id: string };
-
 export interface ItemPage {
   readonly object: 'list';
-  readonly data: readonly ListedItem[];
+  readonly data: readonly NamedItem[];
   readonly first_id: string | null;
   readonly last_id: string | null;
   readonly has_more: boolean;

@@ -1,28 +1,17 @@
 import { z } from 'zod';
-import type { ResponseStore } from '../activity/response-store.ts';
 import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { preferTokenError } from '../relay/admission.ts';
-import type { BodySize, ChatCall, CompleteAnswer, RouteSelector } from '../relay/call.ts';
+import type { ChatCall } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
-import type { Log } from '../std/log.ts';
-import type { ResponseContext, ResponseObject } from '../wire/responses/answer.ts';
-import { joinKnobs, type Knobs } from '../wire/field-table.ts';
-import type { ChatCompletion } from '../wire/openai/chat.ts';
-import {
-  providerTools,
-  RESPONSES_FIELDS,
-  responsesRequestSchema,
-  type ResponsesRequest,
-} from '../wire/responses/request.ts';
-import { chatToResponse, responsesEncoder, type ResponsesEncoder } from '../wire/responses/stream.ts';
-import { responsesToChat } from '../wire/responses/to-chat.ts';
+import { joinKnobs } from '../wire/field-table.ts';
+import { providerTools, RESPONSES_FIELDS, responsesRequestSchema } from '../wire/responses/request.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { inference, MAX_COST_FIELD, routeSelector, streamResponse, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
-import { usesState, wholeInput } from './response-history.ts';
-import { itemsOfInput } from './response-items.ts';
+import { ResponseAnswer, type ResponsesCall } from './response-answer.ts';
+import { usesState } from './response-history.ts';
 
 const itemStatus = z.enum(['in_progress', 'completed', 'incomplete']);
 
@@ -159,8 +148,8 @@ export const responses: ApiOperation = {
   tag: 'OpenAI-compatible',
   summary: 'Create a response (OpenAI)',
   description:
-    'Input and output are stored, for as long as the operator says, unless store is false. previous_response_id and ' +
-    'item_reference bring back what is stored; it counts as input. With stream: true the answer is server-sent events.',
+    'Input and output are stored, for as long as the operator says, unless store is false. previous_response_id, ' +
+    'item_reference and conversation bring back what is stored; it counts as input. With stream: true the answer is server-sent events.',
   token: 'required',
   idempotencyKey: true,
   request: {
@@ -232,13 +221,6 @@ export const responses: ApiOperation = {
   handle: inference({ rate: 'chat', read: readResponses, answer: answerResponses }),
 };
 
-/** A Responses request that was read and not yet relayed. */
-export interface ResponsesCall extends CallBase {
-  readonly responses: ResponsesRequest;
-  readonly selector: RouteSelector;
-  readonly knobs: Knobs | undefined;
-}
-
 export function isResponsesCall(call: ChatCall | ResponsesCall): call is ResponsesCall {
   return 'responses' in call;
 }
@@ -265,90 +247,17 @@ export async function answerResponses(
 ): Promise<Response> {
   const { relay } = parts;
   const answer = new ResponseAnswer(call, parts);
-  const made = preferTokenError({ caller: call.caller, rate: 'chat' }, relay, () =>
-    parts.responses.isOn && usesState(call.responses)
-      ? chatWithHistory(answer, parts, memory)
-      : answer.chatCall(call.responses, call.size),
-  );
-  const reply = await relayChat(made instanceof Promise ? await made : made, relay);
-  if (reply.kind === 'stream') return streamResponse(reply);
-  return paidAnswer(answer.present(reply.shown.completion), reply.summary, reply.charged);
-}
-
-/** What its ids stand for is put in their place first: it is held, metered and charged like what was sent. */
-async function chatWithHistory(
-  answer: ResponseAnswer,
-  { callerAuth, responses }: ApiParts,
-  memory: IncomingRequest['memory'],
-): Promise<ChatCall> {
-  const { caller, responses: asked, size } = answer.call;
-  const { accountId } = await callerAuth.account(caller);
-  const { items, added } = await wholeInput(asked, accountId, { responses, memory });
-  // They were checked when they were sent.
-  const input = items as unknown as Exclude<ResponsesRequest['input'], string>;
-  return answer.chatCall(
-    { ...asked, input, previous_response_id: undefined },
-    { bytes: size.bytes + added.bytes, characters: size.characters + added.characters },
-  );
-}
-
-/** One answer: presented to its client, and stored if it is to be. */
-class ResponseAnswer {
-  readonly call: ResponsesCall;
-  readonly #responses: ResponseStore;
-  readonly #log: Log;
-  readonly #context: ResponseContext;
-  #encoder: ResponsesEncoder | undefined;
-  #presented: ResponseObject | undefined;
-
-  constructor(call: ResponsesCall, { responses, relay }: ApiParts) {
-    const { requestId: id, responses: request } = call;
-    this.call = call;
-    this.#responses = responses;
-    this.#log = relay.log;
-    this.#context = {
-      id,
-      model: request.model,
-      created: Math.floor(relay.clock.now() / 1000),
-      request,
-      isStored: request.store !== false && responses.isOn,
-    };
-  }
-
-  /** `whole`: with everything that the request refers to, and how large that is as text. */
-  chatCall(whole: ResponsesRequest, size: BodySize): ChatCall {
-    const { responses: asked, ...call } = this.call;
-    return {
-      ...call,
-      size,
-      label: asked.model,
-      request: responsesToChat(whole),
-      cap: 'lowered',
-      encoder: () => (this.#encoder = responsesEncoder(this.#context)),
-      ...(this.#context.isStored && { onComplete: (answer) => this.#keep(answer) }),
-    };
-  }
-
-  present(completion: ChatCompletion): ResponseObject {
-    return (this.#presented ??= chatToResponse(completion, this.#context));
-  }
-
-  /** An answer that cannot be stored is given all the same. */
-  async #keep({ accountId, completion, usage }: CompleteAnswer): Promise<void> {
-    try {
-      const answer = completion ? this.present(completion) : this.#encoder?.whole(usage);
-      if (!answer) return;
-      const { request } = this.#context;
-      await this.#responses.keep({
-        id: answer.id,
-        accountId,
-        previousId: request.previous_response_id ?? undefined,
-        state: answer.status === 'incomplete' ? 'incomplete' : 'completed',
-        items: { input: itemsOfInput(request.input), output: answer.output },
-        answer,
-      });
-    } catch (error) {
-      this.#log.warn('response_not_stored', { request: this.call.requestId, error });
-    }
+  try {
+    const made = preferTokenError({ caller: call.caller, rate: 'chat' }, relay, () =>
+      parts.responses.isOn && usesState(call.responses)
+        ? answer.chatWithHistory(memory)
+        : answer.chatCall(call.responses, call.size),
+    );
+    const reply = await relayChat(made instanceof Promise ? await made : made, relay);
+    if (reply.kind === 'stream') return streamResponse(reply);
+    return paidAnswer(answer.present(reply.shown.completion), reply.summary, reply.charged);
+  } catch (thrown) {
+    await answer.release();
+    throw thrown;
   }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { StoredItem } from '../activity/response-store.ts';
+import type { NamedItem } from '../activity/conversation-store.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import type { Caller } from '../ledger/port.ts';
@@ -7,9 +7,9 @@ import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
 import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { work } from './inference.ts';
-import type { ApiOperation, ApiParts } from './operation.ts';
+import type { ApiBody, ApiOperation, ApiParts } from './operation.ts';
 import { wholeInput } from './response-history.ts';
-import { inputItemId, itemPage, type ListedItem } from './response-items.ts';
+import { inputItemId, itemPage, LIST_QUERY } from './response-items.ts';
 import { responseSchema } from './responses.ts';
 
 const EXAMPLE_ID = 'resp_0WPlqUf4abcdefghijklmnop';
@@ -25,6 +25,33 @@ const ANSWER = {
   model: 'svc_chat/house-guide',
   output: [],
   usage: null,
+};
+
+export const ITEM_LIST: ApiBody = {
+  name: 'ItemList',
+  schema: z.object({
+    object: z.literal('list'),
+    data: z.array(z.looseObject({ id: z.string() })),
+    first_id: z.string().nullable(),
+    last_id: z.string().nullable(),
+    has_more: z.boolean(),
+  }),
+  examples: {
+    example: {
+      object: 'list',
+      data: [
+        {
+          id: 'msg_0WPlqUf4abcdefghijklmnop_i0',
+          type: 'message',
+          role: 'user',
+          content: [{ type: 'input_text', text: 'What is a hold?' }],
+        },
+      ],
+      first_id: 'msg_0WPlqUf4abcdefghijklmnop_i0',
+      last_id: 'msg_0WPlqUf4abcdefghijklmnop_i0',
+      has_more: false,
+    },
+  },
 };
 
 /** What all operations about stored responses have in common. */
@@ -85,48 +112,11 @@ export const responseInputItems: ApiOperation = {
   path: '/v1/responses/{id}/input_items',
   summary: "List a stored response's input (OpenAI)",
   description: 'Its own input; that of earlier turns is theirs. In pages, the last items first.',
-  query: [
-    {
-      name: 'limit',
-      description: 'How many items a page has',
-      schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
-    },
-    {
-      name: 'order',
-      description: 'Which items come first: the last (`desc`) or the first (`asc`)',
-      schema: { type: 'string', enum: ['asc', 'desc'], default: 'desc' },
-    },
-    { name: 'after', description: 'The last id of the page before', schema: { type: 'string' } },
-  ],
+  query: LIST_QUERY,
   answer: {
     description: 'A page of items',
     headers: 'rate',
-    body: {
-      name: 'ItemList',
-      schema: z.object({
-        object: z.literal('list'),
-        data: z.array(z.looseObject({ id: z.string() })),
-        first_id: z.string().nullable(),
-        last_id: z.string().nullable(),
-        has_more: z.boolean(),
-      }),
-      examples: {
-        example: {
-          object: 'list',
-          data: [
-            {
-              id: 'msg_0WPlqUf4abcdefghijklmnop_i0',
-              type: 'message',
-              role: 'user',
-              content: [{ type: 'input_text', text: 'What is a hold?' }],
-            },
-          ],
-          first_id: 'msg_0WPlqUf4abcdefghijklmnop_i0',
-          last_id: 'msg_0WPlqUf4abcdefghijklmnop_i0',
-          has_more: false,
-        },
-      },
-    },
+    body: ITEM_LIST,
   },
   handle: work(forStored(inputItems)),
 };
@@ -152,15 +142,14 @@ function forStored(find: Find) {
 async function inputItems(
   id: string,
   accountId: AccountId,
-  { responses }: ApiParts,
+  parts: ApiParts,
   incoming: IncomingRequest,
 ): Promise<unknown> {
-  const own = (await responses.items([id], accountId)).get(id);
+  const own = (await parts.responses.items([id], accountId)).get(id);
   if (!own) return undefined;
   const listed = own.input.map((item, index) => ({ ...item, id: inputItemId(item, id, index) }));
-  const { items } = await wholeInput({ model: '', input: listed as never }, accountId, {
-    responses,
-    memory: incoming.memory,
-  });
-  return itemPage(items as readonly (StoredItem & ListedItem)[], new URL(incoming.request.url).searchParams);
+  const asked = { input: listed as never };
+  const { items } = await wholeInput(asked, accountId, { ...parts, memory: incoming.memory });
+  // Each has the id by which it was named.
+  return itemPage(items as readonly NamedItem[], new URL(incoming.request.url).searchParams);
 }

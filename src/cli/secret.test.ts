@@ -160,7 +160,6 @@ async function left(env: Env = {}) {
       store,
       rows,
       clock: systemClock,
-      log: silentLog,
       key: secret.key('responses'),
       rules: () => ({ keepMs: 3_600_000, keepBytes: 1e9 }),
     });

@@ -1,5 +1,5 @@
 import { existsSync, rmSync } from 'node:fs';
-import { resealResponses } from '../activity/response-store.ts';
+import { resealResponses } from '../activity/reseal-responses.ts';
 import { resealKeys } from '../catalog/provider-keys.ts';
 import { makeNextSecret, openSecret, replaceSecret, secretFiles } from '../identity/accounts/secret.ts';
 import { resealOutbox } from '../outbox/outbox.ts';

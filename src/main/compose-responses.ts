@@ -1,3 +1,4 @@
+import { ConversationStore } from '../activity/conversation-store.ts';
 import { openResponseRows } from '../activity/response-rows.ts';
 import { ResponseStore } from '../activity/response-store.ts';
 import { hoursWithoutSetting, type KeepRules } from '../activity/response-space.ts';
@@ -9,25 +10,33 @@ import type { Services } from './services.ts';
 const HOUR_MS = 3_600_000;
 const GIGABYTE = 1_073_741_824;
 
+/** What the Responses API keeps. */
+export interface StoredState {
+  readonly responses: ResponseStore;
+  readonly conversations: ConversationStore;
+}
+
 export async function openResponses(
   services: Services,
   catalog: Pick<CatalogSource, 'onChange'>,
   settings: Pick<LiveServerSettings, 'responses'>,
-): Promise<ResponseStore> {
-  const { config, store, ledger, clock, log, secret } = services;
+): Promise<StoredState> {
+  const { config, store, ledger, clock, secret } = services;
   const usualHours = await hoursWithoutSetting(store.db);
   let rules = keepRules(settings.responses(), usualHours);
   catalog.onChange(() => {
     rules = keepRules(settings.responses(), usualHours);
   });
   const rows = openResponseRows(store, ledger, config.databaseDeadlineMs);
-  return new ResponseStore({ store, rows, clock, log, key: secret.key('responses'), rules: () => rules });
+  const shared = { store, clock, key: secret.key('responses'), rules: () => rules };
+  const responses = new ResponseStore({ ...shared, rows });
+  return { responses, conversations: new ConversationStore({ ...shared, space: responses.space }) };
 }
 
 function keepRules({ keepHours, keepGigabytes }: ServerSettings['responses'], usualHours: number): KeepRules {
   return { keepMs: (keepHours ?? usualHours) * HOUR_MS, keepBytes: keepGigabytes * GIGABYTE };
 }
 
-export function responseTasks(responses: ResponseStore): PeriodicTask[] {
+export function responseTasks({ responses }: StoredState): PeriodicTask[] {
   return [{ name: 'old stored responses', everyMs: 60_000, run: () => responses.sweep() }];
 }

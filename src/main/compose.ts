@@ -2,7 +2,6 @@ import { currentRelease, releaseName } from '../std/release.ts';
 import { backendCosts } from '../activity/margin.ts';
 import type { Metrics } from '../activity/metrics.ts';
 import type { RefusedCalls } from '../activity/refused-calls.ts';
-import type { ResponseStore } from '../activity/response-store.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeMetrics, serveMetrics } from './compose-metrics.ts';
 import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
@@ -36,7 +35,7 @@ import { DailyCosts } from '../relay/daily-costs.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { AccessLog } from '../std/access-log.ts';
-import { openResponses } from './compose-responses.ts';
+import { openResponses, type StoredState } from './compose-responses.ts';
 import { makeImageJobs, makeImageLinks, takeOverJobs } from './compose-image-jobs.ts';
 import { LongestLife } from './longest-life.ts';
 import { StoredCatalog } from '../catalog/stored.ts';
@@ -101,7 +100,7 @@ export async function startTollgate(
     const links = makeImageLinks(services);
     const refusedCalls = openRefusedCalls(services, opened);
     const imageJobs = makeImageJobs(services, relay, links);
-    const responses = await openResponses(services, catalog, settings);
+    const stored = await openResponses(services, catalog, settings);
     const consoleServices = composeConsole(services, {
       payments,
       catalog,
@@ -115,7 +114,7 @@ export async function startTollgate(
     opened.defer(() => relay.activeRequests.stop());
     const { auth, setup } = consoleServices;
     if (!(await setup.needed())) await auth.load();
-    const running = { relay, settings, refusedCalls, imageJobs, responses, payments, ...watched };
+    const running = { relay, settings, refusedCalls, imageJobs, stored, payments, ...watched };
     const state = { draining: false };
     const tasks = startPeriodicTasks(services, { ...running, auth, messages });
     opened.defer(() => tasks.stop());
@@ -317,7 +316,7 @@ interface ServerParts extends WatchedParts {
   readonly relay: Relay;
   readonly links: ImageLinks;
   readonly imageJobs: ImageJobs;
-  readonly responses: ResponseStore;
+  readonly stored: StoredState;
   readonly consoleServices: ConsoleServices;
   readonly messages: MessageServices;
   readonly refusedCalls: RefusedCalls;
@@ -401,7 +400,7 @@ function routerOf(
       links,
       imageJobs: parts.imageJobs,
       store,
-      responses: parts.responses,
+      ...parts.stored,
       idempotency,
       refusedCalls: parts.refusedCalls,
       openApi: () => openApiDocument(OPERATIONS, config.publicUrl),

@@ -1,7 +1,6 @@
 import type { Metrics } from '../activity/metrics.ts';
 import { countModelDays } from '../activity/model-days.ts';
 import { RefusedCalls } from '../activity/refused-calls.ts';
-import type { ResponseStore } from '../activity/response-store.ts';
 import { UsageHours } from '../activity/usage-hours.ts';
 import { TenDaySums } from '../activity/ten-day-sums.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
@@ -15,7 +14,7 @@ import type { Log } from '../std/log.ts';
 import type { ConsoleServices } from './compose-console.ts';
 import { aheadOfDatabaseMs } from './database-clock.ts';
 import { imageTasks } from './compose-image-jobs.ts';
-import { responseTasks } from './compose-responses.ts';
+import { responseTasks, type StoredState } from './compose-responses.ts';
 import { messageTasks, type NoticedParts } from './compose-outbox.ts';
 import { paymentTasks } from './compose-payments.ts';
 import type { LongestLife } from './longest-life.ts';
@@ -35,7 +34,7 @@ interface TaskParts {
   readonly settings: LiveServerSettings;
   readonly refusedCalls: RefusedCalls;
   readonly imageJobs: ImageJobs;
-  readonly responses: ResponseStore;
+  readonly stored: StoredState;
   readonly messages: NoticedParts['messages'];
   readonly certificate: NoticedParts['certificate'];
   readonly payments: Payments | undefined;
@@ -58,7 +57,7 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
       { name: 'refused calls', everyMs: 2_000, run: () => refusedCalls.flush() },
       { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },
       ...imageTasks(services, imageJobs),
-      ...responseTasks(parts.responses),
+      ...responseTasks(parts.stored),
       ...messageTasks(services, { messages, pool, certificate }),
       ...paymentTasks(parts.payments),
       ...setupTasks(services, parts.setupWatch),

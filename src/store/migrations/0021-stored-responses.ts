@@ -53,7 +53,7 @@ export function storedResponses(d: Dialect): readonly string[] {
       PRIMARY KEY (conversation_id, place)
     )`,
     `CREATE UNIQUE INDEX conversation_item_id ON conversation_item (conversation_id, id)`,
-    `CREATE INDEX conversation_item_account ON conversation_item (account_id)`,
+    `CREATE INDEX conversation_item_account ON conversation_item (account_id, id)`,
     `INSERT INTO setting (key, value, updated_at)
       SELECT 'responses.made_before', 'true', 0 WHERE EXISTS (SELECT 1 FROM account WHERE role <> 'system')`,
   ];

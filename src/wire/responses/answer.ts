@@ -95,6 +95,13 @@ export function responseObject(context: ResponseContext, parts: ResponseParts): 
   };
 }
 
+/** The conversation that a request goes on with. */
+export function conversationIdOf({
+  conversation,
+}: Pick<ResponsesRequest, 'conversation'>): string | undefined {
+  return typeof conversation === 'object' ? conversation?.id : conversation;
+}
+
 /** `req_…` without its prefix, so that every id of an answer leads to its receipt. */
 export function bareId(context: Pick<ResponseContext, 'id'>): string {
   return context.id.replace(/^req_/, '');
@@ -125,6 +132,7 @@ function responseUsage(tokens: TokenCounts): ResponseUsage {
  */
 function echo({ request, isStored }: ResponseContext): Record<string, unknown> {
   const whole = request.stream !== true;
+  const conversation = conversationIdOf(request);
   return {
     background: false,
     instructions: whole ? (request.instructions ?? null) : null,
@@ -142,5 +150,6 @@ function echo({ request, isStored }: ResponseContext): Record<string, unknown> {
     top_p: request.top_p ?? null,
     truncation: 'disabled',
     user: request.user ?? null,
+    ...(conversation === undefined ? {} : { conversation: { id: conversation } }),
   };
 }

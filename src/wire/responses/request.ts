@@ -123,13 +123,16 @@ export const responsesRequestSchema = z.looseObject({
   include: z.array(z.string()).nullish(),
   store: z.boolean().nullish(),
   previous_response_id: z.string().max(128).nullish(),
-  conversation: z.unknown().optional(),
+  conversation: z.union([z.string().max(128), z.looseObject({ id: z.string().max(128) })]).nullish(),
   prompt: z.unknown().optional(),
   background: z.boolean().nullish(),
   metadata: z.record(z.string(), z.unknown()).nullish(),
   user: z.string().max(512).nullish(),
   service_tier: z.string().max(64).nullish(),
 });
+
+/** Items that are put into a conversation. */
+export const conversationItems = z.array(taggedUnion(ITEMS, 'message')).max(20);
 
 export type ResponsesRequest = z.infer<typeof responsesRequestSchema>;
 export type ResponsesContent = z.infer<typeof contentSchema>;

@@ -141,6 +141,10 @@ function storedResponses(): GoldenCase[] {
   const ask = (more: Record<string, unknown> = {}): ClientRequest =>
     post(path, { model: 'svc_chat/m', input: 'Hi', ...more });
   const replies = [ANSWERS.reasoning.whole, ANSWERS.text.whole];
+  const conversations = '/v1/conversations';
+  const conversationOf = (made: Message | undefined): string => idOf(made).replace('resp_', 'conv_');
+  const firstItemOf = (made: Message | undefined): string =>
+    `${conversations}/${conversationOf(made)}/items/${idOf(made).replace('resp_', 'msg_')}_i0`;
   return [
     {
       name: 'v1-responses/going-on',
@@ -154,6 +158,34 @@ function storedResponses(): GoldenCase[] {
         { send: ([, second]) => ask({ previous_response_id: idOf(second) }) },
       ],
     },
+    {
+      name: 'v1-conversations/with-a-response',
+      replies: [ANSWERS.text.whole],
+      steps: [
+        {
+          send: post(conversations, {
+            items: [{ role: 'user', content: 'Hi' }],
+            metadata: { topic: 'tests' },
+          }),
+        },
+        { send: ([made]) => ask({ input: 'And?', conversation: conversationOf(made) }) },
+        { send: ([made]) => get(`${conversations}/${conversationOf(made)}`) },
+        {
+          send: ([made]) =>
+            post(`${conversations}/${conversationOf(made)}/items`, {
+              items: [{ role: 'user', content: 'Then?' }],
+            }),
+        },
+        { send: ([made]) => get(`${conversations}/${conversationOf(made)}/items?order=asc`) },
+        { send: ([made]) => get(firstItemOf(made)) },
+        { send: ([made]) => ({ ...get(firstItemOf(made)), method: 'DELETE' }) },
+        { send: ([made]) => ({ ...get(`${conversations}/${conversationOf(made)}`), method: 'DELETE' }) },
+        { send: ([made]) => get(`${conversations}/${conversationOf(made)}`) },
+      ],
+    },
+    one('v1-conversations/response-in-unknown', ask({ conversation: 'conv_unknown' })),
+    one('v1-conversations/without-token', get(`${conversations}/conv_unknown`, {})),
+    one('v1-conversations/wrong-items', post(conversations, { items: [{ type: 'function_call' }] })),
     one('v1-responses/get-unknown', get(`${path}/resp_unknown`)),
     one('v1-responses/get-without-token', get(`${path}/resp_unknown`, {})),
     one('v1-responses/items-of-unknown', get(`${path}/resp_unknown/input_items`)),
