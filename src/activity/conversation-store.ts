@@ -166,7 +166,9 @@ export class ConversationStore {
       const now = this.#parts.clock.now();
       const row = await this.#found(id, accountId).select(['running', 'running_since']).executeTakeFirst();
       if (!row) return 'missing';
-      const state = row.running === null ? 'over' : await this.#stateOf(row.running, row.running_since ?? 0);
+      const { running } = row;
+      const isFree = running === null || running === requestId;
+      const state = isFree ? 'over' : await this.#stateOf(running, row.running_since ?? 0);
       if (state === 'running') return 'taken';
       if (state === 'ending' && now < until) {
         await Bun.sleep(ENDING_STEP_MS);

@@ -18,7 +18,6 @@ export interface NewResponseRow {
   readonly head: Uint8Array;
   readonly createdAt: number;
   readonly requestId?: string | undefined;
-  readonly leaseUntil?: number | undefined;
 }
 
 /** Writes the rows of new responses, for which clients wait: those that come together are written together. */
@@ -57,7 +56,6 @@ const COLUMNS = [
   'bytes',
   'created_at',
   'request_id',
-  'lease_until',
 ] as const;
 
 const TYPES = [
@@ -72,7 +70,6 @@ const TYPES = [
   'bigint',
   'bigint',
   'text',
-  'bigint',
 ];
 
 function valuesOf(row: NewResponseRow): (string | number | Uint8Array | null)[] {
@@ -88,7 +85,6 @@ function valuesOf(row: NewResponseRow): (string | number | Uint8Array | null)[] 
     bytesOf(row),
     row.createdAt,
     row.requestId ?? null,
-    row.leaseUntil ?? null,
   ];
 }
 

@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts';
 
 const MEGABYTE = 1_048_576;
 /** What the responses and conversations of one account may take. */
-export const MOST_BYTES_OF_ACCOUNT = 64 * MEGABYTE;
+const MOST_BYTES_OF_ACCOUNT = 64 * MEGABYTE;
 /** So much is left when an account had too much: room is made once for many that follow. */
 const LEFT_BYTES_OF_ACCOUNT = 60 * MEGABYTE;
 const TOGETHER = 100;

@@ -14,6 +14,15 @@ export type StoredItem = Readonly<Record<string, unknown>>;
 export interface ResponseItems {
   readonly input: readonly StoredItem[];
   readonly output: readonly StoredItem[];
+  /** Of one that is made in the background. */
+  readonly job?: StoredJob | undefined;
+}
+
+/** What another process needs to know of a request to make its answer. */
+export interface StoredJob {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly client: string;
+  readonly size: { readonly bytes: number; readonly characters: number };
 }
 
 export interface NewResponse {
@@ -22,6 +31,8 @@ export interface NewResponse {
   readonly previousId?: string | undefined;
   readonly conversationId?: string | undefined;
   readonly state: StoredResponseState;
+  /** The request that makes it in the background. */
+  readonly requestId?: string | undefined;
   readonly items: ResponseItems;
   /** The answer as its client got it; its output is among the items. */
   readonly answer: StoredAnswer;
@@ -73,16 +84,9 @@ export class ResponseStore {
     return this.#parts.rules().keepMs > 0;
   }
 
-  /** Resolves when every node can find it. The oldest of the account make room. */
-  async keep({
-    id,
-    accountId,
-    previousId,
-    conversationId,
-    state,
-    items,
-    answer,
-  }: NewResponse): Promise<void> {
+  /** Resolves when every node can find it. The oldest of the account make room. False: the account keeps nothing. */
+  async keep(response: NewResponse): Promise<boolean> {
+    const { id, accountId, previousId, conversationId, state, requestId, items, answer } = response;
     const { rows, clock } = this.#parts;
     const text = JSON.stringify(items);
     const bytes = await rows.add({
@@ -95,20 +99,23 @@ export class ResponseStore {
       itemBytes: Buffer.byteLength(text),
       head: this.#sealed.seal({ part: 'head', accountId, id }, JSON.stringify({ ...answer, output: [] })),
       createdAt: clock.now(),
+      requestId,
     });
     if (bytes !== undefined) await this.space.makeRoom(accountId, bytes);
+    return bytes !== undefined;
   }
 
   /** The answer as it was given. */
   async answer(id: string, accountId: string): Promise<StoredAnswer | undefined> {
     const row = await this.#found(accountId)
-      .select(['items', 'head'])
+      .select(['items', 'head', 'state'])
       .where('id', '=', id)
       .executeTakeFirst();
     if (!row) return undefined;
     const { output } = await this.#openItems({ id, account_id: accountId, items: row.items });
     const head = (await this.#sealed.open({ part: 'head', accountId, id }, row.head)).value as StoredAnswer;
-    return { ...head, output };
+    // One that is made in the background goes on after its head was written.
+    return { ...head, status: row.state, output };
   }
 
   /**

@@ -14,6 +14,7 @@ import {
   type OpenRouterFields,
 } from '../wire/openai/openrouter.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
+import type { CallBase } from './call-base.ts';
 import {
   ENDPOINT_FIELDS,
   inference,
@@ -22,7 +23,6 @@ import {
   splitModel,
   streamResponse,
   takeEndpointCode,
-  type CallBase,
 } from './inference.ts';
 import type { ApiAnswer, ApiOperation, ApiParts } from './operation.ts';
 import type { ResponsesCall } from './response-answer.ts';

@@ -11,8 +11,8 @@ import { BODY_ERRORS, OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { work } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 import { wholeInput } from './response-history.ts';
-import { itemPage, LIST_QUERY, withOwnIds } from './response-items.ts';
-import { ITEM_LIST } from './stored-responses.ts';
+import { itemPage, withOwnIds } from './response-items.ts';
+import { ITEM_LIST, LIST_QUERY } from './stored-responses.ts';
 
 const EXAMPLE_ID = 'conv_0WPlqUf4abcdefghijklmnop';
 const EXAMPLE_ITEM = {

@@ -89,7 +89,8 @@ export const FIELD_TEXTS: Readonly<Record<string, string>> = {
   service_tier: 'At which service tier the request is served, where the model has a price for it.',
   top_logprobs: 'How many likely alternatives to show for each token.',
   'ResponsesRequest.prompt': 'Refused: stored prompts are not kept here.',
-  'ResponsesRequest.background': 'Refused unless false: answers are not made in the background.',
+  'ResponsesRequest.background':
+    'Whether to answer at once and make the response afterwards; GET /v1/responses/{id} has it then.',
   'ResponsesRequest.text': 'The form of the answer.',
   input: 'What the model is given: text, or a list of messages and results of tools.',
   'EmbeddingRequest.input': 'The text or texts to embed.',

@@ -11,7 +11,8 @@ import { GEMINI_FIELDS, generateContentSchema, inReferenceSpelling } from '../wi
 import { geminiEncoder } from '../wire/gemini/stream.ts';
 import { geminiToChat } from '../wire/gemini/to-chat.ts';
 import { GOOGLE_ERRORS, KEYED_INFERENCE_ERRORS } from './errors.ts';
-import { inference, MAX_COST_FIELD, streamResponse, type CallBase } from './inference.ts';
+import type { CallBase } from './call-base.ts';
+import { inference, MAX_COST_FIELD, streamResponse } from './inference.ts';
 import type { ApiAnswer, ApiBody, ApiOperation, ApiParts, PathParameter } from './operation.ts';
 
 const answerPart = z.union([

@@ -15,7 +15,8 @@ import {
   restoreImages,
   v1ImageCall,
 } from './images.ts';
-import { callOf, ENDPOINT_FIELDS, MAX_COST_FIELD, work, type CallBase } from './inference.ts';
+import type { CallBase } from './call-base.ts';
+import { callOf, ENDPOINT_FIELDS, MAX_COST_FIELD, work } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const upload = z.string().meta({ contentMediaType: 'application/octet-stream' });

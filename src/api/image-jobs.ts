@@ -8,7 +8,7 @@ import { quoteImages } from '../relay/images.ts';
 import { asFault, Fault } from '../std/fault.ts';
 import type { RequestMemory } from '../std/held-memory.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
-import type { RequestRecord } from '../std/request-record.ts';
+import { ownRecord, type RequestRecord } from '../std/request-record.ts';
 import type { ImagePart } from '../upstream/port.ts';
 import { faultBody, type FaultBody } from '../wire/fault-body.ts';
 import type { ImageLinks } from './image-links.ts';
@@ -280,10 +280,4 @@ function interrupted(): Fault {
 
 function tooLate(): Fault {
   return new Fault('upstream_timeout', 'The backend was not done in time. Nothing was charged.');
-}
-
-/** What a request computes from its headers is not copied by itself. */
-function ownRecord(requestRecord: RequestRecord): RequestRecord {
-  const { clientRequestId, trace } = requestRecord;
-  return { ...requestRecord, clientRequestId, trace, onEnd: undefined };
 }

@@ -14,6 +14,7 @@ import { prefersAsync, type ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
 import type { PlainImageRecord } from './image-records.ts';
 import { answerImageStream } from './image-stream.ts';
+import type { CallBase } from './call-base.ts';
 import {
   ENDPOINT_FIELDS,
   inference,
@@ -21,7 +22,6 @@ import {
   routeSelector,
   splitModel,
   takeEndpointCode,
-  type CallBase,
   type DoneRequest,
 } from './inference.ts';
 import type { ApiAnswer, ApiOperation, ApiParts, ApiBody } from './operation.ts';

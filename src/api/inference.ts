@@ -7,28 +7,14 @@ import { SMALL_BODY_BYTES, type JsonBody } from '../http/request-body.ts';
 import { eventStreamAnswer } from '../http/response.ts';
 import type { Caller, RateKind } from '../ledger/port.ts';
 import { tokenErrorOr } from '../relay/admission.ts';
-import type { Call, ChatReply, RouteSelector } from '../relay/call.ts';
+import type { ChatReply, RouteSelector } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
 import { nextTurn } from '../std/long-text.ts';
 import { minNano, parseUsd, type NanoUsd } from '../std/money.ts';
+import type { CallBase } from './call-base.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 import { noteRefusal } from './refusals.ts';
-
-/** What every inference call has, whatever it asks for. */
-export type CallBase = Pick<
-  Call<unknown>,
-  | 'requestId'
-  | 'caller'
-  | 'client'
-  | 'connection'
-  | 'size'
-  | 'maxCost'
-  | 'onClosed'
-  | 'retryOf'
-  | 'isKeyed'
-  | 'requestRecord'
->;
 
 /** What differs between the inference operations that take JSON and an `Idempotency-Key`. */
 interface InferenceSteps<C extends CallBase> {
@@ -176,7 +162,11 @@ export const MAX_COST_FIELD = {
 };
 
 /** Under `/v1` the endpoint code is part of the model's name, because its clients have no field for it. */
-export function routeSelector({ relay }: ApiParts, name: string, type: EndpointType): RouteSelector {
+export function routeSelector(
+  { relay }: Pick<ApiParts, 'relay'>,
+  name: string,
+  type: EndpointType,
+): RouteSelector {
   const { endpoint, model } = findRoute(relay.catalog(), name, type);
   return { code: endpoint.code, model: model.id, type };
 }

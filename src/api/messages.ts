@@ -18,7 +18,8 @@ import { messagesEncoder } from '../wire/anthropic/stream.ts';
 import { joinKnobs } from '../wire/field-table.ts';
 import type { CountableInput } from '../wire/openai/countable-input.ts';
 import { ANTHROPIC_ERRORS, KEYED_INFERENCE_ERRORS, COMMON_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { inference, MAX_COST_FIELD, routeSelector, streamResponse, type CallBase } from './inference.ts';
+import type { CallBase } from './call-base.ts';
+import { inference, MAX_COST_FIELD, routeSelector, streamResponse } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 /** An Anthropic backend's answer is passed on unchanged, including kinds that are newer than this list. */

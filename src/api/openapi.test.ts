@@ -76,6 +76,7 @@ describe('the OpenAPI document', () => {
       '/v1/moderations',
       '/v1/responses',
       '/v1/responses/{id}',
+      '/v1/responses/{id}/cancel',
       '/v1/responses/{id}/input_items',
       '/v1beta/models',
       '/v1beta/models/{model}',

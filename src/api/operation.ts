@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { BackgroundRows } from '../activity/background-rows.ts';
 import type { ConversationStore } from '../activity/conversation-store.ts';
 import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { ResponseStore } from '../activity/response-store.ts';
@@ -8,6 +9,7 @@ import type { HttpRoute, Method } from '../http/router.ts';
 import type { RelayParts } from '../relay/call.ts';
 import type { ApiFaultCode } from '../std/fault.ts';
 import type { Store } from '../store/store.ts';
+import type { BackgroundResponses } from './background-responses.ts';
 import type { ErrorDialect } from './errors.ts';
 import type { ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
@@ -58,6 +60,8 @@ export interface ApiParts {
   readonly store: Store;
   readonly responses: ResponseStore;
   readonly conversations: ConversationStore;
+  readonly backgroundRows: BackgroundRows;
+  readonly background: BackgroundResponses;
   readonly idempotency: Idempotency;
   readonly refusedCalls: Pick<RefusedCalls, 'add'>;
   /** Generates the OpenAPI document. */

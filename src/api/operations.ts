@@ -35,7 +35,12 @@ import type { ApiOperation, ApiParts } from './operation.ts';
 import { quotes } from './quotes.ts';
 import { requestReceipt } from './requests.ts';
 import { responses } from './responses.ts';
-import { deleteStoredResponse, responseInputItems, storedResponse } from './stored-responses.ts';
+import {
+  cancelResponse,
+  deleteStoredResponse,
+  responseInputItems,
+  storedResponse,
+} from './stored-responses.ts';
 import { textCompletions } from './text-completions.ts';
 
 /** Every public operation, in the order of the document. The router and the document are made from this list. */
@@ -56,6 +61,7 @@ export const OPERATIONS: readonly ApiOperation[] = [
   storedResponse,
   deleteStoredResponse,
   responseInputItems,
+  cancelResponse,
   createConversation,
   conversation,
   deleteConversation,

@@ -8,7 +8,7 @@ import { findPictures, takePictures } from './edit-body.ts';
 import type { ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
 import { answerImages, publicImageCall } from './images.ts';
-import type { CallBase } from './inference.ts';
+import type { CallBase } from './call-base.ts';
 import { quoteBody, quoteView } from './quotes.ts';
 import { notePlaygroundRefusal } from './refusals.ts';
 

@@ -16,7 +16,8 @@ import { publicChatCall, publicChatSchema } from './chat-completions.ts';
 import { takePictures } from './edit-body.ts';
 import { QUOTE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { publicImageCall, publicImageSchema } from './images.ts';
-import { callOf, work, type CallBase } from './inference.ts';
+import type { CallBase } from './call-base.ts';
+import { callOf, work } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const usd = z.string().describe('Dollars as a decimal');

@@ -1,41 +1,66 @@
+import type { BackgroundRows } from '../activity/background-rows.ts';
 import type { ConversationStore, StoredConversation } from '../activity/conversation-store.ts';
-import type { StoredItem } from '../activity/response-store.ts';
+import type { NewResponse, ResponseStore, StoredItem } from '../activity/response-store.ts';
+import type { CallerAuth } from '../http/caller-auth.ts';
 import type { IncomingRequest } from '../http/router.ts';
-import type { BodySize, ChatCall, CompleteAnswer, HoldEnd, RouteSelector } from '../relay/call.ts';
+import type {
+  BodySize,
+  ChatCall,
+  CompleteAnswer,
+  HoldEnd,
+  RelayParts,
+  RouteSelector,
+} from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { Knobs } from '../wire/field-table.ts';
 import type { ChatCompletion } from '../wire/openai/chat.ts';
-import { conversationIdOf, type ResponseContext, type ResponseObject } from '../wire/responses/answer.ts';
+import { faultBody } from '../wire/fault-body.ts';
+import {
+  conversationIdOf,
+  responseIdOf,
+  responseObject,
+  type ResponseContext,
+  type ResponseObject,
+} from '../wire/responses/answer.ts';
 import type { ResponsesRequest } from '../wire/responses/request.ts';
 import { chatToResponse, responsesEncoder, type ResponsesEncoder } from '../wire/responses/stream.ts';
 import { responsesToChat } from '../wire/responses/to-chat.ts';
-import type { CallBase } from './inference.ts';
-import type { ApiParts } from './operation.ts';
-import { notStored, wholeInput } from './response-history.ts';
+import type { CallBase } from './call-base.ts';
+import { notStored, usesState, wholeInput } from './response-history.ts';
 import { itemsOfInput, withOwnIds } from './response-items.ts';
 
 /** A Responses request that was read and not yet relayed. */
 export interface ResponsesCall extends CallBase {
   readonly responses: ResponsesRequest;
+  /** As it was sent, for a process that goes on with it. */
+  readonly body: Readonly<Record<string, unknown>>;
   readonly selector: RouteSelector;
   readonly knobs: Knobs | undefined;
+}
+
+/** What answers are made of. */
+export interface ResponseParts {
+  readonly responses: ResponseStore;
+  readonly conversations: ConversationStore;
+  readonly backgroundRows: BackgroundRows;
+  readonly callerAuth: Pick<CallerAuth, 'account'>;
+  readonly relay: RelayParts;
 }
 
 /** One answer: made from what is stored, presented to its client, and stored if it is to be. */
 export class ResponseAnswer {
   readonly #call: ResponsesCall;
-  readonly #parts: Pick<ApiParts, 'responses' | 'conversations' | 'callerAuth' | 'relay'>;
+  readonly #parts: ResponseParts;
   readonly #context: ResponseContext;
   #encoder: ResponsesEncoder | undefined;
   #presented: ResponseObject | undefined;
+  #failure: Fault | undefined;
+  #isComplete = false;
   /** The one that this request has taken, and what it adds of its own. */
   #conversation: { readonly id: string; own: readonly StoredItem[] } | undefined;
 
-  constructor(
-    call: ResponsesCall,
-    parts: Pick<ApiParts, 'responses' | 'conversations' | 'callerAuth' | 'relay'>,
-  ) {
+  constructor(call: ResponsesCall, parts: ResponseParts) {
     const { requestId: id, responses: request } = call;
     this.#call = call;
     this.#parts = parts;
@@ -48,8 +73,15 @@ export class ResponseAnswer {
     };
   }
 
+  chat(memory: IncomingRequest['memory']): ChatCall | Promise<ChatCall> {
+    const { responses: asked, size } = this.#call;
+    return this.#parts.responses.isOn && usesState(asked)
+      ? this.#chatWithHistory(memory)
+      : this.#chatCall(asked, size);
+  }
+
   /** What its ids stand for is put in their place first: it is held, metered and charged like what was sent. */
-  async chatWithHistory(memory: IncomingRequest['memory']): Promise<ChatCall> {
+  async #chatWithHistory(memory: IncomingRequest['memory']): Promise<ChatCall> {
     const { caller, responses: asked, size } = this.#call;
     const { accountId } = await this.#parts.callerAuth.account(caller);
     const conversation = await this.#takeConversation(accountId);
@@ -62,26 +94,65 @@ export class ResponseAnswer {
     if (this.#conversation) this.#conversation.own = own;
     // They were checked when they were sent.
     const input = items as unknown as Exclude<ResponsesRequest['input'], string>;
-    return this.chatCall(
+    return this.#chatCall(
       { ...asked, input, previous_response_id: undefined, conversation: undefined },
       { bytes: size.bytes + added.bytes, characters: size.characters + added.characters },
     );
   }
 
   /** `whole`: with everything that the request refers to, and how large that is as text. */
-  chatCall(whole: ResponsesRequest, size: BodySize): ChatCall {
-    const { responses: asked, ...call } = this.#call;
+  #chatCall(whole: ResponsesRequest, size: BodySize): ChatCall {
+    const { responses: asked, body: _body, ...call } = this.#call;
     const isKept = this.#context.isStored || this.#conversation !== undefined;
     return {
       ...call,
       size,
       label: asked.model,
-      request: responsesToChat(whole),
+      request: responsesToChat(
+        this.#isInBackground ? { ...whole, background: undefined, stream: true } : whole,
+      ),
       cap: 'lowered',
-      encoder: () => (this.#encoder = responsesEncoder(this.#context)),
+      encoder: () => this.#openEncoder(),
       ...(isKept && { onComplete: (answer) => this.#keep(answer) }),
       ...(this.#conversation && { onClosed: (end, settled) => this.#closed(end, settled) }),
     };
+  }
+
+  /** Then it is streamed by the backend, so that one that is cancelled is paid for what has come. */
+  get #isInBackground(): boolean {
+    return this.#context.request.background === true && this.#context.isStored;
+  }
+
+  get id(): string {
+    return responseIdOf(this.#context);
+  }
+
+  /** Why a streamed answer is not complete. */
+  get failure(): Fault | undefined {
+    return this.#failure;
+  }
+
+  /** All of it has come. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  /** The answer without an output: before there is one, or because there will be none. */
+  without(status: 'queued' | 'failed' | 'cancelled', fault?: Fault): ResponseObject {
+    const error = fault ? faultBody(fault).error : null;
+    return responseObject(this.#context, { status, output: [], tokens: undefined, error });
+  }
+
+  /** What is stored of a response that is made in the background, before anything of it is there. */
+  queued(accountId: AccountId): NewResponse {
+    const { body, client, size, requestId } = this.#call;
+    const answer = this.without('queued');
+    const items = { input: this.input, output: [], job: { body, client, size } };
+    return { ...this.#named(accountId, answer), requestId, state: 'queued', items };
+  }
+
+  get input(): readonly StoredItem[] {
+    return itemsOfInput(this.#context.request.input);
   }
 
   present(completion: ChatCompletion): ResponseObject {
@@ -128,6 +199,7 @@ export class ResponseAnswer {
     try {
       const answer = completion ? this.present(completion) : this.#encoder?.whole(usage);
       if (!answer) return;
+      this.#isComplete = true;
       const conversation = this.#conversation;
       await Promise.all([
         this.#context.isStored && this.#store(accountId, answer),
@@ -140,16 +212,33 @@ export class ResponseAnswer {
   }
 
   async #store(accountId: AccountId, answer: ResponseObject): Promise<void> {
-    const { request } = this.#context;
-    await this.#parts.responses.keep({
+    const { responses, backgroundRows } = this.#parts;
+    const state = answer.status === 'incomplete' ? 'incomplete' : 'completed';
+    const items = { input: this.input, output: answer.output };
+    if (this.#isInBackground) await backgroundRows.end(answer.id, accountId, { state, items, answer });
+    else await responses.keep({ ...this.#named(accountId, answer), state, items });
+  }
+
+  #named(accountId: AccountId, answer: ResponseObject) {
+    return {
       id: answer.id,
       accountId,
-      previousId: request.previous_response_id ?? undefined,
+      previousId: this.#context.request.previous_response_id ?? undefined,
       conversationId: this.#conversation?.id,
-      state: answer.status === 'incomplete' ? 'incomplete' : 'completed',
-      items: { input: itemsOfInput(request.input), output: answer.output },
       answer,
-    });
+    };
+  }
+
+  #openEncoder(): ResponsesEncoder {
+    const encoder = responsesEncoder(this.#context);
+    this.#encoder = {
+      ...encoder,
+      error: (fault) => {
+        this.#failure = fault;
+        return encoder.error(fault);
+      },
+    };
+    return this.#encoder;
   }
 
   async #addToConversation(

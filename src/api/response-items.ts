@@ -1,7 +1,6 @@
 import type { NamedItem } from '../activity/conversation-store.ts';
 import type { ResponseItems, StoredItem } from '../activity/response-store.ts';
 import { Fault } from '../std/fault.ts';
-import type { ApiOperation } from './operation.ts';
 import type { ResponsesRequest } from '../wire/responses/request.ts';
 
 /** Ids of what is stored. An item's id leads to its response: `msg_` and `resp_` have the rest in common. */
@@ -35,7 +34,7 @@ export function inputItemId(item: StoredItem, responseId: string, index: number)
   return `${prefixOf(item)}_${responseId.slice('resp_'.length)}_i${index}`;
 }
 
-export function prefixOf(item: StoredItem): string {
+function prefixOf(item: StoredItem): string {
   return PREFIXES[String(item['type'])] ?? 'item';
 }
 
@@ -64,21 +63,6 @@ export function findItem(
     input.find((item, index) => !isReference(item) && inputItemId(item, responseId, index) === itemId)
   );
 }
-
-/** What the lists of items read of the query. */
-export const LIST_QUERY: NonNullable<ApiOperation['query']> = [
-  {
-    name: 'limit',
-    description: 'How many items a page has',
-    schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
-  },
-  {
-    name: 'order',
-    description: 'Which items come first: the last (`desc`) or the first (`asc`)',
-    schema: { type: 'string', enum: ['asc', 'desc'], default: 'desc' },
-  },
-  { name: 'after', description: 'The last id of the page before', schema: { type: 'string' } },
-];
 
 /** A page of a list, as `limit`, `order` and `after` of the query ask for it. */
 export function itemPage(items: readonly NamedItem[], query: URLSearchParams): ItemPage {

@@ -8,10 +8,10 @@ import { relayChat } from '../relay/chat.ts';
 import { joinKnobs } from '../wire/field-table.ts';
 import { providerTools, RESPONSES_FIELDS, responsesRequestSchema } from '../wire/responses/request.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { inference, MAX_COST_FIELD, routeSelector, streamResponse, type CallBase } from './inference.ts';
+import type { CallBase } from './call-base.ts';
+import { inference, MAX_COST_FIELD, routeSelector, streamResponse } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 import { ResponseAnswer, type ResponsesCall } from './response-answer.ts';
-import { usesState } from './response-history.ts';
 
 const itemStatus = z.enum(['in_progress', 'completed', 'incomplete']);
 
@@ -68,7 +68,7 @@ export const responseSchema = z.looseObject({
   id: z.string().describe('resp_ and the request id without req_'),
   object: z.literal('response'),
   created_at: z.int().describe('Seconds since 1970'),
-  status: z.enum(['in_progress', 'completed', 'incomplete', 'failed']),
+  status: z.enum(['queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled']),
   error: z.looseObject(errorFields).nullable(),
   incomplete_details: z.object({ reason: z.enum(['max_output_tokens', 'content_filter']) }).nullable(),
   model: z.string(),
@@ -149,7 +149,8 @@ export const responses: ApiOperation = {
   summary: 'Create a response (OpenAI)',
   description:
     'Input and output are stored, for as long as the operator says, unless store is false. previous_response_id, ' +
-    'item_reference and conversation bring back what is stored; it counts as input. With stream: true the answer is server-sent events.',
+    'item_reference and conversation bring back what is stored; it counts as input. With background: true the answer is ' +
+    'the response as it is queued; get it later. With stream: true the answer is server-sent events.',
   token: 'required',
   idempotencyKey: true,
   request: {
@@ -228,13 +229,14 @@ export function isResponsesCall(call: ChatCall | ResponsesCall): call is Respons
 export function readResponses(
   base: CallBase,
   value: Record<string, unknown>,
-  parts: ApiParts,
+  parts: Pick<ApiParts, 'relay'>,
 ): ResponsesCall {
   const { body, knobs } = selectFields(value, RESPONSES_FIELDS);
   const asked = parseBody(responsesRequestSchema, body);
   return {
     ...base,
     responses: asked,
+    body: value,
     selector: routeSelector(parts, asked.model, 'chat_completion'),
     knobs: joinKnobs(knobs, { leftOut: providerTools(asked) }),
   };
@@ -245,14 +247,14 @@ export async function answerResponses(
   parts: ApiParts,
   { memory }: Pick<IncomingRequest, 'memory'>,
 ): Promise<Response> {
-  const { relay } = parts;
+  const { relay, background } = parts;
+  if (call.responses.background === true && parts.responses.isOn)
+    return await preferTokenError({ caller: call.caller, rate: 'chat' }, relay, () =>
+      background.start(call, { memory }),
+    );
   const answer = new ResponseAnswer(call, parts);
   try {
-    const made = preferTokenError({ caller: call.caller, rate: 'chat' }, relay, () =>
-      parts.responses.isOn && usesState(call.responses)
-        ? answer.chatWithHistory(memory)
-        : answer.chatCall(call.responses, call.size),
-    );
+    const made = preferTokenError({ caller: call.caller, rate: 'chat' }, relay, () => answer.chat(memory));
     const reply = await relayChat(made instanceof Promise ? await made : made, relay);
     if (reply.kind === 'stream') return streamResponse(reply);
     return paidAnswer(answer.present(reply.shown.completion), reply.summary, reply.charged);

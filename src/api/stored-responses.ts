@@ -9,7 +9,7 @@ import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { work } from './inference.ts';
 import type { ApiBody, ApiOperation, ApiParts } from './operation.ts';
 import { wholeInput } from './response-history.ts';
-import { inputItemId, itemPage, LIST_QUERY } from './response-items.ts';
+import { inputItemId, itemPage } from './response-items.ts';
 import { responseSchema } from './responses.ts';
 
 const EXAMPLE_ID = 'resp_0WPlqUf4abcdefghijklmnop';
@@ -26,6 +26,21 @@ const ANSWER = {
   output: [],
   usage: null,
 };
+
+/** What the lists of items read of the query. */
+export const LIST_QUERY: NonNullable<ApiOperation['query']> = [
+  {
+    name: 'limit',
+    description: 'How many items a page has',
+    schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+  },
+  {
+    name: 'order',
+    description: 'Which items come first: the last (`desc`) or the first (`asc`)',
+    schema: { type: 'string', enum: ['asc', 'desc'], default: 'desc' },
+  },
+  { name: 'after', description: 'The last id of the page before', schema: { type: 'string' } },
+];
 
 export const ITEM_LIST: ApiBody = {
   name: 'ItemList',
@@ -120,6 +135,32 @@ export const responseInputItems: ApiOperation = {
   },
   handle: work(forStored(inputItems)),
 };
+
+export const cancelResponse: ApiOperation = {
+  ...SHARED,
+  id: 'v1CancelResponse',
+  method: 'POST',
+  path: '/v1/responses/{id}/cancel',
+  summary: 'Cancel a response that is made in the background (OpenAI)',
+  description: 'What has come until then is charged. One that is over stays as it is.',
+  answer: {
+    description: 'The response',
+    headers: 'rate',
+    body: { name: 'StoredResponse', schema: responseSchema, examples: { example: ANSWER } },
+  },
+  handle: work(forStored(cancel)),
+};
+
+async function cancel(id: string, accountId: AccountId, parts: ApiParts): Promise<unknown> {
+  const before = await parts.responses.answer(id, accountId);
+  if (!before) return undefined;
+  if (before['background'] !== true)
+    throw new Fault('invalid_field', 'Only a response that is made in the background can be cancelled.', {
+      param: 'id',
+    });
+  await parts.background.cancel(id, accountId);
+  return await parts.responses.answer(id, accountId);
+}
 
 type Find = (
   id: string,

@@ -14,7 +14,8 @@ import {
   type TextCompletionRequest,
 } from '../wire/openai/text-completions.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { inference, MAX_COST_FIELD, routeSelector, streamResponse, type CallBase } from './inference.ts';
+import type { CallBase } from './call-base.ts';
+import { inference, MAX_COST_FIELD, routeSelector, streamResponse } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const logprobs = z.object({

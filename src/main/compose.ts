@@ -100,7 +100,7 @@ export async function startTollgate(
     const links = makeImageLinks(services);
     const refusedCalls = openRefusedCalls(services, opened);
     const imageJobs = makeImageJobs(services, relay, links);
-    const stored = await openResponses(services, catalog, settings);
+    const stored = await openResponses(services, { catalog, settings, relay });
     const consoleServices = composeConsole(services, {
       payments,
       catalog,
@@ -136,7 +136,7 @@ export async function startTollgate(
         await reloadCatalog(catalog, services);
         await certificate?.check();
       },
-      ...stopping({ config, relay, imageJobs, server, state, opened }),
+      ...stopping({ config, relay, imageJobs, stored, server, state, opened }),
     };
   } catch (error) {
     await opened.disposeAsync();
@@ -180,7 +180,7 @@ function operationHealth(
   };
 }
 
-interface StoppingParts extends Pick<ServerParts, 'relay' | 'imageJobs'> {
+interface StoppingParts extends Pick<ServerParts, 'relay' | 'imageJobs' | 'stored'> {
   readonly config: Config;
   readonly server: RunningServer;
   readonly state: { draining: boolean };
@@ -191,6 +191,7 @@ function stopping({
   config,
   relay,
   imageJobs,
+  stored,
   server,
   state,
   opened,
@@ -203,7 +204,7 @@ function stopping({
     stop: async (graceMs = config.graceMs) => {
       state.draining = true;
       server.closeListener();
-      await drain(relay, imageJobs, graceMs);
+      await drain(relay, { imageJobs, background: stored.background }, graceMs);
       await opened.disposeAsync();
     },
   };
@@ -434,17 +435,22 @@ function routerOf(
  */
 async function drain(
   { activeRequests, settlements, log }: Relay,
-  imageJobs: ImageJobs,
+  { imageJobs, background }: { imageJobs: ImageJobs; background: StoredState['background'] },
   graceMs: number,
 ): Promise<void> {
   await imageJobs.handOver().catch((error: unknown) => log.warn('image_jobs_not_handed_over', { error }));
   if (!(await activeRequests.idle(graceMs))) {
+    await background.handOver().catch((error: unknown) => log.warn('responses_not_handed_over', { error }));
     activeRequests.cutAll(
       new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 }),
     );
     await activeRequests.idle(CUT_TIMEOUT_MS);
   }
-  await Promise.all([settlements.drained(CUT_TIMEOUT_MS), imageJobs.ended(CUT_TIMEOUT_MS)]);
+  await Promise.all([
+    settlements.drained(CUT_TIMEOUT_MS),
+    imageJobs.ended(CUT_TIMEOUT_MS),
+    background.ended(CUT_TIMEOUT_MS),
+  ]);
 }
 
 const CUT_TIMEOUT_MS = 5_000;

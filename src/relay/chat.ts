@@ -51,7 +51,7 @@ interface ChatQuote extends Quote {
 
 type AnsweredChat = AnsweredCall<ChatCall, ChatQuote, StartedAnswer>;
 
-const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
+export const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
   quote: quoteChat,
   isStreamed: ({ request }) => request.stream === true,
   callUpstream,

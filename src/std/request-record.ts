@@ -89,3 +89,9 @@ export function requestLogFields(requestRecord: RequestRecord): LogFields {
     upstream: requestRecord.upstream,
   };
 }
+
+/** A record of work that goes on after its answer. What a request computes from its headers is not copied by itself. */
+export function ownRecord(requestRecord: RequestRecord): RequestRecord {
+  const { clientRequestId, trace } = requestRecord;
+  return { ...requestRecord, clientRequestId, trace, onEnd: undefined };
+}

@@ -337,7 +337,7 @@ interface ResponseStorageTable {
 }
 
 /** One response with what is its own; what came before it is in the rows that `previous_id` leads to. */
-export interface StoredResponseTable {
+interface StoredResponseTable {
   id: string;
   account_id: string;
   previous_id: Nullable<string>;
@@ -352,10 +352,8 @@ export interface StoredResponseTable {
   /** What the row counts for its account. */
   bytes: number;
   created_at: number;
-  /** The request that makes the answer; absent once it is there. */
+  /** The request that makes the answer in the background; absent once it is over. */
   request_id: Nullable<string>;
-  /** How long a process has it; absent unless it is made in the background. */
-  lease_until: Nullable<number>;
 }
 
 export type StoredResponseState =

@@ -25,12 +25,11 @@ export function storedResponses(d: Dialect): readonly string[] {
       head ${d.bytes} NOT NULL,
       bytes ${d.int64} NOT NULL,
       created_at ${d.int64} NOT NULL,
-      request_id TEXT,
-      lease_until ${d.int64}
+      request_id TEXT
     )`,
     `CREATE INDEX stored_response_age ON stored_response (created_at, id)`,
     `CREATE INDEX stored_response_account ON stored_response (account_id, created_at, id)`,
-    `CREATE INDEX stored_response_running ON stored_response (lease_until) WHERE lease_until IS NOT NULL`,
+    `CREATE INDEX stored_response_running ON stored_response (request_id) WHERE request_id IS NOT NULL`,
     `CREATE TABLE conversation (
       id ${d.byteOrderedText} PRIMARY KEY,
       account_id TEXT NOT NULL,

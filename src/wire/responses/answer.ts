@@ -13,7 +13,7 @@ export interface ResponseContext {
   readonly isStored: boolean;
 }
 
-type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed';
+type ResponseStatus = 'queued' | 'cancelled' | 'in_progress' | 'completed' | 'incomplete' | 'failed';
 
 /** The `response` object: on its own, or within the first and last events of a stream. */
 export interface ResponseObject {
@@ -134,7 +134,7 @@ function echo({ request, isStored }: ResponseContext): Record<string, unknown> {
   const whole = request.stream !== true;
   const conversation = conversationIdOf(request);
   return {
-    background: false,
+    background: request.background === true,
     instructions: whole ? (request.instructions ?? null) : null,
     max_output_tokens: request.max_output_tokens ?? null,
     metadata: request.metadata ?? {},

@@ -59,7 +59,8 @@ const REFUSALS = {
   conversation:
     'This server keeps no responses, so conversation is not supported: send the whole conversation in input.',
   prompt: 'Stored prompts are not supported: send instructions and input.',
-  background: 'Answers are not made in the background: use stream: true for long answers.',
+  background:
+    'This server keeps no responses, so background is not supported: use stream: true for long answers.',
 };
 
 function formatOf(request: ResponsesRequest): Record<string, unknown> | undefined {

@@ -186,6 +186,25 @@ function storedResponses(): GoldenCase[] {
     one('v1-conversations/response-in-unknown', ask({ conversation: 'conv_unknown' })),
     one('v1-conversations/without-token', get(`${conversations}/conv_unknown`, {})),
     one('v1-conversations/wrong-items', post(conversations, { items: [{ type: 'function_call' }] })),
+    {
+      name: 'v1-responses/background-cancelled',
+      replies: [{ ...ANSWERS.text.stream, after: 'held' }],
+      steps: [
+        { send: ask({ background: true }) },
+        {
+          send: ([begun]) => ({ ...get(`${path}/${idOf(begun)}/cancel`), method: 'POST' }),
+          during: { seen: 'cancelled', happens: 'backend goes on' },
+        },
+      ],
+    },
+    {
+      name: 'v1-responses/cancelled-in-vain',
+      replies: [ANSWERS.text.whole],
+      steps: [
+        { send: ask() },
+        { send: ([begun]) => ({ ...get(`${path}/${idOf(begun)}/cancel`), method: 'POST' }) },
+      ],
+    },
     one('v1-responses/get-unknown', get(`${path}/resp_unknown`)),
     one('v1-responses/get-without-token', get(`${path}/resp_unknown`, {})),
     one('v1-responses/items-of-unknown', get(`${path}/resp_unknown/input_items`)),

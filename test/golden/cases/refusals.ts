@@ -175,7 +175,7 @@ function fieldMistakes(): GoldenCase[] {
     }),
     wrong(RESPONSES, 'no-input', { input: [] }),
     wrong(RESPONSES, 'earlier-response', { previous_response_id: 'resp_1' }),
-    wrong(RESPONSES, 'in-the-background', { background: true }),
+    wrong(RESPONSES, 'in-the-background', { background: true, stream: true }),
     wrong(RESPONSES, 'item-reference', { input: [{ type: 'item_reference', id: 'msg_1' }] }),
     wrong(RESPONSES, 'broken-item', { input: [{ type: 'function_call', name: 'f' }] }),
   ];
