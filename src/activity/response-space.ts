@@ -21,7 +21,6 @@ export interface KeepRules {
 interface SpaceParts {
   readonly store: Store;
   readonly clock: Clock;
-  readonly rules: () => KeepRules;
 }
 
 /** What is deleted together of one account. */
@@ -59,14 +58,14 @@ export class ResponseSpace {
   }
 
   /** What was stored before `since`, and whatever is too much for all accounts together. */
-  async sweep(since: number): Promise<void> {
+  async sweep(since: number, keepBytes: number): Promise<void> {
     for (let step = 0; step < MOST_STEPS; step++) {
       const expired = (await this.#oldest()).filter((row) => row.created_at <= since);
       if (expired.length === 0) break;
       await this.#freeRows(expired);
     }
     for (let step = 0; step < MOST_STEPS; step++) {
-      const surplus = (await this.#total()) - this.#parts.rules().keepBytes;
+      const surplus = (await this.#total()) - keepBytes;
       if (surplus <= 0 || (await this.#freeOldest(surplus)) === 0) return;
     }
   }

@@ -178,7 +178,7 @@ export class ResponseStore {
 
   /** Deletes what is too old or too much, a bounded number at a time. */
   async sweep(): Promise<void> {
-    await this.space.sweep(this.#since());
+    await this.space.sweep(this.#since(), this.#parts.rules().keepBytes);
   }
 
   #since(): number {

@@ -182,7 +182,7 @@ const ALL = {
   tokenIsValid: true,
   keys: { TEAM_API_KEY: 'key-of-the-team' },
   waiting: 'hello',
-  response: { output: [], input: [], part: 'head' },
+  response: { output: [], input: [], part: 'head', status: 'completed' },
   webhookSecrets: ['whsec_abc', 'whsec_abc'],
   breaches: [],
 };

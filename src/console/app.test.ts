@@ -192,13 +192,24 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
 
     test('keeps settings, and is warned below the balance they chose', async () => {
       const eve = await site.user('eve@example.com');
-      const settings = { name: 'Eve', language: 'de', theme: 'dark', lowBalanceUsd: '5.00' };
+      const settings = {
+        name: 'Eve',
+        language: 'de',
+        theme: 'dark',
+        lowBalanceUsd: '5.00',
+        storesResponses: true,
+      };
       expect(await eve.must('PATCH', '/api/console/settings', settings)).toEqual(settings);
       expect(await eve.must('PATCH', '/api/console/settings', { lowBalanceUsd: null })).toMatchObject({
         theme: 'dark',
         lowBalanceUsd: null,
       });
       await eve.must('PATCH', '/api/console/settings', { lowBalanceUsd: '5.00' });
+      for (const storesResponses of [false, true])
+        expect(await eve.must('PATCH', '/api/console/settings', { storesResponses })).toMatchObject({
+          name: 'Eve',
+          storesResponses,
+        });
       expect((await eve.must<Overview>('GET', '/api/console/overview')).lowBalance).toEqual({
         thresholdUsd: '5.00',
       });

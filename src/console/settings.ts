@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ResponseSpace } from '../activity/response-space.ts';
 import { textStream } from '../activity/csv.ts';
 import { accountExport } from '../activity/export.ts';
 import { MAX_NAME } from '../identity/sign-in/users.ts';
@@ -15,6 +16,7 @@ const patchSchema = z.strictObject({
     .nullish(),
   theme: z.enum(['system', 'light', 'dark']).optional(),
   lowBalanceUsd: z.string().max(30).nullish(),
+  storesResponses: z.boolean().optional(),
 });
 
 /** A user's console preferences. */
@@ -46,11 +48,13 @@ async function readSettings(parts: RouteParts, accountId: string) {
     theme: preference?.theme ?? 'system',
     /** Warn below this balance; null: no warning. */
     lowBalanceUsd: account.low_balance === null ? null : usd(account.low_balance),
+    /** Whether clients of the Responses API may store their answers. */
+    storesResponses: !(await new ResponseSpace(parts).isOff(accountId)),
   };
 }
 
 async function writeSettings(
-  { store }: RouteParts,
+  { store, clock }: RouteParts,
   accountId: string,
   patch: z.output<typeof patchSchema>,
 ): Promise<void> {
@@ -65,6 +69,10 @@ async function writeSettings(
   if (patch.lowBalanceUsd !== undefined) {
     const threshold = patch.lowBalanceUsd === null ? null : readUsd(patch.lowBalanceUsd, 'lowBalanceUsd');
     await db.updateTable('account').set({ low_balance: threshold }).where('id', '=', accountId).execute();
+  }
+  if (patch.storesResponses !== undefined) {
+    const space = new ResponseSpace({ store, clock });
+    await (patch.storesResponses ? space.switchOn(accountId) : space.switchOff(accountId));
   }
   if (patch.language === undefined && patch.theme === undefined) return;
   const changed = {

@@ -159,9 +159,13 @@ export const account: typeof english = {
     profile: 'Profil',
     name: 'Name',
     email: 'E-Mail',
+    responses: 'Gespeicherte Antworten',
+    responsesLead:
+      'Clients der Responses-API können Antworten speichern und daran anknüpfen. Wenn Sie dies ausschalten, werden gespeicherte Antworten und Unterhaltungen gelöscht.',
+    responsesStored: 'Antworten speichern',
     export: 'Ihre Daten',
     exportLead:
-      'Alles, was über dieses Konto aufbewahrt wird, in einer Datei mit einem JSON-Objekt je Zeile: das Konto, sein Token ohne das Geheimnis, Buchungen, Belege, tägliche Nutzung und Angaben zu Bildern. Höchstens einige Male in der Stunde.',
+      'Alles, was über dieses Konto aufbewahrt wird, in einer Datei mit einem JSON-Objekt je Zeile: das Konto, sein Token ohne das Geheimnis, Buchungen, Belege, tägliche Nutzung und Angaben zu Bildern. Gespeicherte Antworten werden über die API gelesen. Höchstens einige Male in der Stunde.',
     exportGo: 'Herunterladen',
     appearance: 'Sprache und Aussehen',
     language: 'Sprache',

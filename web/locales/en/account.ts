@@ -154,9 +154,13 @@ export const account = {
     profile: 'Profile',
     name: 'Name',
     email: 'Email',
+    responses: 'Stored responses',
+    responsesLead:
+      'Clients of the Responses API can store answers and go on from them. When you turn this off, stored answers and conversations are deleted.',
+    responsesStored: 'Store responses',
     export: 'Your data',
     exportLead:
-      'Everything we store about this account in one file, one JSON object per line: account details, token details without the secret, ledger entries, receipts, daily usage and image records. Limited to a few downloads per hour.',
+      'Everything we store about this account in one file, one JSON object per line: account details, token details without the secret, ledger entries, receipts, daily usage and image records. Stored responses are read with the API. Limited to a few downloads per hour.',
     exportGo: 'Download',
     appearance: 'Language and appearance',
     language: 'Language',

@@ -16,6 +16,7 @@ import { TextField, SelectField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Loaded, Skeleton, FormError } from '../../ui/States.tsx';
+import { Switch } from '../../ui/Switch.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { PasskeysCard } from './PasskeysCard.tsx';
 import { SessionsCard } from './SessionsCard.tsx';
@@ -35,6 +36,7 @@ export default function SettingsPage() {
               <ProfileCard settings={data} />
               <PasswordCard />
               <WarningCard settings={data} />
+              <StoredResponsesCard settings={data} />
               <ExportCard />
             </div>
             <div className="flex min-w-0 flex-col gap-5">
@@ -245,6 +247,25 @@ function WarningCard({ settings }: { settings: Settings }) {
           {t('common.save')}
         </Button>
       </Form>
+    </Card>
+  );
+}
+
+/** Off, nothing more is stored, and what is there is deleted. */
+function StoredResponsesCard({ settings }: { settings: Settings }) {
+  const { t } = useTranslation();
+  const save = useSaveSettings();
+  return (
+    <Card title={t('settings.responses')}>
+      <div className="flex flex-col gap-4">
+        <p className="text-ink-2">{t('settings.responsesLead')}</p>
+        <Switch
+          label={t('settings.responsesStored')}
+          checked={settings.storesResponses}
+          onChange={(storesResponses) => save.mutate({ storesResponses })}
+        />
+        <FormError error={save.error} />
+      </div>
     </Card>
   );
 }
