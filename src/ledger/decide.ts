@@ -52,7 +52,7 @@ export interface AccountState {
 }
 
 /** What an account may spend in a period, and what it has spent and holds of it. */
-export interface BudgetState {
+interface BudgetState {
   readonly amount: NanoUsd;
   readonly per: Period;
   readonly used: NanoUsd;

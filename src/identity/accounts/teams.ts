@@ -374,8 +374,7 @@ async function requireRoom(tx: Transaction<Schema>, teamId: string): Promise<voi
     .where('wallet_id', '=', teamId)
     .where('ended_at', 'is', null)
     .executeTakeFirstOrThrow();
-  if (Number(number) >= MOST_ACCOUNTS)
-    throw new Fault('conflict', `A team has at most ${MOST_ACCOUNTS} accounts.`);
+  if (number >= MOST_ACCOUNTS) throw new Fault('conflict', `A team has at most ${MOST_ACCOUNTS} accounts.`);
 }
 
 async function requireAnotherOwner(tx: Transaction<Schema>, { id, wallet_id }: Account): Promise<void> {

@@ -23,6 +23,7 @@ import { bookRefund, newRefund } from './contract-reclaim.ts';
 /** One balance that several accounts spend, each within limits of its own. */
 export function teamCases(check: ContractCheck): void {
   walletCases(check);
+  togetherCases(check);
   endingWalletCases(check);
   budgetCases(check);
   changingBudgetCases(check);
@@ -105,7 +106,9 @@ function walletCases(check: ContractCheck): void {
     expect(periodStart('month', resetsAt)).toBe(resetsAt);
     await expectSound(harness);
   });
+}
 
+function togetherCases(check: ContractCheck): void {
   check('a team may do five times what an account may at once and in a minute', async (harness) => {
     const team = await addTeam(harness, 1_000_000, 6);
     const atOnce = { ...WIDE, concurrent: 2 };
