@@ -10,12 +10,13 @@ import type { AccountRow } from '../store/schema.ts';
 import { topUpOf } from '../payments/automatic.ts';
 import { dayText, usd } from './amounts.ts';
 import { moneyOf } from '../identity/accounts/accounts.ts';
+import type { Visitor } from '../identity/sign-in/session.ts';
 import { expectedWelcomeCredit } from '../identity/sign-in/welcome-credit.ts';
 import type { Usd } from './contract.ts';
 import { modelSample } from './models.ts';
 import type { RouteParts } from './parts.ts';
 import { requestItem } from './request-row.ts';
-import { tokenInfo } from './token.ts';
+import { ownToken, spenderOf } from './token.ts';
 import { modelRow } from './usage-groups.ts';
 import { route } from './route.ts';
 
@@ -28,16 +29,17 @@ const LATEST = 10;
 export const overviewRoutes = [
   route('GET /api/console/overview', {
     who: 'user',
-    handle: (parts, { user }) => overview(parts, user.accountId),
+    handle: (parts, { user }) => overview(parts, user),
   }),
   route('GET /api/console/quickstart', {
     who: 'user',
-    handle: (parts, { user }) => quickstart(parts, user.accountId),
+    handle: (parts, { user }) => quickstart(parts, user),
   }),
 ];
 
-async function overview(parts: RouteParts, accountId: string) {
+async function overview(parts: RouteParts, user: Visitor) {
   const { clock, reader, store } = parts;
+  const { accountId } = user;
   const now = clock.now();
   const at = { db: store.db, reader };
   const charted = { accountId, from: dayOf(now - (CHART_DAYS - 1) * DAY_MS), to: dayOf(now) };
@@ -79,7 +81,7 @@ async function overview(parts: RouteParts, accountId: string) {
     forecast: balanceForecast(free, days, now),
     /** A saved card is charged before the balance runs out. */
     automaticTopUp: parts.payments !== undefined && topUp?.enabled === 1,
-    token: tokenInfo(account),
+    token: await ownToken(parts, user),
     /** As the rows of the usage report. */
     chart: (await usageDaysByModel(at, charted, chartDays, models)).map(modelRow),
     latest: latest.rows.map(requestItem),
@@ -113,14 +115,12 @@ function limitsOf({ catalog, clock }: RouteParts, account: AccountRow) {
   };
 }
 
-async function quickstart(parts: RouteParts, accountId: string) {
-  const [account, first] = await Promise.all([
-    requireAccount(parts, accountId),
-    firstRequest(parts.store.db, accountId),
-  ]);
+async function quickstart(parts: RouteParts, user: Visitor) {
+  const { id } = await spenderOf(parts, user);
+  const [token, first] = await Promise.all([ownToken(parts, user), firstRequest(parts.store.db, id)]);
   const catalog = parts.catalog.current();
   return {
-    hasToken: account.token_hash !== null,
+    hasToken: token !== null,
     /** When the first request arrived with the token; null: still waiting. Playground calls count too. */
     firstRequest: first
       ? {

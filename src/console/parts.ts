@@ -3,6 +3,7 @@ import type { Reader } from '../activity/reader.ts';
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts';
 import type { StoredCatalog } from '../catalog/stored.ts';
 import type { Accounts } from '../identity/accounts/accounts.ts';
+import type { Teams } from '../identity/accounts/teams.ts';
 import type { Auth } from '../identity/sign-in/auth.ts';
 import type { Setup } from '../identity/sign-in/setup.ts';
 import type { Ledger } from '../ledger/port.ts';
@@ -30,6 +31,7 @@ export interface ConsoleParts {
   readonly auth: Auth;
   readonly setup: Setup;
   readonly accounts: Pick<Accounts, 'allowCards' | 'replaceToken' | 'setLimits'>;
+  readonly teams: Teams;
   readonly codes: Codes;
   /** Absent while payments by card are off. */
   readonly payments: Payments | undefined;

@@ -32,6 +32,9 @@ import { signInRoutes } from './sign-in.ts';
 import { sessionRoutes } from './session.ts';
 import { sharedReceiptRoutes } from './shared-receipt.ts';
 import { statementRoutes } from './statements.ts';
+import { teamRoutes } from './team.ts';
+import { teamAccountRoutes } from './team-accounts.ts';
+import { teamActivityRoutes } from './team-activity.ts';
 import { tokenRoutes } from './token.ts';
 import { usageRoutes } from './usage.ts';
 import { webhookRoutes } from './webhooks.ts';
@@ -59,6 +62,9 @@ export const ROUTES = [
   ...passkeyRoutes,
   ...webhookRoutes,
   ...playgroundRoutes,
+  ...teamRoutes,
+  ...teamAccountRoutes,
+  ...teamActivityRoutes,
   ...adminOverviewRoutes,
   ...attentionRoutes,
   ...trafficRoutes,

@@ -1,26 +1,34 @@
 import { Fault } from '../std/fault.ts';
-import type { AccountRow } from '../store/schema.ts';
-import { requireConfirmed } from '../identity/sign-in/session.ts';
+import type { AccountId } from '../std/ids.ts';
+import type { AccountRow, TeamRole } from '../store/schema.ts';
+import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
+import { memberOf } from './team-view.ts';
 
 /** The account's API token: created, shown once, replaced, revoked. */
 export const tokenRoutes = [
   route('GET /api/console/token', {
     who: 'user',
-    handle: async (parts, { user }) => ({ token: tokenInfo(await tokenRow(parts, user.accountId)) }),
+    async handle(parts, { user }) {
+      const { id, team } = await spenderOf(parts, user);
+      return { token: tokenInfo(await tokenRow(parts, id)), team };
+    },
   }),
   /** The only time the token is shown. Replacing needs a confirmation, creating the first one does not. */
   route('POST /api/console/token', {
     who: 'user',
     body: emptyBody,
     async handle(parts, { user }) {
-      const before = await tokenRow(parts, user.accountId);
+      const { id, team } = await spenderOf(parts, user);
+      if (team?.role === 'viewer')
+        throw new Fault('forbidden', 'A viewer of a team has no token. Ask for another role.');
+      const before = await tokenRow(parts, id);
       if (before.token_hash !== null) requireConfirmed(user, parts.clock);
       parts.auth.throttle.act('token', user.accountId);
-      const token = await parts.accounts.replaceToken(user.accountId);
+      const token = await parts.accounts.replaceToken(id);
       await parts.store.durable();
-      const info = tokenInfo(await tokenRow(parts, user.accountId));
+      const info = tokenInfo(await tokenRow(parts, id));
       if (!info) throw new Fault('conflict', 'The token was taken back at this very moment. Try again.');
       return { token, info };
     },
@@ -29,11 +37,26 @@ export const tokenRoutes = [
     who: 'user',
     confirmed: true,
     async handle(parts, { user }) {
-      await revokeToken(parts, user.accountId);
+      await revokeToken(parts, (await spenderOf(parts, user)).id);
       return {};
     },
   }),
 ];
+
+/** A person has one token: of their own account, or of the one with which they spend a team's balance. */
+export async function spenderOf(
+  parts: RouteParts,
+  user: Visitor,
+): Promise<{ id: AccountId; team: { name: string; role: TeamRole } | null }> {
+  const member = await memberOf(parts, user);
+  if (!member) return { id: user.accountId, team: null };
+  const { name } = await parts.store.db
+    .selectFrom('account')
+    .select('name')
+    .where('id', '=', member.teamId)
+    .executeTakeFirstOrThrow();
+  return { id: member.account.id as AccountId, team: { name: name ?? '', role: member.role } };
+}
 
 const TOKEN_COLUMNS = [
   'token_hash',
@@ -49,6 +72,11 @@ function tokenRow({ store }: RouteParts, accountId: string) {
     .select(TOKEN_COLUMNS)
     .where('id', '=', accountId)
     .executeTakeFirstOrThrow();
+}
+
+/** Null: there is none. */
+export async function ownToken(parts: RouteParts, user: Visitor) {
+  return tokenInfo(await tokenRow(parts, (await spenderOf(parts, user)).id));
 }
 
 /** From this statement on no node admits the old token. */

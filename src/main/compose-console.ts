@@ -60,6 +60,7 @@ export function composeConsole(
     auth,
     setup,
     accounts,
+    teams: services.teams,
     codes: new RedeemCodes({ store, ledger: ledger.ledger, key: secret.key('codes'), clock }),
     payments,
     catalog,

@@ -9,6 +9,7 @@ import { CallerAuth } from '../../http/caller-auth.ts';
 import { Router } from '../../http/router.ts';
 import { startServer, type RunningServer } from '../../http/server.ts';
 import { Accounts } from '../../identity/accounts/accounts.ts';
+import { Teams } from '../../identity/accounts/teams.ts';
 import { makeAuth, type Auth } from '../../identity/sign-in/auth.ts';
 import { makePasswords } from '../../identity/sign-in/password.ts';
 import { createSetup, type Setup } from '../../identity/sign-in/setup.ts';
@@ -165,6 +166,7 @@ function partsOf(
     auth,
     setup: createSetup({ store, users: auth.users, clock }),
     accounts: new Accounts({ store, ledger, pepper: KEY, clock, notices }),
+    teams: new Teams({ store, ledger, pepper: KEY, clock }),
     codes: new RedeemCodes({ store, ledger, key: KEY, clock }),
     payments: undefined,
     catalog,

@@ -1,4 +1,5 @@
 import type { Kysely, Transaction, Updateable } from 'kysely';
+import { freeOf } from '../../ledger/decide.ts';
 import type { Ledger } from '../../ledger/port.ts';
 import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
@@ -8,7 +9,14 @@ import type { AccountTable, Schema, TeamRole } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { requireWallets } from '../../store/wallet-versions.ts';
 import { tokenColumns, type NewBudget, type SpendingLimits } from './account-limits.ts';
-import type { Account } from './accounts.ts';
+import { moneyOf, type Account } from './accounts.ts';
+import {
+  findTeamInvite,
+  makeTeamInvite,
+  useTeamInvite,
+  type NewTeamInvite,
+  type TeamInvite,
+} from './team-invites.ts';
 import { newToken } from './token.ts';
 
 interface TeamsOptions {
@@ -40,9 +48,19 @@ export class Teams {
   async create(
     name: string,
     owner: Pick<Account, 'id' | 'email'>,
-    { balance, actor }: { readonly balance?: NanoUsd | undefined; readonly actor: string },
+    {
+      balance,
+      moved,
+      actor,
+    }: {
+      readonly balance?: NanoUsd | undefined;
+      /** From the owner's own balance. */
+      readonly moved?: NanoUsd | undefined;
+      readonly actor: string;
+    },
   ): Promise<Account> {
     await requireWallets(this.#o.store);
+    if (moved !== undefined) await this.#requireMovable(owner.id, moved);
     const now = this.#o.clock.now();
     const id = newTeamId(now, this.#o.random);
     await this.#changing(async (tx) => {
@@ -60,7 +78,23 @@ export class Teams {
         cause: 'opening balance',
         actor,
       });
+    if (moved !== undefined && moved > 0)
+      await this.#o.ledger.move({
+        id: `open:${id}`,
+        fromId: owner.id as AccountId,
+        toId: id,
+        amount: moved,
+        outCause: `to the team ${name}, as it was made`,
+        inCause: `from ${owner.email}, who made the team`,
+        actor,
+      });
     return await this.#get(id);
+  }
+
+  /** What a wallet has free of what was paid into it: gifts and codes never move. */
+  async movable(walletId: string): Promise<NanoUsd> {
+    const free = freeOf(moneyOf(await this.#get(walletId)));
+    return nanoUsd(Math.min(free, await movableOf(this.#o.store, walletId)));
   }
 
   async list(): Promise<Account[]> {
@@ -116,10 +150,40 @@ export class Teams {
     return await this.#get(id);
   }
 
+  /** The secret of the invitation is returned only here. */
+  async invite(
+    by: Account,
+    invite: NewTeamInvite,
+  ): Promise<{ readonly secret: string; readonly expiresAt: number }> {
+    const { store, clock } = this.#o;
+    const made = await makeTeamInvite(store.db, by, { ...invite, now: clock.now() });
+    await store.durable();
+    return made;
+  }
+
+  /** The team that an invitation is for; throws unless it can still be used. */
+  async invited(secret: string): Promise<{ readonly team: Account; readonly invite: TeamInvite }> {
+    const invite = await findTeamInvite(this.#o.store.db, secret, this.#o.clock.now());
+    return { team: await this.#get(invite.teamId), invite };
+  }
+
+  /** The token of the new member can only be made afterwards, so nothing is spent before the budget is set. */
+  async accept(secret: string, person: Pick<Account, 'id' | 'email'>): Promise<Account> {
+    const { id, budget } = await this.#changing(async (tx) => {
+      const invite = await useTeamInvite(tx, secret, this.#o.clock.now());
+      return {
+        id: await this.#join(tx, invite.teamId, { person, role: invite.role }),
+        budget: invite.budget,
+      };
+    }, `${person.email} is in a team already.`);
+    if (budget) await this.setLimits(id, { budget });
+    return await this.#get(id);
+  }
+
   async setRole(member: Account, role: TeamRole): Promise<void> {
     await this.#changing(async (tx) => {
       await lockTeam(tx, member.wallet_id ?? '', this.#o.clock.now());
-      if (member.team_role === 'owner' && role !== 'owner') await requireAnotherOwner(tx, member);
+      if ((await roleNow(tx, member)) === 'owner' && role !== 'owner') await requireAnotherOwner(tx, member);
       await tx
         .updateTable('account')
         // Who only looks on has no token.
@@ -133,7 +197,7 @@ export class Teams {
   async end(account: Account): Promise<void> {
     await this.#changing(async (tx) => {
       await lockTeam(tx, account.wallet_id ?? '', this.#o.clock.now());
-      if (account.team_role === 'owner') await requireAnotherOwner(tx, account);
+      if ((await roleNow(tx, account)) === 'owner') await requireAnotherOwner(tx, account);
       await tx
         .updateTable('account')
         .set({ ...NO_TOKEN, ended_at: this.#o.clock.now() })
@@ -267,6 +331,16 @@ export class Teams {
     return { returned, writtenOff: left };
   }
 
+  async #requireMovable(walletId: string, amount: NanoUsd): Promise<void> {
+    const movable = await this.movable(walletId);
+    if (amount > movable)
+      throw new Fault(
+        'invalid_field',
+        `At most $${formatUsd(movable)} can be moved: what was paid and is not on hold. Gifts and codes stay.`,
+        { param: 'moveUsd' },
+      );
+  }
+
   async #join(
     tx: Transaction<Schema>,
     teamId: string,
@@ -375,6 +449,12 @@ async function requireRoom(tx: Transaction<Schema>, teamId: string): Promise<voi
     .where('ended_at', 'is', null)
     .executeTakeFirstOrThrow();
   if (number >= MOST_ACCOUNTS) throw new Fault('conflict', `A team has at most ${MOST_ACCOUNTS} accounts.`);
+}
+
+/** As it is under the lock: what was read before may have changed meanwhile. */
+async function roleNow(tx: Transaction<Schema>, { id }: Account): Promise<TeamRole | null | undefined> {
+  const row = await tx.selectFrom('account').select('team_role').where('id', '=', id).executeTakeFirst();
+  return row?.team_role;
 }
 
 async function requireAnotherOwner(tx: Transaction<Schema>, { id, wallet_id }: Account): Promise<void> {

@@ -59,6 +59,8 @@ const LIMITS = {
   webhook: { of: 'account', burst: 10, everyMs: 10_000 },
   /** New API tokens; each is an event for every webhook of the account. */
   token: { of: 'account', burst: 10, everyMs: 60_000 },
+  /** New teams, apps and their tokens, invitations and looks at one. */
+  team: { of: 'account', burst: 40, everyMs: 10_000 },
   /** Pages at the payment provider; each is a row. */
   payment: { of: 'account', burst: 10, everyMs: 30_000 },
   /** Making a PDF takes some milliseconds of the thread that serves requests. */

@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import type { Account } from '../identity/accounts/accounts.ts';
+import type { TeamRight } from '../identity/accounts/team-roles.ts';
+import { TEAM_ROLES } from '../identity/accounts/teams.ts';
+import type { Visitor } from '../identity/sign-in/session.ts';
+import type { AccountId } from '../std/ids.ts';
+import type { RouteParts } from './parts.ts';
+import { emptyBody, route } from './route.ts';
+import { limitsSchema, setRates, spendingOf } from './team-limits.ts';
+import { requireRight, requireTeamAccount, requireTeamRight, teamAccountView } from './team-view.ts';
+
+const NAME = z.string().trim().min(1).max(200);
+
+/** The apps and members of a team, as its owners and admins change them. */
+export const teamAccountRoutes = [
+  /** The only time the app's token is shown. */
+  route('POST /api/console/team/apps', {
+    who: 'user',
+    confirmed: true,
+    body: limitsSchema.extend({ name: NAME }),
+    async handle(parts, { user, body }) {
+      const { teamId } = await requireTeamRight(parts, user, 'change_apps');
+      parts.auth.throttle.act('team', user.accountId);
+      const { name, ...limits } = body;
+      const { app, token } = await parts.teams.makeApp(teamId, name, spendingOf(limits));
+      await setRates(parts, app.id, limits);
+      return { token, app: await shown(parts, app.id) };
+    },
+  }),
+  route('POST /api/console/team/apps/{id}/replace-token', {
+    who: 'user',
+    confirmed: true,
+    body: emptyBody,
+    async handle(parts, { user, params }) {
+      const app = await requireApp(parts, user, params.id);
+      parts.auth.throttle.act('team', user.accountId);
+      const token = await parts.accounts.replaceToken(app.id as AccountId);
+      return { token, app: await shown(parts, app.id) };
+    },
+  }),
+  route('POST /api/console/team/apps/{id}/pause', {
+    who: 'user',
+    body: emptyBody,
+    handle: (parts, { user, params }) => setPaused(parts, user, { id: params.id, isPaused: true }),
+  }),
+  route('POST /api/console/team/apps/{id}/resume', {
+    who: 'user',
+    body: emptyBody,
+    handle: (parts, { user, params }) => setPaused(parts, user, { id: params.id, isPaused: false }),
+  }),
+  route('POST /api/console/team/apps/{id}/end', {
+    who: 'user',
+    body: emptyBody,
+    async handle(parts, { user, params }) {
+      await parts.teams.end(await requireApp(parts, user, params.id));
+      return {};
+    },
+  }),
+  route('POST /api/console/team/apps/{id}/limits', {
+    who: 'user',
+    body: limitsSchema,
+    async handle(parts, { user, params, body }) {
+      return await setLimits(parts, await requireApp(parts, user, params.id), body);
+    },
+  }),
+  route('POST /api/console/team/members/{id}/role', {
+    who: 'user',
+    body: z.strictObject({ role: z.enum(TEAM_ROLES) }),
+    async handle(parts, { user, params, body }) {
+      const right = body.role === 'owner' ? 'change_owners' : 'change_members';
+      const member = await requireChangeable(parts, user, { id: params.id, right });
+      await parts.teams.setRole(member, body.role);
+      return { account: await shown(parts, member.id) };
+    },
+  }),
+  route('POST /api/console/team/members/{id}/remove', {
+    who: 'user',
+    body: emptyBody,
+    async handle(parts, { user, params }) {
+      await parts.teams.end(await requireChangeable(parts, user, { id: params.id, right: 'change_members' }));
+      return {};
+    },
+  }),
+  route('POST /api/console/team/members/{id}/limits', {
+    who: 'user',
+    body: limitsSchema,
+    async handle(parts, { user, params, body }) {
+      const member = await requireChangeable(parts, user, { id: params.id, right: 'change_members' });
+      return await setLimits(parts, member, body);
+    },
+  }),
+];
+
+async function requireApp(parts: RouteParts, user: Visitor, id: string): Promise<Account> {
+  const member = await requireTeamRight(parts, user, 'change_apps');
+  return await requireTeamAccount(parts, member, { id, kind: 'app' });
+}
+
+/** Owners are changed by owners only. */
+async function requireChangeable(
+  parts: RouteParts,
+  user: Visitor,
+  { id, right }: { readonly id: string; readonly right: TeamRight },
+): Promise<Account> {
+  const member = await requireTeamRight(parts, user, right);
+  const changed = await requireTeamAccount(parts, member, { id, kind: 'member' });
+  if (changed.team_role === 'owner') requireRight(member, 'change_owners');
+  return changed;
+}
+
+async function setPaused(
+  parts: RouteParts,
+  user: Visitor,
+  { id, isPaused }: { readonly id: string; readonly isPaused: boolean },
+) {
+  const app = await requireApp(parts, user, id);
+  await parts.teams.setPaused(app.id, isPaused);
+  return { account: await shown(parts, app.id) };
+}
+
+async function setLimits(parts: RouteParts, { id }: Account, body: z.output<typeof limitsSchema>) {
+  await parts.teams.setLimits(id, spendingOf(body));
+  await setRates(parts, id, body);
+  return { account: await shown(parts, id) };
+}
+
+async function shown({ store, clock }: RouteParts, id: string) {
+  const account = await store.db
+    .selectFrom('account')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  return teamAccountView(account, clock.now());
+}

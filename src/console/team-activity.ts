@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { requestPage } from '../activity/request-log.ts';
+import { DAY_MS } from '../activity/usage.ts';
+import { usageModels } from '../activity/usage-sums.ts';
+import { teamRoleMay } from '../identity/accounts/team-roles.ts';
+import type { Visitor } from '../identity/sign-in/session.ts';
+import { dayOf } from '../std/calendar.ts';
+import { Fault } from '../std/fault.ts';
+import { usd } from './amounts.ts';
+import { limitOf, pagingFields } from './paging.ts';
+import type { RouteParts } from './parts.ts';
+import { requestItem } from './request-row.ts';
+import { route } from './route.ts';
+import { requireTeamRight } from './team-view.ts';
+
+const USAGE_DAYS = 30;
+const MOST_MODELS = 50;
+
+/** What the accounts of a team used and asked; whoever may not see everything sees the own account alone. */
+export const teamActivityRoutes = [
+  route('GET /api/console/team/usage', {
+    who: 'user',
+    compressed: true,
+    handle: (parts, { user }) => usage(parts, user),
+  }),
+  route('GET /api/console/team/requests', {
+    who: 'user',
+    compressed: true,
+    query: z.strictObject({ ...pagingFields, account: z.string().max(100).optional() }),
+    async handle(parts, { user, query }) {
+      const seen = await seenAccounts(parts, user);
+      const accounts = query.account === undefined ? seen : seen.filter(({ id }) => id === query.account);
+      if (accounts.length === 0) throw new Fault('not_found', 'The team has no such account.');
+      return await newestRequests(parts, accounts, query);
+    },
+  }),
+];
+
+/** The last 30 days, by account and model. */
+async function usage(parts: RouteParts, user: Visitor) {
+  const now = parts.clock.now();
+  const range = { from: dayOf(now - (USAGE_DAYS - 1) * DAY_MS), to: dayOf(now) };
+  const at = { db: parts.store.db, reader: parts.reader.sums };
+  const rows = await Promise.all(
+    (await seenAccounts(parts, user)).map(async ({ id, name, kind, ended_at }) => {
+      const models = await usageModels(at, { accountId: id, ...range }, MOST_MODELS);
+      return models.map((model) => ({
+        account: id,
+        name: name ?? '',
+        kind,
+        ended: ended_at !== null,
+        endpoint: model.endpoint,
+        model: model.model,
+        requests: model.requests,
+        inputTokens: model.input_tokens,
+        outputTokens: model.output_tokens,
+        images: model.images,
+        charged: model.charged,
+      }));
+    }),
+  );
+  return {
+    items: rows
+      .flat()
+      .toSorted((a, b) => b.charged - a.charged)
+      .map(({ charged, ...row }) => ({ ...row, chargedUsd: usd(charged) })),
+  };
+}
+
+type SeenAccount = Awaited<ReturnType<typeof seenAccounts>>[number];
+
+async function newestRequests(
+  parts: RouteParts,
+  accounts: readonly SeenAccount[],
+  query: { readonly cursor?: string | undefined; readonly limit?: string | undefined },
+) {
+  const limit = limitOf(query);
+  const before = query.cursor === '' ? undefined : query.cursor;
+  const at = { db: parts.store.db, reader: parts.reader };
+  const names = new Map(accounts.map(({ id, name }) => [id, name ?? '']));
+  const pages = await Promise.all(
+    accounts.map(({ id }) => requestPage(at, { accountId: id }, { before, limit: limit + 1 })),
+  );
+  const found = pages.flatMap(({ rows }) => rows).toSorted((a, b) => (a.id < b.id ? 1 : -1));
+  const rows = found.slice(0, limit);
+  return {
+    items: rows.map((row) => ({ ...requestItem(row), account: names.get(row.account_id) ?? '' })),
+    next: found.length > limit ? (rows.at(-1)?.id ?? null) : null,
+  };
+}
+
+/** Those of a team that were there lately, also if they have ended: each is read by itself. */
+const MOST_ACCOUNTS_READ = 200;
+
+async function seenAccounts(parts: RouteParts, user: Visitor) {
+  const member = await requireTeamRight(parts, user, 'see_own');
+  const accounts = parts.store.db
+    .selectFrom('account')
+    .select(['id', 'name', 'kind', 'ended_at'])
+    .where('wallet_id', '=', member.teamId)
+    .orderBy((order) => order.fn.coalesce('ended_at', order.val(Number.MAX_SAFE_INTEGER)), 'desc')
+    .orderBy('id')
+    .limit(MOST_ACCOUNTS_READ);
+  return teamRoleMay(member.role, 'see_all')
+    ? await accounts.execute()
+    : await accounts.where('id', '=', member.account.id).execute();
+}

@@ -1,0 +1,137 @@
+import type { Account } from '../identity/accounts/accounts.ts';
+import { moneyOf } from '../identity/accounts/accounts.ts';
+import { openTeamInvites } from '../identity/accounts/team-invites.ts';
+import { TEAM_RIGHTS, teamRoleMay, type TeamRight } from '../identity/accounts/team-roles.ts';
+import type { Visitor } from '../identity/sign-in/session.ts';
+import { freeOf } from '../ledger/decide.ts';
+import { Budget } from '../ledger/ledger-account.ts';
+import { periodEnd } from '../std/calendar.ts';
+import { Fault } from '../std/fault.ts';
+import type { TeamRole } from '../store/schema.ts';
+import { usd } from './amounts.ts';
+import type { RouteParts } from './parts.ts';
+
+/** The account with which somebody is in a team. */
+export interface TeamMember {
+  readonly account: Account;
+  readonly teamId: string;
+  readonly role: TeamRole;
+}
+
+export async function memberOf({ teams }: RouteParts, user: Visitor): Promise<TeamMember | undefined> {
+  const account = await teams.membership(user.accountId);
+  if (!account?.wallet_id || !account.team_role) return undefined;
+  return { account, teamId: account.wallet_id, role: account.team_role };
+}
+
+/** Every route of a team begins here: whoever is in none finds nothing, and whose role does not allow it is refused. */
+export async function requireTeamRight(
+  parts: RouteParts,
+  user: Visitor,
+  right: TeamRight,
+): Promise<TeamMember> {
+  const member = await memberOf(parts, user);
+  if (!member) throw new Fault('not_found', 'You are not in a team.');
+  requireRight(member, right);
+  return member;
+}
+
+export function requireRight({ role }: TeamMember, right: TeamRight): void {
+  if (teamRoleMay(role, right)) return;
+  const roles = TEAM_RIGHTS[right].join(' or ');
+  throw new Fault('forbidden', `Only the team's ${roles} may do this.`);
+}
+
+/** An account of the same team that has not ended; those of other teams are not found. */
+export async function requireTeamAccount(
+  { teams }: RouteParts,
+  { teamId }: TeamMember,
+  { id, kind }: { readonly id: string; readonly kind: 'app' | 'member' },
+): Promise<Account> {
+  const account = (await teams.accounts(teamId)).find((one) => one.id === id && one.kind === kind);
+  if (!account) throw new Fault('not_found', `The team has no such ${kind}.`);
+  return account;
+}
+
+export async function teamView(parts: RouteParts, member: TeamMember) {
+  const { store, teams, clock } = parts;
+  const now = clock.now();
+  const seesAll = teamRoleMay(member.role, 'see_all');
+  const [team, accounts, invites] = await Promise.all([
+    store.db.selectFrom('account').selectAll().where('id', '=', member.teamId).executeTakeFirstOrThrow(),
+    seesAll ? teams.accounts(member.teamId) : [member.account],
+    teamRoleMay(member.role, 'change_members') ? openTeamInvites(store.db, member.teamId, now) : [],
+  ]);
+  return {
+    name: team.name ?? '',
+    role: member.role,
+    /** What this role may do. */
+    rights: RIGHTS.filter((right) => teamRoleMay(member.role, right)),
+    /** The own row among the accounts. */
+    ownId: member.account.id,
+    /** Null for whoever sees only the own account. */
+    money: seesAll
+      ? {
+          balanceUsd: usd(team.balance),
+          heldUsd: usd(team.held),
+          availableUsd: usd(freeOf(moneyOf(team))),
+        }
+      : null,
+    accounts: accounts.map((account) => teamAccountView(account, now)),
+    invites: invites.map(({ id, role, budget, expiresAt }) => ({
+      id,
+      role,
+      budget: budget ? { amountUsd: usd(budget.amount), per: budget.per } : null,
+      expiresAt,
+    })),
+  };
+}
+
+// The keys of the table, which has no others.
+const RIGHTS = Object.keys(TEAM_RIGHTS) as TeamRight[];
+
+export function teamAccountView(account: Account, now: number) {
+  return {
+    id: account.id,
+    kind: account.kind === 'app' ? ('app' as const) : ('member' as const),
+    name: account.name ?? '',
+    role: account.team_role ?? 'member',
+    state: stateOf(account, now),
+    budget: budgetView(account, now),
+    usedAt: account.token_used_at,
+    /** `sk-…a1b2`; null: it has no token. */
+    tokenHint: account.token_hint,
+    limits: {
+      models: linesOf(account.token_models),
+      networks: linesOf(account.token_networks),
+      expiresAt: account.token_expires_at,
+      chatPerMinute: account.chat_per_minute,
+      imagesPerMinute: account.images_per_minute,
+      concurrent: account.concurrent,
+    },
+  };
+}
+
+function stateOf(account: Account, now: number): 'active' | 'paused' | 'expired' {
+  if (account.status !== 'active') return 'paused';
+  return account.token_expires_at !== null && account.token_expires_at <= now ? 'expired' : 'active';
+}
+
+function budgetView(account: Account, now: number) {
+  if (account.budget === null) return null;
+  const budget = new Budget(account.budget, account);
+  budget.enter(now);
+  return {
+    amountUsd: usd(budget.amount),
+    per: budget.per,
+    usedUsd: usd(budget.used),
+    heldUsd: usd(budget.held),
+    /** When the next period begins; null: never. */
+    resetsAt: periodEnd(budget.per, now) ?? null,
+  };
+}
+
+/** Null: there is no such limit. */
+function linesOf(text: string | null): string[] | null {
+  return text === null ? null : text.split('\n');
+}

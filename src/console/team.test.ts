@@ -1,0 +1,303 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import type { Account } from '../identity/accounts/accounts.ts';
+import { Teams } from '../identity/accounts/teams.ts';
+import type { AccountId } from '../std/ids.ts';
+import { nanoUsd } from '../std/money.ts';
+import { KEY, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+import { testPostgres } from '../../test/support/postgres.ts';
+
+const DAY_MS = 86_400_000;
+const ROLES = ['owner', 'admin', 'viewer', 'member'] as const;
+type Role = (typeof ROLES)[number];
+
+interface TeamAnswer {
+  readonly team: {
+    readonly name: string;
+    readonly role: Role;
+    readonly ownId: string;
+    readonly money: { readonly balanceUsd: string } | null;
+    readonly accounts: readonly { readonly id: string; readonly name: string; readonly budget: unknown }[];
+    readonly invites: readonly { readonly id: string }[];
+  } | null;
+  readonly movableUsd: string | null;
+}
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
+  let site: TestConsole;
+  let teams: Teams;
+  let people = 0;
+
+  beforeAll(async () => {
+    const databaseUrl = store === 'postgres' ? await (await testPostgres()).freshDatabase() : undefined;
+    site = await testConsole(databaseUrl ? { databaseUrl } : {});
+    await site.admin();
+    teams = new Teams({ store: site.store, ledger: site.ledger, pepper: KEY, clock: site.clock });
+  });
+  afterEach(async () => expect((await site.ledger.verify()).breaches).toEqual([]));
+  afterAll(() => site.close());
+
+  interface Person {
+    readonly browser: Browser;
+    readonly id: AccountId;
+    readonly email: string;
+  }
+
+  async function person(): Promise<Person> {
+    const email = `person-${++people}@example.com`;
+    const browser = await site.user(email);
+    // An account's id, as the server says.
+    return { browser, id: (await browser.accountId()) as AccountId, email };
+  }
+
+  /** Somebody of each role in one team. */
+  async function newTeam(): Promise<Record<Role, Person> & { readonly id: string }> {
+    const owner = await person();
+    const { id } = await teams.create(`team ${owner.email.replace('@', '.')}`, owner, {
+      balance: nanoUsd(5_000_000_000),
+      actor: 'test',
+    });
+    const joined = async (role: Role): Promise<Person> => {
+      const one = await person();
+      await teams.add(id, one, { role });
+      return one;
+    };
+    return {
+      id,
+      owner,
+      admin: await joined('admin'),
+      viewer: await joined('viewer'),
+      member: await joined('member'),
+    };
+  }
+
+  async function row(id: string): Promise<Account> {
+    return await site.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+  }
+
+  async function teamOf({ browser }: Person) {
+    const { team } = await browser.must<TeamAnswer>('GET', '/api/console/team');
+    if (!team) throw new Error('is in no team');
+    return team;
+  }
+
+  /** What can be done to an account of a team, and who may. The table in the program is not asked. */
+  const OF_APPS = ['owner', 'admin'] as const;
+  const ACTIONS: readonly {
+    readonly target: 'app' | 'member' | 'owner';
+    readonly path: string;
+    readonly body: object;
+    readonly who: readonly Role[];
+  }[] = [
+    { target: 'app', path: 'apps/{id}/replace-token', body: {}, who: OF_APPS },
+    { target: 'app', path: 'apps/{id}/pause', body: {}, who: OF_APPS },
+    { target: 'app', path: 'apps/{id}/resume', body: {}, who: OF_APPS },
+    { target: 'app', path: 'apps/{id}/end', body: {}, who: OF_APPS },
+    { target: 'app', path: 'apps/{id}/limits', body: { budget: null, concurrent: 3 }, who: OF_APPS },
+    { target: 'member', path: 'members/{id}/role', body: { role: 'admin' }, who: ['owner', 'admin'] },
+    { target: 'member', path: 'members/{id}/role', body: { role: 'owner' }, who: ['owner'] },
+    { target: 'member', path: 'members/{id}/limits', body: { concurrent: 3 }, who: ['owner', 'admin'] },
+    { target: 'member', path: 'members/{id}/remove', body: {}, who: ['owner', 'admin'] },
+    { target: 'owner', path: 'members/{id}/role', body: { role: 'member' }, who: ['owner'] },
+    { target: 'owner', path: 'members/{id}/limits', body: { concurrent: 3 }, who: ['owner'] },
+    { target: 'owner', path: 'members/{id}/remove', body: {}, who: ['owner'] },
+  ];
+
+  async function newTarget(teamId: string, target: 'app' | 'member' | 'owner'): Promise<Account> {
+    if (target === 'app') {
+      const name = `app ${++people}`;
+      return (await teams.makeApp(teamId, name, { budget: { amount: nanoUsd(1_000), per: 'day' } })).app;
+    }
+    return await teams.add(teamId, await person(), { role: target });
+  }
+
+  test('every action on an account of a team is open to the roles that may, and to nobody else', async () => {
+    const team = await newTeam();
+    const strangers = { 'owner of another team': (await newTeam()).owner, 'in no team': await person() };
+    const callers = {
+      ...strangers,
+      member: team.member,
+      viewer: team.viewer,
+      admin: team.admin,
+      owner: team.owner,
+    };
+    for (const { target, path, body, who } of ACTIONS) {
+      const account = await newTarget(team.id, target);
+      // Those who may come last: what they do ends some of the targets.
+      for (const [caller, { browser }] of Object.entries(callers)) {
+        const mayDo = who.some((role) => role === caller);
+        const aimed = mayDo ? await newTarget(team.id, target) : account;
+        const { status } = await browser.call(
+          'POST',
+          `/api/console/team/${path.replace('{id}', aimed.id)}`,
+          body,
+        );
+        const expected = mayDo ? 200 : caller in strangers ? 404 : 403;
+        expect([path, body, caller, status]).toEqual([path, body, caller, expected]);
+        if (mayDo && path !== 'apps/{id}/resume') expect(await row(aimed.id)).not.toEqual(aimed);
+        else expect(await row(aimed.id)).toEqual(aimed);
+        if (mayDo && (await row(aimed.id)).ended_at === null && target !== 'owner')
+          await teams.end(await row(aimed.id));
+      }
+      await teams.end(account);
+    }
+  });
+
+  test('apps and invitations are made by owners and admins, an invitation to own by owners', async () => {
+    const team = await newTeam();
+    const outsider = await person();
+    const mayMake = { owner: 200, admin: 200, viewer: 403, member: 403 };
+    for (const [path, body, expected] of [
+      ['apps', (role: string) => ({ name: `of ${role}` }), mayMake],
+      ['invites', () => ({ role: 'admin' }), mayMake],
+      ['invites', () => ({ role: 'owner' }), { ...mayMake, admin: 403 }],
+    ] as const) {
+      for (const role of ROLES) {
+        const { status } = await team[role].browser.call('POST', `/api/console/team/${path}`, body(role));
+        expect([path, role, status]).toEqual([path, role, expected[role]]);
+      }
+      const { status } = await outsider.browser.call('POST', `/api/console/team/${path}`, body('nobody'));
+      expect([path, status]).toEqual([path, 404]);
+    }
+    const [invite] = (await teamOf(team.owner)).invites;
+    const path = `/api/console/team/invites/${invite?.id}`;
+    const other = await newTeam();
+    for (const [who, expected] of [
+      [team.viewer, 403],
+      [team.member, 403],
+      [other.owner, 404],
+      [outsider, 404],
+      [team.admin, 200],
+    ] as const)
+      expect((await who.browser.call('DELETE', path)).status).toBe(expected);
+  });
+
+  test('owners, admins and viewers see every account and what it used; a member sees the own one alone', async () => {
+    const team = await newTeam();
+    const { app } = await teams.makeApp(team.id, 'nightly', {});
+    const ownId = (await teamOf(team.member)).ownId;
+    const ofApp = await site.charge(app.id, { model: 'used-by-app' });
+    const ofMember = await site.charge(ownId, { model: 'used-by-member' });
+    for (const role of ROLES) {
+      const seesAll = role !== 'member';
+      const shown = await teamOf(team[role]);
+      expect([role, shown.accounts.length, shown.money !== null]).toEqual([role, seesAll ? 5 : 1, seesAll]);
+      for (const [path, app, own] of [
+        ['usage', 'used-by-app', 'used-by-member'],
+        ['requests', ofApp, ofMember],
+      ] as const) {
+        const text = await (await team[role].browser.raw('GET', `/api/console/team/${path}`)).text();
+        expect([role, path, text.includes(app), text.includes(own)]).toEqual([role, path, seesAll, true]);
+      }
+      const asked = await team[role].browser.call('GET', `/api/console/team/requests?account=${app.id}`);
+      expect([role, asked.status]).toEqual([role, seesAll ? 200 : 404]);
+    }
+    const stranger = (await newTeam()).owner;
+    for (const path of ['', '/usage', '/requests']) {
+      const text = await (await stranger.browser.raw('GET', `/api/console/team${path}`)).text();
+      expect([path, text.includes('nightly') || text.includes('used-by')]).toEqual([path, false]);
+    }
+  });
+
+  test('the newest requests of all accounts come page by page, each once', async () => {
+    const team = await newTeam();
+    const { app } = await teams.makeApp(team.id, 'paged', {});
+    const { ownId } = await teamOf(team.member);
+    const made: string[] = [];
+    for (const id of [app.id, ownId, app.id, app.id, ownId]) made.push(await site.charge(id));
+    const seen: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const page: { items: { id: string }[]; next: string | null } = await team.viewer.browser.must(
+        'GET',
+        `/api/console/team/requests?limit=2&cursor=${cursor}`,
+      );
+      seen.push(...page.items.map(({ id }) => id));
+      cursor = page.next;
+    }
+    expect(seen).toEqual(made.toSorted().toReversed());
+  });
+
+  test('whoever makes a team loses the own token, and moves what was paid, never a gift', async () => {
+    const maker = await person();
+    await site.credit(maker.id, 2);
+    await site.ledger.post({
+      accountId: maker.id,
+      kind: 'credit',
+      amount: 1_000_000_000,
+      cause: 'gift',
+      actor: 'welcome',
+    });
+    await maker.browser.must('POST', '/api/console/token');
+    expect((await maker.browser.must<TeamAnswer>('GET', '/api/console/team')).movableUsd).toBe('2.00');
+    const tooMuch = { name: `rich ${maker.id}`, moveUsd: '2.01' };
+    const refused = await maker.browser.call('POST', '/api/console/team', tooMuch);
+    expect(refused).toMatchObject({ status: 400, body: { error: { param: 'moveUsd' } } });
+    expect((await row(maker.id)).token_hash).not.toBeNull();
+    const made = await maker.browser.must<TeamAnswer>('POST', '/api/console/team', {
+      name: `rich ${maker.id}`,
+      moveUsd: '2',
+    });
+    expect(made.team).toMatchObject({ role: 'owner', money: { balanceUsd: '2.00' } });
+    expect(await row(maker.id)).toMatchObject({ balance: 1_000_000_000, token_hash: null });
+    const { token, team } = await maker.browser.must<{ token: unknown; team: unknown }>(
+      'GET',
+      '/api/console/token',
+    );
+    expect([token, team]).toEqual([null, { name: `rich ${maker.id}`, role: 'owner' }]);
+    await maker.browser.must('POST', '/api/console/token');
+    expect((await row(maker.id)).token_hash).toBeNull();
+    expect((await row(made.team?.ownId ?? '')).token_hash).not.toBeNull();
+    expect((await maker.browser.call('POST', '/api/console/team', { name: 'second' })).status).toBe(409);
+    expect((await maker.browser.call('POST', '/api/console/team/leave')).status).toBe(409);
+  });
+
+  test('an invitation works once, within a week, with the rights of whoever made it, and the own token ends', async () => {
+    const team = await newTeam();
+    const invitedBy = async ({ browser }: Person, role = 'member'): Promise<string> => {
+      const budget = { amountUsd: '0.50', per: 'month' };
+      const path = '/api/console/team/invites';
+      return (await browser.must<{ secret: string }>('POST', path, { role, budget })).secret;
+    };
+    const join = async ({ browser }: Person, secret: string): Promise<number> =>
+      (await browser.call('POST', '/api/console/team/join', { secret })).status;
+    const guest = await person();
+    await guest.browser.must('POST', '/api/console/token');
+    const secret = await invitedBy(team.admin);
+    const offer = await guest.browser.must('POST', '/api/console/team/invited', { secret });
+    expect(offer).toMatchObject({ role: 'member', budget: { amountUsd: '0.50', per: 'month' } });
+    expect(await join(guest, secret)).toBe(200);
+    expect((await row(guest.id)).token_hash).toBeNull();
+    const [own] = (await teamOf(guest)).accounts;
+    expect(own?.budget).toMatchObject({ amountUsd: '0.50', per: 'month', usedUsd: '0.00' });
+    expect(await join(await person(), secret)).toBe(410);
+    expect(await join(guest, await invitedBy(team.admin))).toBe(409);
+    const [first, second] = [await person(), await person()];
+    const contested = await invitedBy(team.owner);
+    const results = await Promise.all([join(first, contested), join(second, contested)]);
+    expect(results.toSorted()).toEqual([200, 410]);
+    const orphan = await invitedBy(team.admin, 'admin');
+    await teams.end((await teams.membership(team.admin.id)) ?? (await row(team.admin.id)));
+    expect(await join(await person(), orphan)).toBe(410);
+    const late = await invitedBy(team.owner);
+    site.advance(7 * DAY_MS);
+    expect(await join(await person(), late)).toBe(410);
+  });
+
+  test('who only looks on has no token, whoever leaves is out, and a removed member pays with own money again', async () => {
+    const team = await newTeam();
+    expect((await team.viewer.browser.call('POST', '/api/console/token')).status).toBe(403);
+    await team.member.browser.must('POST', '/api/console/token');
+    await team.member.browser.must('POST', '/api/console/team/leave');
+    const { token, team: none } = await team.member.browser.must<{ token: unknown; team: unknown }>(
+      'GET',
+      '/api/console/token',
+    );
+    expect([token, none]).toEqual([null, null]);
+    expect((await team.member.browser.must<TeamAnswer>('GET', '/api/console/team')).team).toBeNull();
+    await team.member.browser.must('POST', '/api/console/token');
+    expect((await row(team.member.id)).token_hash).not.toBeNull();
+  });
+});

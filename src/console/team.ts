@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { endTeamInvite } from '../identity/accounts/team-invites.ts';
+import { TEAM_ROLES } from '../identity/accounts/teams.ts';
+import type { Visitor } from '../identity/sign-in/session.ts';
+import { Fault } from '../std/fault.ts';
+import { readUsd, usd } from './amounts.ts';
+import type { RouteParts } from './parts.ts';
+import { emptyBody, route } from './route.ts';
+import { budgetSchema, readBudget } from './team-limits.ts';
+import { memberOf, requireRight, requireTeamRight, teamView } from './team-view.ts';
+
+const secretBody = z.strictObject({ secret: z.string().min(1).max(100) });
+
+/** The team somebody is in: made, joined by invitation, left. */
+export const teamRoutes = [
+  route('GET /api/console/team', {
+    who: 'user',
+    handle: (parts, { user }) => ownTeam(parts, user),
+  }),
+  /** The maker's own token ends, and part of what they paid may move to the team. */
+  route('POST /api/console/team', {
+    who: 'user',
+    confirmed: true,
+    body: z.strictObject({ name: z.string().trim().max(200), moveUsd: z.string().max(30).optional() }),
+    async handle(parts, { user, body }) {
+      await refuseMembers(parts, user);
+      parts.auth.throttle.act('team', user.accountId);
+      const moved = body.moveUsd === undefined ? undefined : readUsd(body.moveUsd, 'moveUsd');
+      await parts.teams.create(body.name, personOf(user), { moved, actor: user.accountId });
+      return await ownTeam(parts, user);
+    },
+  }),
+  route('POST /api/console/team/leave', {
+    who: 'user',
+    body: emptyBody,
+    async handle(parts, { user }) {
+      const { account } = await requireTeamRight(parts, user, 'leave');
+      await parts.teams.end(account);
+      return {};
+    },
+  }),
+  /** The only time the secret of the invitation is shown. It works once, within a week. */
+  route('POST /api/console/team/invites', {
+    who: 'user',
+    body: z.strictObject({ role: z.enum(TEAM_ROLES), budget: budgetSchema.nullish() }),
+    async handle(parts, { user, body }) {
+      const member = await requireTeamRight(parts, user, 'change_members');
+      if (body.role === 'owner') requireRight(member, 'change_owners');
+      parts.auth.throttle.act('team', user.accountId);
+      const budget = readBudget(body.budget) ?? undefined;
+      return await parts.teams.invite(member.account, { role: body.role, budget });
+    },
+  }),
+  route('DELETE /api/console/team/invites/{id}', {
+    who: 'user',
+    async handle(parts, { user, params }) {
+      const { teamId } = await requireTeamRight(parts, user, 'change_members');
+      await endTeamInvite(parts.store.db, teamId, params.id);
+      await parts.store.durable();
+      return {};
+    },
+  }),
+  /** What an invitation offers, before it is accepted. The secret is in no address, so that it is in no log. */
+  route('POST /api/console/team/invited', {
+    who: 'user',
+    body: secretBody,
+    async handle(parts, { user, body }) {
+      parts.auth.throttle.act('team', user.accountId);
+      const { team, invite } = await parts.teams.invited(body.secret);
+      const { role, budget, expiresAt } = invite;
+      return {
+        team: team.name ?? '',
+        role,
+        budget: budget ? { amountUsd: usd(budget.amount), per: budget.per } : null,
+        expiresAt,
+      };
+    },
+  }),
+  /** The own token ends. */
+  route('POST /api/console/team/join', {
+    who: 'user',
+    confirmed: true,
+    body: secretBody,
+    async handle(parts, { user, body }) {
+      await refuseMembers(parts, user);
+      parts.auth.throttle.act('team', user.accountId);
+      await parts.teams.accept(body.secret, personOf(user));
+      return await ownTeam(parts, user);
+    },
+  }),
+];
+
+async function ownTeam(parts: RouteParts, user: Visitor) {
+  const member = await memberOf(parts, user);
+  return {
+    team: member ? await teamView(parts, member) : null,
+    /** Of the own balance, what a new team can begin with. */
+    movableUsd: member ? null : usd(await parts.teams.movable(user.accountId)),
+  };
+}
+
+async function refuseMembers(parts: RouteParts, user: Visitor): Promise<void> {
+  if (await memberOf(parts, user))
+    throw new Fault('conflict', 'You are in a team already. Leave it first: nobody is in two.');
+}
+
+function personOf({ accountId, email }: Visitor) {
+  return { id: accountId, email };
+}
