@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { requestPage } from '../activity/request-log.ts';
+import { requestById, requestPage } from '../activity/request-log.ts';
 import { DAY_MS } from '../activity/usage.ts';
 import { usageModels } from '../activity/usage-sums.ts';
 import { teamRoleMay } from '../identity/accounts/team-roles.ts';
@@ -9,6 +9,7 @@ import { Fault } from '../std/fault.ts';
 import { usd } from './amounts.ts';
 import { limitOf, pagingFields } from './paging.ts';
 import type { RouteParts } from './parts.ts';
+import { receiptDetail } from './receipt.ts';
 import { requestItem } from './request-row.ts';
 import { route } from './route.ts';
 import { requireTeamRight } from './team-view.ts';
@@ -32,6 +33,16 @@ export const teamActivityRoutes = [
       const accounts = query.account === undefined ? seen : seen.filter(({ id }) => id === query.account);
       if (accounts.length === 0) throw new Fault('not_found', 'The team has no such account.');
       return await newestRequests(parts, accounts, query);
+    },
+  }),
+  route('GET /api/console/team/requests/{id}', {
+    who: 'user',
+    async handle(parts, { user, params }) {
+      const seen = await seenAccounts(parts, user);
+      const row = await requestById(parts.store.db, params.id);
+      if (!row || !seen.some(({ id }) => id === row.account_id))
+        throw new Fault('not_found', 'There is no such request.');
+      return receiptDetail(row, parts.catalog.current());
     },
   }),
 ];

@@ -25,12 +25,13 @@ interface TeamAnswer {
 describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   let site: TestConsole;
   let teams: Teams;
+  let operator: Browser;
   let people = 0;
 
   beforeAll(async () => {
     const databaseUrl = store === 'postgres' ? await (await testPostgres()).freshDatabase() : undefined;
     site = await testConsole(databaseUrl ? { databaseUrl } : {});
-    await site.admin();
+    operator = await site.admin();
     teams = new Teams({ store: site.store, ledger: site.ledger, pepper: KEY, clock: site.clock });
   });
   afterEach(async () => expect((await site.ledger.verify()).breaches).toEqual([]));
@@ -192,10 +193,13 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
         const text = await (await team[role].browser.raw('GET', `/api/console/team/${path}`)).text();
         expect([role, path, text.includes(app), text.includes(own)]).toEqual([role, path, seesAll, true]);
       }
-      const asked = await team[role].browser.call('GET', `/api/console/team/requests?account=${app.id}`);
-      expect([role, asked.status]).toEqual([role, seesAll ? 200 : 404]);
+      for (const path of [`requests?account=${app.id}`, `requests/${ofApp}`]) {
+        const { status } = await team[role].browser.call('GET', `/api/console/team/${path}`);
+        expect([role, path, status]).toEqual([role, path, seesAll ? 200 : 404]);
+      }
     }
     const stranger = (await newTeam()).owner;
+    expect((await stranger.browser.call('GET', `/api/console/team/requests/${ofApp}`)).status).toBe(404);
     for (const path of ['', '/usage', '/requests']) {
       const text = await (await stranger.browser.raw('GET', `/api/console/team${path}`)).text();
       expect([path, text.includes('nightly') || text.includes('used-by')]).toEqual([path, false]);
@@ -252,6 +256,19 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     expect((await row(made.team?.ownId ?? '')).token_hash).not.toBeNull();
     expect((await maker.browser.call('POST', '/api/console/team', { name: 'second' })).status).toBe(409);
     expect((await maker.browser.call('POST', '/api/console/team/leave')).status).toBe(409);
+  });
+
+  test('an operator who revokes the token of a person, or disables them, does so in their team, too', async () => {
+    const { member } = await newTeam();
+    await member.browser.must('POST', '/api/console/token');
+    const { ownId } = await teamOf(member);
+    await operator.must('POST', `/api/console/admin/accounts/${member.id}/revoke-token`);
+    expect((await row(ownId)).token_hash).toBeNull();
+    await member.browser.must('POST', '/api/console/token');
+    await operator.must('POST', `/api/console/admin/accounts/${member.id}/disable`);
+    expect(await site.ledger.identify({ kind: 'account', id: ownId as AccountId })).toBeUndefined();
+    await operator.must('POST', `/api/console/admin/accounts/${member.id}/enable`);
+    expect(await site.ledger.identify({ kind: 'account', id: ownId as AccountId })).toBeDefined();
   });
 
   test('an invitation works once, within a week, with the rights of whoever made it, and the own token ends', async () => {

@@ -79,7 +79,7 @@ export async function ownToken(parts: RouteParts, user: Visitor) {
   return tokenInfo(await tokenRow(parts, (await spenderOf(parts, user)).id));
 }
 
-/** From this statement on no node admits the old token. */
+/** From this statement on no node admits the old token; of a person also that of their account in a team. */
 export async function revokeToken({ store }: RouteParts, accountId: string): Promise<void> {
   await store.db
     .updateTable('account')
@@ -90,7 +90,7 @@ export async function revokeToken({ store }: RouteParts, accountId: string): Pro
       token_used_at: null,
       token_exposed_at: null,
     })
-    .where('id', '=', accountId)
+    .where((where) => where.or([where('id', '=', accountId), where('person_id', '=', accountId)]))
     .execute();
   await store.durable();
 }

@@ -333,6 +333,9 @@ async function changeAccount(parts: RouteParts, id: string, changes: Change): Pr
   await store.db.transaction().execute(async (tx) => {
     await lockAdmins(tx, clock.now());
     await tx.updateTable('account').set(changes).where('id', '=', id).where('role', '!=', 'system').execute();
+    // With the account that the person has in a team.
+    if ('status' in changes)
+      await tx.updateTable('account').set(changes).where('person_id', '=', id).execute();
     await requireAnAdmin(tx);
     await tx.deleteFrom('auth_session').where('userId', '=', id).execute();
   });
