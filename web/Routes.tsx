@@ -59,6 +59,7 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: ComponentType])[] =
   ['/app/refused', page(accountPages, 'RefusedCallsPage')],
   ['/app/billing', page(accountPages, 'BillingPage')],
   ['/app/statements', page(accountPages, 'StatementsPage')],
+  ['/app/team', page(accountPages, 'TeamPage')],
   ['/app/webhooks', page(accountPages, 'WebhooksPage')],
   ['/app/settings', page(accountPages, 'SettingsPage')],
 ];

@@ -14,6 +14,7 @@ const READING_ORDER = [
   'models-and-endpoints',
   'clients',
   'money',
+  'teams',
   'limits-and-headers',
   'teams',
   'errors',

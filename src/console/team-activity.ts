@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { requestById, requestPage } from '../activity/request-log.ts';
-import { DAY_MS } from '../activity/usage.ts';
 import { usageModels } from '../activity/usage-sums.ts';
 import { teamRoleMay } from '../identity/accounts/team-roles.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';
 import { usd } from './amounts.ts';
 import { limitOf, pagingFields } from './paging.ts';

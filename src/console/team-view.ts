@@ -4,7 +4,7 @@ import { openTeamInvites } from '../identity/accounts/team-invites.ts';
 import { TEAM_RIGHTS, teamRoleMay, type TeamRight } from '../identity/accounts/team-roles.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import { freeOf } from '../ledger/decide.ts';
-import { Budget } from '../ledger/ledger-account.ts';
+import { Budget } from '../ledger/budget.ts';
 import { periodEnd } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';
 import type { TeamRole } from '../store/schema.ts';

@@ -26,6 +26,7 @@ beforeAll(async () => {
   const user = await signUp(environment, EMAIL);
   await creditAs(admin.page, EMAIL, '5');
   await fillWithTraffic(user.page);
+  await makeTeam(user.page);
   signedIn.set('user', await user.context.storageState());
   signedIn.set('admin', await admin.context.storageState());
   await user.context.close();
@@ -79,6 +80,9 @@ test('sheets, dialogs and the palette have no accessibility error', async () => 
   await page.keyboard.press('Control+k');
   await page.getByPlaceholder('Page, model or request ID…').waitFor();
   await look('palette');
+  await page.goto('/app/team');
+  await page.getByRole('button', { name: 'Create a team' }).click();
+  await look('new team');
   await page.goto('/app/settings');
   await page.getByRole('button', { name: 'Add a passkey' }).click();
   await look('new passkey');
@@ -165,6 +169,23 @@ async function fillWithTraffic(page: Page): Promise<void> {
     await environment.gateway.chat(token, { model: 'house-echo', messages: [{ role: 'user', content }] });
   }
   await environment.gateway.image(token, { model: 'house-paint', prompt: 'a gate', size: '256x256' });
+}
+
+/** With an app and an open invitation; the token that fills the other pages is the member's from now on. */
+async function makeTeam(page: Page): Promise<void> {
+  const steps: readonly (readonly [path: string, body: object])[] = [
+    ['team', { name: 'Night shift', moveUsd: '1' }],
+    ['team/apps', { name: 'nightly', budget: { amountUsd: '1', per: 'day' }, models: ['svc_chat/*'] }],
+    ['team/invites', { role: 'viewer' }],
+    ['token', {}],
+  ];
+  for (const [path, data] of steps) {
+    const answer = await page.request.post(`/api/console/${path}`, {
+      data,
+      headers: { 'sec-fetch-site': 'same-origin' },
+    });
+    expect([path, answer.status()]).toEqual([path, 200]);
+  }
 }
 
 interface Violation {

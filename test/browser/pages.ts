@@ -30,6 +30,7 @@ export const PAGES = {
     '/app/refused',
     '/app/billing',
     '/app/statements',
+    '/app/team',
     '/app/webhooks',
     '/app/settings',
     '/app/no-such-page',

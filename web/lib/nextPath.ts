@@ -5,7 +5,7 @@ export function nextPath(): string {
 }
 
 export function signInHref(): string {
-  const here = location.pathname + location.search;
+  const here = location.pathname + location.search + location.hash;
   return here === '/app' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(here)}`;
 }
 

@@ -61,6 +61,9 @@ export const account: typeof english = {
   key: {
     title: 'API-Token',
     lead: 'Ein Token pro Konto. Es gilt für die API, nicht für diese Konsole.',
+    team: 'Ein Token pro Person. Anfragen damit bezahlt das Team {{team}}.',
+    viewer: 'Betrachter eines Teams haben kein Token',
+    viewerLead: 'Bitten Sie einen Inhaber oder Admin von {{team}} um eine andere Rolle.',
     none: 'Noch kein Token',
     noneLead: 'Legen Sie eines an, um Anfragen aus eigenen Programmen zu senden.',
     create: 'Token anlegen',

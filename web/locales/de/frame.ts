@@ -61,6 +61,7 @@ export const frame: typeof english = {
     statements: 'Kontoauszüge',
     quickstart: 'Schnellstart',
     key: 'API-Token',
+    team: 'Team',
     docs: 'Doku',
     webhooks: 'Webhooks',
     settings: 'Einstellungen',

@@ -10,6 +10,7 @@ import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
 import { tables } from './tables.ts';
+import { team } from './team.ts';
 import { timeline } from './timeline.ts';
 
 export const de: SharedStrings = {
@@ -20,6 +21,7 @@ export const de: SharedStrings = {
   ...figures,
   ...records,
   ...tables,
+  ...team,
   ...timeline,
   ...payments,
   ...playground,

@@ -58,6 +58,9 @@ export const account = {
   key: {
     title: 'API token',
     lead: 'One token per account. It works for the API, not for this console.',
+    team: 'One token per person. Requests with it are paid by the team {{team}}.',
+    viewer: 'Viewers of a team have no token',
+    viewerLead: 'Ask an owner or admin of {{team}} for another role.',
     none: 'No token yet',
     noneLead: 'Create one to send requests from your own programs.',
     create: 'Create token',

@@ -59,6 +59,7 @@ export const frame = {
     statements: 'Statements',
     quickstart: 'Quickstart',
     key: 'API token',
+    team: 'Team',
     docs: 'Docs',
     webhooks: 'Webhooks',
     settings: 'Settings',

@@ -11,6 +11,7 @@ import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
 import { tables } from './tables.ts';
+import { team } from './team.ts';
 import { timeline } from './timeline.ts';
 
 /**
@@ -25,6 +26,7 @@ export const en = {
   ...figures,
   ...records,
   ...tables,
+  ...team,
   ...timeline,
   ...payments,
   ...playground,

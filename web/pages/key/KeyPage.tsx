@@ -20,10 +20,11 @@ type TokenInfo = NonNullable<Answer<'GET /api/console/token'>['token']>;
 export default function KeyPage() {
   const { t } = useTranslation();
   const state = useApi('GET /api/console/token');
+  const team = state.data?.team;
   const [shown, setShown] = useState<string>();
   const create = useCreateToken(setShown);
   return (
-    <Page title={t('key.title')} lead={t('key.lead')}>
+    <Page title={t('key.title')} lead={team ? t('key.team', { team: team.name }) : t('key.lead')}>
       <Loaded query={state} skeleton={<Skeleton className="h-40 w-full rounded-lg" />}>
         {({ token }) =>
           token ? (
@@ -33,6 +34,10 @@ export default function KeyPage() {
               busy={create.isPending}
               error={create.error}
             />
+          ) : team?.role === 'viewer' ? (
+            <Card>
+              <Empty title={t('key.viewer')}>{t('key.viewerLead', { team: team.name })}</Empty>
+            </Card>
           ) : (
             <Card>
               <Empty
