@@ -23,6 +23,10 @@ const accountPages = group(() => import('./pages/accountPages.ts'));
 const playgroundPages = group(
   async () => (await Promise.all([import('./pages/playgroundPages.ts'), loadTexts('playground')]))[0],
 );
+/** In the chunk of the other pages; its texts are many, and most people are in no team. */
+const teamPages = group(
+  async () => (await Promise.all([import('./pages/accountPages.ts'), loadTexts('team')]))[0],
+);
 const adminPages = group(
   async () => (await Promise.all([import('./pages/adminPages.ts'), loadTexts('operator')]))[0],
 );
@@ -59,7 +63,7 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: ComponentType])[] =
   ['/app/refused', page(accountPages, 'RefusedCallsPage')],
   ['/app/billing', page(accountPages, 'BillingPage')],
   ['/app/statements', page(accountPages, 'StatementsPage')],
-  ['/app/team', page(accountPages, 'TeamPage')],
+  ['/app/team', page(teamPages, 'TeamPage')],
   ['/app/webhooks', page(accountPages, 'WebhooksPage')],
   ['/app/settings', page(accountPages, 'SettingsPage')],
 ];

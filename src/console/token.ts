@@ -95,7 +95,7 @@ export async function revokeToken({ store }: RouteParts, accountId: string): Pro
   await store.durable();
 }
 
-export function tokenInfo(row: Pick<AccountRow, (typeof TOKEN_COLUMNS)[number]>) {
+function tokenInfo(row: Pick<AccountRow, (typeof TOKEN_COLUMNS)[number]>) {
   if (row.token_hash === null) return null;
   return {
     /** `sk-…a1b2` */

@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { de } from '../../web/locales/de/index.ts';
 import { deOperator } from '../../web/locales/de/operator.ts';
 import { dePlayground } from '../../web/locales/de/playgroundTexts.ts';
+import { deTeam } from '../../web/locales/de/team.ts';
 import { en } from '../../web/locales/en/index.ts';
 import { enOperator } from '../../web/locales/en/operator.ts';
 import { enPlayground } from '../../web/locales/en/playgroundTexts.ts';
+import { enTeam } from '../../web/locales/en/team.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 
@@ -35,8 +37,8 @@ const OLD_LABELS = new Set(['at once', 'cause', 'can', 'cut off', 'facts', 'its 
 
 test('no text of the console, in either language, falls back to a phrase that was replaced', () => {
   const found = [
-    ...textsOf('en', { ...en, ...enOperator, ...enPlayground }),
-    ...textsOf('de', { ...de, ...deOperator, ...dePlayground }),
+    ...textsOf('en', { ...en, ...enOperator, ...enPlayground, ...enTeam }),
+    ...textsOf('de', { ...de, ...deOperator, ...dePlayground, ...deTeam }),
   ].filter(({ text }) => {
     const lower = text.toLowerCase();
     return (
@@ -64,7 +66,7 @@ test('no page, no message of the API or the command line, and no guide falls bac
 });
 
 test('a count in a text has a form for one and a form for several', () => {
-  const texts = textsOf('en', { ...en, ...enOperator, ...enPlayground });
+  const texts = textsOf('en', { ...en, ...enOperator, ...enPlayground, ...enTeam });
   const wrong = texts.filter(
     ({ key, text }) => /\{\{count\b[^}]*\}\} [a-z]+s\b/.test(text) && !/_(?:one|other)$/.test(key),
   );

@@ -31,6 +31,10 @@ const TEXT_SETS = {
     en: async () => (await import('../locales/en/playgroundTexts.ts')).enPlayground,
     de: async () => (await import('../locales/de/playgroundTexts.ts')).dePlayground,
   },
+  team: {
+    en: async () => (await import('../locales/en/team.ts')).enTeam,
+    de: async () => (await import('../locales/de/team.ts')).deTeam,
+  },
 } as const satisfies Record<string, Record<Language, () => Promise<object>>>;
 type TextSet = keyof typeof TEXT_SETS;
 const wantedSets = new Set<TextSet>();

@@ -21,7 +21,6 @@ import SquareTerminal from 'lucide-react/icons/square-terminal';
 import Ticket from 'lucide-react/icons/ticket';
 import TrendingUp from 'lucide-react/icons/trending-up';
 import Users from 'lucide-react/icons/users';
-import UsersRound from 'lucide-react/icons/users-round';
 import Waypoints from 'lucide-react/icons/waypoints';
 import Webhook from 'lucide-react/icons/webhook';
 import type { Strings } from '../locales/en/index.ts';
@@ -64,7 +63,7 @@ export const ACCOUNT_NAV: readonly NavGroup[] = [
     items: [
       { href: '/app/quickstart', label: 'quickstart', icon: SquareTerminal, key: 'q' },
       { href: '/app/key', label: 'key', icon: KeyRound, key: 'k' },
-      { href: '/app/team', label: 'team', icon: UsersRound, key: 't' },
+      { href: '/app/team', label: 'team', icon: Users, key: 't' },
       { href: '/app/webhooks', label: 'webhooks', icon: Webhook, key: 'w' },
       { href: '/docs', label: 'docs', icon: BookOpen, key: 'd' },
       { href: '/app/settings', label: 'settings', icon: Settings, key: 's' },

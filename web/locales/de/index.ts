@@ -10,7 +10,6 @@ import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
 import { tables } from './tables.ts';
-import { team } from './team.ts';
 import { timeline } from './timeline.ts';
 
 export const de: SharedStrings = {
@@ -21,7 +20,6 @@ export const de: SharedStrings = {
   ...figures,
   ...records,
   ...tables,
-  ...team,
   ...timeline,
   ...payments,
   ...playground,

@@ -1,6 +1,6 @@
-import type { team as english } from '../en/team.ts';
+import type { TeamStrings } from '../en/team.ts';
 
-export const team: typeof english = {
+export const deTeam: TeamStrings = {
   team: {
     title: 'Team',
     lead: 'Ein Guthaben für mehrere Personen und Programme, jedes mit eigenem Token und Budget.',

@@ -1,5 +1,6 @@
 import type { OperatorStrings } from './operator.ts';
 import type { PlaygroundStrings } from './playgroundTexts.ts';
+import type { TeamStrings } from './team.ts';
 import { account } from './account.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
@@ -11,12 +12,12 @@ import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
 import { tables } from './tables.ts';
-import { team } from './team.ts';
 import { timeline } from './timeline.ts';
 
 /**
  * English is the reference: the shape of every other language is this one, and the compiler keeps it so. What only
- * operators see is in `operator.ts`, and what only the playground needs in `playgroundTexts.ts`.
+ * operators see is in `operator.ts`, and what only the playground needs in `playgroundTexts.ts`, and
+ * the team's page has `team.ts`.
  */
 export const en = {
   ...frame,
@@ -26,7 +27,6 @@ export const en = {
   ...figures,
   ...records,
   ...tables,
-  ...team,
   ...timeline,
   ...payments,
   ...playground,
@@ -35,4 +35,4 @@ export const en = {
 };
 
 export type SharedStrings = typeof en;
-export type Strings = SharedStrings & OperatorStrings & PlaygroundStrings;
+export type Strings = SharedStrings & OperatorStrings & PlaygroundStrings & TeamStrings;

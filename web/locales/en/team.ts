@@ -1,5 +1,5 @@
-/** The team: its page, and what its dialogs say before something changes. */
-export const team = {
+/** The team: its page, and what its dialogs say before something changes. Loaded with them. */
+export const enTeam = {
   team: {
     title: 'Team',
     lead: 'One balance for several people and programs, each with its own token and budget.',
@@ -150,3 +150,5 @@ export const team = {
     dismiss: 'Not now',
   },
 };
+
+export type TeamStrings = typeof enTeam;
