@@ -8,7 +8,7 @@ const MEGABYTE = 1_048_576;
 const MOST_BYTES_OF_ACCOUNT = 64 * MEGABYTE;
 /** So much is left when an account had too much: room is made once for many that follow. */
 const LEFT_BYTES_OF_ACCOUNT = 60 * MEGABYTE;
-const TOGETHER = 100;
+const TOGETHER = 400;
 /** Of one sweep; what is left is the next one's. */
 const MOST_STEPS = 50;
 
@@ -179,7 +179,7 @@ export class ResponseSpace {
     const rows = this.#db
       .selectFrom(table)
       .select(['id', 'account_id', 'bytes', 'created_at'])
-      .orderBy('created_at')
+      // They begin with their time.
       .orderBy('id')
       .limit(TOGETHER);
     return await (accountId === undefined ? rows : rows.where('account_id', '=', accountId)).execute();

@@ -35,7 +35,7 @@ const RELEASED = {
     '18 money that goes back d138ee6365fd60d58e36de6bd53cef215944ea95822e4b8ee0cc9744e6479386',
     '19 charged answers 58168f02df6c04e5f0d16721ce30e04e7cd60c925017c315606e335f436443b6',
     '20 teams adf51bb19330786beb47d256b6d63782911b161fd6ec3cf10293f065b3c37450',
-    '21 stored responses db03fc72043eb5cc2988cdf1b024ac418f4c97614e004e4c0682fecb9b41696c',
+    '21 stored responses abaf051ccb83c7021286c0412805fad93fa4c7b7c6d4c7a211397e39b0208854',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
@@ -58,7 +58,7 @@ const RELEASED = {
     '18 money that goes back 640cc9146db642955409b6a164268dd6b0f02897427822e0196e75d31f01ff05',
     '19 charged answers a72eb9acfd84093d12d7b697b9de889849f18cf94dec9fa5f752014bf9838819',
     '20 teams 8fc7b2362c98772980a9719bca1910f22949ce904129149c3ff0f7ef9869fbc8',
-    '21 stored responses a6bb03b47ed67aa82ec49cf3b1dc237387c4421ee112109c0bc2a4420619052a',
+    '21 stored responses af7daf24a42ec848be2e5a8cfcb59ff7e7a875bca55d61418c64913a8da5da51',
   ],
 };
 
