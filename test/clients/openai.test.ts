@@ -151,13 +151,13 @@ describe('chat', () => {
 });
 
 describe('responses', () => {
-  test('a string is enough, and nothing is stored', async () => {
+  test('a string is enough, and the answer is stored', async () => {
     const response = await client.responses.create({ model: MODEL, input: 'hello', instructions: 'Echo.' });
     expect(response).toMatchObject({
       object: 'response',
       status: 'completed',
       output_text: 'hello',
-      store: false,
+      store: true,
       model: MODEL,
     });
     expect(response._request_id).toStartWith('req_');
@@ -187,12 +187,34 @@ describe('responses', () => {
     expect(response.incomplete_details).toEqual({ reason: 'max_output_tokens' });
   });
 
-  test('fields that need stored state are refused by name', async () => {
+  test('what is stored is continued, read, listed and deleted, also in a conversation and in the background', async () => {
+    const first = await client.responses.create({ model: MODEL, input: 'hello' });
+    const next = { model: MODEL, input: 'again', previous_response_id: first.id };
+    expect((await client.responses.create(next)).output_text).toBe('again');
+    expect(await client.responses.retrieve(first.id)).toMatchObject({ id: first.id, output: first.output });
+    const input = await Array.fromAsync(client.responses.inputItems.list(first.id));
+    expect(input).toMatchObject([{ role: 'user', content: [{ text: 'hello' }] }]);
+    await client.responses.delete(first.id);
+    expect((await refusal(client.responses.retrieve(first.id))).status).toBe(404);
+    const conversation = await client.conversations.create({ metadata: { topic: 'tests' } });
+    await client.responses.create({ model: MODEL, input: 'hello', conversation: conversation.id });
+    const said = await Array.fromAsync(client.conversations.items.list(conversation.id, { order: 'asc' }));
+    expect(said).toMatchObject([{ role: 'user' }, { role: 'assistant' }]);
+    await client.conversations.delete(conversation.id);
+    let job = await client.responses.create({ model: MODEL, input: 'later', background: true });
+    while (job.status === 'queued' || job.status === 'in_progress')
+      job = await client.responses.retrieve(job.id);
+    expect([job.status, job.output_text]).toEqual(['completed', 'later']);
+    expect((await client.responses.cancel(job.id)).status).toBe('completed');
+  });
+
+  test('an id that is not stored is refused by name', async () => {
     const error = await refusal(
       client.responses.create({ model: MODEL, input: 'hi', previous_response_id: 'resp_1' }),
     );
     expect(error).toMatchObject({ status: 400, param: 'previous_response_id' });
-    expect(error.message).toContain('send the whole conversation');
+    expect(error).toMatchObject({ code: 'previous_response_not_found' });
+    expect(error.message).toContain('Send the whole conversation');
     expect((await refusal(client.responses.retrieve('resp_1'))).status).toBe(404);
   });
 });
