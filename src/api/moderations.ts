@@ -76,6 +76,7 @@ async function moderate(incoming: IncomingRequest, caller: Caller, parts: ApiPar
     const base = callOf(incoming, caller, body);
     const { body: fields, knobs } = selectFields(body.value, MODERATION_FIELDS);
     const request = parseBody(moderationRequestSchema, fields) as ModerationRequest;
+    // Looked for in any case: where there is none, a name that is given would only be unknown.
     const usual = usualModel(relay.catalog());
     const name = request.model ?? usual;
     return {
