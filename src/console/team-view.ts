@@ -18,7 +18,7 @@ export interface TeamMember {
   readonly role: TeamRole;
 }
 
-export async function memberOf({ teams }: RouteParts, user: Visitor): Promise<TeamMember | undefined> {
+export async function membershipOf({ teams }: RouteParts, user: Visitor): Promise<TeamMember | undefined> {
   const account = await teams.membership(user.accountId);
   if (!account?.wallet_id || !account.team_role) return undefined;
   return { account, teamId: account.wallet_id, role: account.team_role };
@@ -30,7 +30,7 @@ export async function requireTeamRight(
   user: Visitor,
   right: TeamRight,
 ): Promise<TeamMember> {
-  const member = await memberOf(parts, user);
+  const member = await membershipOf(parts, user);
   if (!member) throw new Fault('not_found', 'You are not in a team.');
   requireRight(member, right);
   return member;

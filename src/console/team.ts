@@ -7,7 +7,7 @@ import { readUsd, usd } from './amounts.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
 import { budgetSchema, readBudget } from './team-limits.ts';
-import { memberOf, requireRight, requireTeamRight, teamView } from './team-view.ts';
+import { membershipOf, requireRight, requireTeamRight, teamView } from './team-view.ts';
 
 const secretBody = z.strictObject({ secret: z.string().min(1).max(100) });
 
@@ -91,7 +91,7 @@ export const teamRoutes = [
 ];
 
 async function ownTeam(parts: RouteParts, user: Visitor) {
-  const member = await memberOf(parts, user);
+  const member = await membershipOf(parts, user);
   return {
     team: member ? await teamView(parts, member) : null,
     /** Of the own balance, what a new team can begin with. */
@@ -100,7 +100,7 @@ async function ownTeam(parts: RouteParts, user: Visitor) {
 }
 
 async function refuseMembers(parts: RouteParts, user: Visitor): Promise<void> {
-  if (await memberOf(parts, user))
+  if (await membershipOf(parts, user))
     throw new Fault('conflict', 'You are in a team already. Leave it first: nobody is in two.');
 }
 

@@ -4,7 +4,7 @@ import type { AccountRow, TeamRole } from '../store/schema.ts';
 import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
-import { memberOf } from './team-view.ts';
+import { membershipOf } from './team-view.ts';
 
 /** The account's API token: created, shown once, replaced, revoked. */
 export const tokenRoutes = [
@@ -48,7 +48,7 @@ export async function spenderOf(
   parts: RouteParts,
   user: Visitor,
 ): Promise<{ id: AccountId; team: { name: string; role: TeamRole } | null }> {
-  const member = await memberOf(parts, user);
+  const member = await membershipOf(parts, user);
   if (!member) return { id: user.accountId, team: null };
   const { name } = await parts.store.db
     .selectFrom('account')

@@ -85,7 +85,9 @@ function walletCases(check: ContractCheck): void {
       await expectSound(harness);
     },
   );
+}
 
+function togetherCases(check: ContractCheck): void {
   check("a refusal says that the team's money is missing, and which month is over", async (harness) => {
     const team = await addTeam(harness, 0, 1);
     const app = nth(team.apps, 0);
@@ -106,9 +108,7 @@ function walletCases(check: ContractCheck): void {
     expect(periodStart('month', resetsAt)).toBe(resetsAt);
     await expectSound(harness);
   });
-}
 
-function togetherCases(check: ContractCheck): void {
   check('a team may do five times what an account may at once and in a minute', async (harness) => {
     const team = await addTeam(harness, 1_000_000, 6);
     const atOnce = { ...WIDE, concurrent: 2 };
