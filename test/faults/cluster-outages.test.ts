@@ -158,7 +158,7 @@ describe('a connection that breaks', () => {
       let killed = 0;
       for (let round = 0; round < 40; round++) {
         const { rowCount } = await harness.backend.pool.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate ledger' AND state = 'active'
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'tollgate ledger%' AND state = 'active'
             AND datname = current_database()`,
         );
         killed += rowCount ?? 0;

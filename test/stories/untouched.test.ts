@@ -13,7 +13,7 @@ beforeAll(async () => {
   backend = new ScriptedBackend();
   const yaml = `
 upstreams: { claude: { kind: anthropic, base_url: "${backend.baseUrl}", api_key: "\${KEY}" } }
-lists: { models: [ { model: claude-x, display_name: X, input: 3, cached_input: 0.3, output: 15, context: 200000, max_output: 64000 } ] }
+lists: { models: [ { model: claude-x, display_name: X, input: 3, cached_input: 0.3, output: 15, context: 200000, max_output: 64000, reasoning: true } ] }
 endpoints: { svc_chat: { name: Chat, type: chat_completion, lists: [models], upstreams: [claude] } }
 `;
   gateway = await Gateway.start({ yaml, env: { KEY: 'backend-key' } });

@@ -1,3 +1,4 @@
+import { WALLET_NODE } from '../../store/wallet-versions.ts';
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { startFaultProxy, type FaultProxy } from '../../../test/support/fault-proxy.ts';
 import { eventually } from '../../../test/support/node-process.ts';
@@ -55,7 +56,7 @@ test('new connections that are refused fail no call while another one is open, a
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
     expect.objectContaining({
       event: 'database_refuses_more_connections',
-      application: 'tollgate ledger',
+      application: WALLET_NODE,
       open: 1,
       most: 6,
     }),
