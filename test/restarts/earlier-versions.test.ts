@@ -19,7 +19,9 @@ test('no team or budget is made while an earlier version serves, which is named;
   const earlier = new Client({ connectionString: databaseUrl, application_name: 'tollgate ledger' });
   await earlier.connect();
   const budget = { amount: 1 as never, per: 'day' } as const;
-  await expect(teams.create('crew', { id, email }, { actor: 'test' })).rejects.toThrow('Upgrade and restart first');
+  await expect(teams.create('crew', { id, email }, { actor: 'test' })).rejects.toThrow(
+    'Upgrade and restart first',
+  );
   await expect(teams.setLimits(id, { budget })).rejects.toThrow('Upgrade and restart first');
   expect((await accounts.require(email)).budget).toBeNull();
   expect(Math.max(...(await steps()).map((step) => step.compatible_from))).toBe(1);

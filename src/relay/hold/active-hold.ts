@@ -178,13 +178,19 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   #close(close: HoldEnd): Promise<Settled | undefined> {
     if (this.#isClosed) return Promise.resolve(undefined);
     this.#isClosed = true;
-    return closeHold(this.#parts.ledger, close).then(
-      (settled) => this.#closed(close, settled),
-      (thrown: unknown) => {
-        this.#closeLater(close, thrown);
-        return this.#closed(close, undefined);
-      },
-    );
+    try {
+      return closeHold(this.#parts.ledger, close).then(
+        (settled) => this.#closed(close, settled),
+        (thrown: unknown) => this.#notClosed(close, thrown),
+      );
+    } catch (thrown) {
+      return Promise.resolve(this.#notClosed(close, thrown));
+    }
+  }
+
+  #notClosed(close: HoldEnd, thrown: unknown): undefined {
+    this.#closeLater(close, thrown);
+    this.#closed(close, undefined);
   }
 
   #closed(close: HoldEnd, settled: Settled | undefined): Settled | undefined {
