@@ -44,8 +44,14 @@ export const STAGES: readonly (readonly TestRow[])[] = [
       { name: 'bill', paths: ['test/bill'], slow: true },
       { name: 'binary', paths: ['test/binary'], slow: true },
     ],
-    [{ name: 'faults-1', paths: ['test/faults'], shard: '1/2', slow: true }],
-    [{ name: 'faults-2', paths: ['test/faults'], shard: '2/2', slow: true }],
+    [
+      { name: 'faults-1', paths: ['test/faults'], shard: '1/4', slow: true },
+      { name: 'faults-4', paths: ['test/faults'], shard: '4/4', slow: true },
+    ],
+    [
+      { name: 'faults-2', paths: ['test/faults'], shard: '2/4', slow: true },
+      { name: 'faults-3', paths: ['test/faults'], shard: '3/4', slow: true },
+    ],
   ],
   // What measures the machine has it alone.
   [[{ name: 'speed', paths: ['test/speed'], slow: true }]],
