@@ -1,7 +1,7 @@
 import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import { STATE_CODES } from '../store/receipt-codes.ts';
-import { BUDGET_HELD, BUDGET_USED } from './budget-sql.ts';
+import { BUDGET_HELD, BUDGET_USED } from './budget.ts';
 import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
 import { costSql } from './price.ts';

@@ -1,6 +1,6 @@
 import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
-import { BUDGET_SO_FAR } from '../budget-sql.ts';
+import { BUDGET_SO_FAR } from '../budget.ts';
 import { balanceAfter, moveEntries } from '../entries.ts';
 import type { BudgetChange, WalletMove } from '../port.ts';
 import { daySql, nowUsSql, periodStartSql } from './calendar-sql.ts';

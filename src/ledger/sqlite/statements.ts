@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 import type { Selectable } from 'kysely';
 import { DURATION_COLUMNS } from '../../store/receipt-codes.ts';
-import { BUDGET_SO_FAR } from '../budget-sql.ts';
+import { BUDGET_SO_FAR } from '../budget.ts';
 import { isAdoptable } from '../lease.ts';
 import type { AccountRow, HoldTable, ReceiptTable } from '../../store/schema.ts';
 
