@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import type { RequestId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { JSON_LIMITS } from '../std/json-scan.ts';
+import { nextTurn } from '../std/long-text.ts';
 import { API_JSON, BodyReader, type BodySender } from './request-body.ts';
 import { faultResponse } from './response.ts';
 
@@ -120,4 +121,35 @@ test('arrays and objects nested too deep are refused in a short body and in a lo
       `The body is nested deeper than ${JSON_LIMITS.depth} levels.`,
     );
   }
+});
+
+test('of many large bodies that arrive at once, one piece is looked at in each turn of the event loop', async () => {
+  const piece = new Uint8Array(100_000).fill(0x20);
+  let looked = 0;
+  let mostInTurn = 0;
+  const bodies = Array.from({ length: 10 }, () => {
+    const arrived = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (let number = 0; number < 5; number++) controller.enqueue(piece.slice());
+        controller.close();
+      },
+    });
+    const request = new Request('http://x/', { method: 'POST', body: arrived });
+    const reader = new BodyReader(
+      { ...senderOf(request), holdMemory: () => Promise.resolve(void looked++) },
+      { kind: 'signed', maxBytes: 1_000_000 },
+    );
+    return reader.signed();
+  });
+  let isOver = false;
+  const all = Promise.all(bodies).finally(() => (isOver = true));
+  // The first piece of each is there before any of them has waited.
+  await nextTurn();
+  for (let before = looked; !isOver; before = looked) {
+    await new Promise(setImmediate);
+    mostInTurn = Math.max(mostInTurn, looked - before);
+  }
+  expect((await all).map(({ byteLength }) => byteLength)).toEqual(Array.from({ length: 10 }, () => 500_000));
+  expect(looked).toBe(50);
+  expect(mostInTurn).toBe(1);
 });

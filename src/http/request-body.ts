@@ -143,6 +143,8 @@ export class BodyReader implements Deadline<BodyReader> {
         if (total > SMALL_BODY_BYTES) {
           await this.sender.holdMemory(total - held);
           held = total;
+          // One piece of one body in each turn: where many arrive at once, others would wait for a piece of each.
+          await nextTurn();
         }
         // What is made to keep the parser busy shows it at once, and is not received to its end.
         scan?.add(piece);
