@@ -51,13 +51,20 @@ async function runServer(): Promise<number> {
   return await serve(process.env, printError);
 }
 
-/** Read when first asked for, so that help needs no configuration. */
-function readEnv(): ServerEnvironment['env'] {
+/**
+ * Read when first asked for, so that help needs no configuration, and only once: whom a command acts as later may not be
+ * allowed to read the file.
+ */
+function readServerEnvironment(): ServerEnvironment {
   if (!environment) {
     environment = readEnvironment(process.env);
     if (environment.unreadable !== undefined) printError(`warning: ${environment.unreadable}`);
   }
-  return environment.env;
+  return environment;
+}
+
+function readEnv(): ServerEnvironment['env'] {
+  return readServerEnvironment().env;
 }
 
 async function runCommand(): Promise<number> {
@@ -87,7 +94,7 @@ async function runCommand(): Promise<number> {
       setupChecks,
       configuration: async () =>
         effectiveConfiguration(
-          readEnvironment(process.env),
+          readServerEnvironment(),
           await readFileValues(commandConfig(), stderrLog, systemClock),
         ),
       withStore: async (work) => {

@@ -75,6 +75,16 @@ describe.skipIf(!isRoot)('a command of root', () => {
     expect(elsewhere.err).toContain(`cannot write to ${folder}`);
   });
 
+  test('reads the settings that only root may read before it acts as the owner', async () => {
+    const data = dataFolder('settings');
+    const file = join(folder, 'of-root.env');
+    writeFileSync(file, `TOLLGATE_DATA=${data}\nTOLLGATE_PORT=0\n`, { mode: 0o600 });
+    await tollgate(['account', 'create', 'ann@example.com'], { TOLLGATE_ENV_FILE: file });
+    const doctor = await tollgate(['doctor'], { TOLLGATE_ENV_FILE: file });
+    expect(doctor.err).not.toContain('cannot be read');
+    expect(doctor.out).toContain(`data folder: ${data}`);
+  });
+
   test('says in doctor which files the server may be unable to read', async () => {
     const data = dataFolder('mixed');
     await tollgate(['account', 'create', 'ann@example.com'], { TOLLGATE_DATA: data });
