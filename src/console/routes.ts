@@ -37,7 +37,7 @@ import { teamAccountRoutes } from './team-accounts.ts';
 import { teamActivityRoutes } from './team-activity.ts';
 import { tokenRoutes } from './token.ts';
 import { usageRoutes } from './usage.ts';
-import { webhookRoutes } from './webhooks.ts';
+import { teamWebhookRoutes, webhookRoutes } from './webhooks.ts';
 
 /** Every route of the console's API: what the server finds, the authorisation test calls and the pages may name. */
 export const ROUTES = [
@@ -61,6 +61,7 @@ export const ROUTES = [
   ...exportRoutes,
   ...passkeyRoutes,
   ...webhookRoutes,
+  ...teamWebhookRoutes,
   ...playgroundRoutes,
   ...teamRoutes,
   ...teamAccountRoutes,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Visitor } from '../identity/sign-in/session.ts';
 import { ACCOUNT_EVENTS, OPERATOR, OPERATOR_EVENTS } from '../outbox/events.ts';
 import { MAX_WEBHOOKS, type WebhookView } from '../outbox/webhooks.ts';
 import { readAttempts } from '../outbox/sender.ts';
@@ -6,6 +7,7 @@ import { Fault } from '../std/fault.ts';
 import type { OutboxRow } from '../store/schema-services.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
+import { requireTeamRight } from './team-view.ts';
 
 const events = z.array(z.string().max(50)).max(20);
 export const newWebhookSchema = z.strictObject({ url: z.string().max(1_000), events });
@@ -56,6 +58,49 @@ export const webhookRoutes = [
     },
   }),
 ];
+
+/** Where a team's own programs are told what happens to it, its members and its apps. */
+export const teamWebhookRoutes = [
+  route('GET /api/console/team/webhooks', {
+    who: 'user',
+    handle: async (parts, { user }) => await listWebhooks(parts, await ownTeamId(parts, user)),
+  }),
+  route('POST /api/console/team/webhooks', {
+    who: 'user',
+    body: newWebhookSchema,
+    handle: async (parts, { user, body }) => await addWebhook(parts, await ownTeamId(parts, user), body),
+  }),
+  route('PATCH /api/console/team/webhooks/{id}', {
+    who: 'user',
+    body: webhookPatchSchema,
+    handle: async (parts, { user, params, body }) =>
+      await changeWebhook(parts, { owner: await ownTeamId(parts, user), id: params.id }, body),
+  }),
+  route('POST /api/console/team/webhooks/{id}/rotate', {
+    who: 'user',
+    body: emptyBody,
+    handle: async (parts, { user, params }) =>
+      await rotateWebhook(parts, { owner: await ownTeamId(parts, user), id: params.id }),
+  }),
+  route('POST /api/console/team/webhooks/{id}/test', {
+    who: 'user',
+    body: emptyBody,
+    handle: async (parts, { user, params }) =>
+      await testWebhook(parts, { owner: await ownTeamId(parts, user), id: params.id }, user.accountId),
+  }),
+  route('DELETE /api/console/team/webhooks/{id}', {
+    who: 'user',
+    async handle(parts, { user, params }) {
+      await parts.messages.webhooks.remove(await ownTeamId(parts, user), params.id);
+      return {};
+    },
+  }),
+];
+
+async function ownTeamId(parts: RouteParts, user: Visitor): Promise<string> {
+  const { teamId } = await requireTeamRight(parts, user, 'change_webhooks');
+  return teamId;
+}
 
 interface OwnWebhook {
   /** An account, or `OPERATOR`. */

@@ -1,7 +1,7 @@
 import { readSite } from '../identity/sign-in/site.ts';
 import { makeMailChannel } from '../outbox/mail-channel.ts';
 import { OutboxSender } from '../outbox/sender.ts';
-import { ReachedLimits, watchBalances } from '../outbox/watch-accounts.ts';
+import { ReachedLimits, watchBalances, watchBudgets, watchTokens } from '../outbox/watch-accounts.ts';
 import { BackendWatch, watchCertificate, watchMargin } from '../outbox/watch-operation.ts';
 import { makeWebhookChannel, type PausedWebhook, type WebhookRules } from '../outbox/webhook-channel.ts';
 import { makeWebhooks, type Webhooks } from '../outbox/webhooks.ts';
@@ -62,6 +62,8 @@ export function messageTasks(
     { name: 'outbox', everyMs: 1_000, run: () => sender.pass() },
     { name: 'old messages', everyMs: 60_000, run: () => outbox.sweep() },
     { name: 'low balances', everyMs: 15_000, maxTimeShare: 0.05, run: () => watchBalances(parts) },
+    { name: 'used budgets', everyMs: 15_000, maxTimeShare: 0.05, run: () => watchBudgets(parts) },
+    { name: 'expiring tokens', everyMs: 60_000, maxTimeShare: 0.05, run: () => watchTokens(parts) },
     { name: 'margin of the day', everyMs: 60_000, run: () => watchMargin(parts) },
     {
       name: 'end of the certificate',

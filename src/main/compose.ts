@@ -303,7 +303,7 @@ function makeRelay(
     countWaitMs: config.countWaitMs,
     commentMs: config.commentMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
-    onLimitReached: (caller) => messages.reachedLimits.note(caller),
+    onLimitReached: (caller, limit) => messages.reachedLimits.note(caller, limit),
     topUps: payments?.trigger,
     clock,
     log,

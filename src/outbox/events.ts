@@ -1,3 +1,15 @@
+import type { Period } from '../std/calendar.ts';
+
+/** What a budget has come to in its period. `name` is that of a member or app in its team. */
+interface BudgetEvent {
+  readonly account: string;
+  readonly name: string | null;
+  readonly amount_usd: number;
+  readonly per: Period;
+  readonly used_usd: number;
+  readonly resets_at: string | null;
+}
+
 /** What programs are told, with what each event says; amounts are dollars, as in the public API. */
 export interface EventData {
   'balance.low': {
@@ -10,6 +22,14 @@ export interface EventData {
     readonly month: string;
     readonly spent_usd: number;
     readonly limit_usd: number;
+  };
+  'budget.low': BudgetEvent;
+  'budget.reached': BudgetEvent;
+  'token.expiring': {
+    readonly account: string;
+    readonly name: string | null;
+    readonly token_hint: string;
+    readonly expires_at: string;
   };
   'token.replaced': { readonly account: string; readonly token_hint: string };
   'token.exposed': { readonly account: string; readonly token_hint: string };
@@ -35,6 +55,9 @@ export type EventType = keyof EventData;
 export const ACCOUNT_EVENTS = [
   'balance.low',
   'limit.reached',
+  'budget.low',
+  'budget.reached',
+  'token.expiring',
   'token.replaced',
   'token.exposed',
   'image_job.done',

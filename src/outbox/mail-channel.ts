@@ -2,7 +2,7 @@ import type { Transporter } from 'nodemailer';
 import { z } from 'zod';
 import { orAborted } from '../std/abort.ts';
 import { isLoopback } from '../std/addresses.ts';
-import type { MailData, MailSite, MailTemplate, MailTexts } from './mail-data.ts';
+import type { MailContext, MailData, MailSite, MailTemplate, MailTexts } from './mail-data.ts';
 import { MAIL_TEXTS_DE } from './mail-texts-de.ts';
 import { MAIL_TEXTS_EN } from './mail-texts-en.ts';
 import { SEND_TIMEOUT_MS, type OutboxChannel, type OutboxMessage, type SendResult } from './sender.ts';
@@ -28,7 +28,11 @@ const MAX_ADDRESS = 254;
 const MAX_NAME = 100;
 const MAX_SUBJECT = 200;
 const addressSchema = z.email().max(MAX_ADDRESS);
-const payloadSchema = z.object({ language: z.string(), data: z.record(z.string(), z.unknown()) });
+const payloadSchema = z.object({
+  language: z.string(),
+  data: z.record(z.string(), z.unknown()),
+  about: z.object({ team: z.string().optional(), account: z.string().optional() }).optional(),
+});
 
 /** Mail by SMTP. The package is loaded with the first mail, since most installations send none. */
 export function makeMailChannel({ config, site }: MailChannelParts): OutboxChannel {
@@ -49,9 +53,12 @@ async function composeMail(message: OutboxMessage, from: MailAddress, site: Mail
   if (!isMailAddress(message.to)) return 'this is not a mail address';
   const payload = payloadSchema.safeParse(message.payload);
   if (!payload.success || !isMailTemplate(message.topic)) return `there is no mail ${message.topic}`;
-  const { language, data } = payload.data;
+  const { language, data, about } = payload.data;
   // Written by `Notices.mail`, which is typed, and sealed since.
-  const mail = renderMail(message.topic, data as unknown as MailData[MailTemplate], { language, site });
+  const mail = renderMail(message.topic, data as unknown as MailData[MailTemplate], {
+    language,
+    site: { ...site, ...about },
+  });
   if (!isHeaderText(mail.subject, MAX_SUBJECT)) return 'the subject has a line break or is too long';
   const [, domain = 'localhost'] = from.address.split('@');
   return {
@@ -140,7 +147,7 @@ function isMailTemplate(topic: string): topic is MailTemplate {
 export function renderMail<T extends MailTemplate>(
   template: T,
   data: MailData[T],
-  { language, site }: { readonly language: string; readonly site: MailSite },
+  { language, site }: { readonly language: string; readonly site: MailContext },
 ): RenderedMail {
   const isGerman = /^de\b/i.test(language);
   const texts: MailTexts = isGerman ? MAIL_TEXTS_DE : MAIL_TEXTS_EN;

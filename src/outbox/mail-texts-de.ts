@@ -1,4 +1,5 @@
-import type { MailSite, MailTexts } from './mail-data.ts';
+import type { Period } from '../std/calendar.ts';
+import type { MailContext, MailSite, MailTexts } from './mail-data.ts';
 
 export const MAIL_TEXTS_DE: MailTexts = {
   'address.verify': ({ link, hours }, { name }) => ({
@@ -18,12 +19,48 @@ export const MAIL_TEXTS_DE: MailTexts = {
     action: { label: 'Neues Passwort setzen', link },
   }),
   'balance.low': ({ balance, threshold }, site) => ({
-    subject: `Ihr Guthaben bei ${site.name} ist niedrig`,
+    subject: `${balanceOf(site)} bei ${site.name} ist niedrig`,
     paragraphs: [
-      `Ihr Guthaben beträgt ${balance} und liegt unter den ${threshold}, bei denen Sie benachrichtigt werden wollten.`,
+      `${balanceOf(site)} beträgt ${balance} und liegt unter den ${threshold}, bei denen Sie benachrichtigt werden wollten.`,
       'Wenn es verbraucht ist, werden Anfragen abgelehnt, bis Sie es aufladen.',
     ],
-    action: linkTo(site, '/app/billing', 'Abrechnung öffnen'),
+    action: linkToBilling(site),
+  }),
+  'limit.reached': ({ limit }, site) => ({
+    subject:
+      site.team === undefined
+        ? `Ihr Monatslimit bei ${site.name} ist erreicht`
+        : `Das Monatslimit von ${site.team} bei ${site.name} ist erreicht`,
+    paragraphs: [
+      `Das Limit beträgt ${limit} im Monat. Anfragen werden abgelehnt, bis der nächste Monat beginnt (UTC) oder das Limit erhöht wird.`,
+    ],
+    action: linkToBilling(site),
+  }),
+  'budget.low': ({ amount, per, used, resetsAt }, site) => ({
+    subject: `${inTeam('budget', site)} bei ${site.name} ist zu 80 % verbraucht`,
+    paragraphs: [
+      `${used} von ${amount} ${PERIODS[per]} sind verbraucht. Wenn nichts mehr übrig ist, werden Anfragen abgelehnt${untilText(resetsAt)}.`,
+    ],
+    action: linkToBudget(site),
+  }),
+  'budget.reached': ({ amount, per, used, resetsAt }, site) => ({
+    subject: `${inTeam('budget', site)} bei ${site.name} ist verbraucht`,
+    paragraphs: [
+      `${used} von ${amount} ${PERIODS[per]} sind verbraucht, und der Rest reicht für eine Anfrage nicht aus. Anfragen werden abgelehnt${untilText(resetsAt)}.`,
+    ],
+    action: linkToBudget(site),
+  }),
+  'token.expiring': ({ hint, expiresAt }, site) => ({
+    subject: `${inTeam('token', site)} bei ${site.name} läuft bald ab`,
+    paragraphs: [
+      `Der Token ${hint} gilt bis zum ${timeText(expiresAt)}. Danach werden Anfragen mit ihm abgelehnt.`,
+      site.account !== undefined
+        ? 'Wenn er noch gebraucht wird, setzen Sie auf der Seite des Teams ein späteres Ende.'
+        : site.team === undefined
+          ? 'Wenn Sie ihn noch brauchen, schreiben Sie uns.'
+          : 'Wenn Sie ihn noch brauchen, bitten Sie einen Besitzer oder Admin des Teams um ein späteres Ende.',
+    ],
+    action: linkTo(site, site.account === undefined ? '/app/key' : '/app/team', 'Konsole öffnen'),
   }),
   'sign-in.new-device': ({ at, address, device }, site) => ({
     subject: `Neue Anmeldung bei ${site.name}`,
@@ -34,33 +71,36 @@ export const MAIL_TEXTS_DE: MailTexts = {
     action: linkTo(site, '/app/settings', 'Einstellungen öffnen'),
   }),
   'payment.receipt': ({ amount, credited, balance, paidAt, reference }, site) => ({
-    subject: `Ihre Zahlung an ${site.name}`,
+    subject:
+      site.team === undefined
+        ? `Ihre Zahlung an ${site.name}`
+        : `Eine Zahlung für ${site.team} an ${site.name}`,
     paragraphs: [
       `Vielen Dank. Wir haben am ${timeText(paidAt)} ${amount} erhalten.`,
-      `${credited} wurden Ihrem Guthaben gutgeschrieben. Es beträgt jetzt ${balance}.`,
+      `${credited} wurden ${site.team === undefined ? 'Ihrem Guthaben' : `dem Guthaben von ${site.team}`} gutgeschrieben. Es beträgt jetzt ${balance}.`,
       `Referenz: ${reference}`,
     ],
-    action: linkTo(site, '/app/billing', 'Abrechnung öffnen'),
+    action: linkToBilling(site),
   }),
   'top-up.done': ({ amount, credited, balance, paidAt, reference }, site) => ({
-    subject: `Automatische Aufladung bei ${site.name}`,
+    subject: `Automatische Aufladung${ofTeam(site)} bei ${site.name}`,
     paragraphs: [
-      `Ihr Guthaben ist unter Ihren Schwellenwert gefallen. Wir haben Ihre hinterlegte Karte deshalb am ${timeText(paidAt)} mit ${amount} belastet.`,
-      `${credited} wurden Ihrem Guthaben gutgeschrieben. Es beträgt jetzt ${balance}.`,
+      `${balanceOf(site)} ist unter den Schwellenwert gefallen. Wir haben die hinterlegte Karte deshalb am ${timeText(paidAt)} mit ${amount} belastet.`,
+      `${credited} wurden ${site.team === undefined ? 'Ihrem Guthaben' : `dem Guthaben von ${site.team}`} gutgeschrieben. Es beträgt jetzt ${balance}.`,
       `Referenz: ${reference}`,
     ],
-    action: linkTo(site, '/app/billing', 'Abrechnung öffnen'),
+    action: linkToBilling(site),
   }),
   'top-up.failed': ({ amount, balance, reason }, site) => ({
-    subject: `Automatische Aufladung bei ${site.name} fehlgeschlagen`,
+    subject: `Automatische Aufladung${ofTeam(site)} bei ${site.name} fehlgeschlagen`,
     paragraphs: [
-      `Ihr Guthaben beträgt ${balance}. Wir wollten Ihre hinterlegte Karte mit ${amount} belasten. Das ist fehlgeschlagen: ${refusalOf(reason)}.`,
-      'Wenn das Guthaben verbraucht ist, werden Anfragen abgelehnt. Bitte prüfen Sie Ihre Karte oder laden Sie selbst auf.',
+      `${balanceOf(site)} beträgt ${balance}. Wir wollten die hinterlegte Karte mit ${amount} belasten. Das ist fehlgeschlagen: ${refusalOf(reason)}.`,
+      'Wenn das Guthaben verbraucht ist, werden Anfragen abgelehnt. Bitte prüfen Sie die Karte oder laden Sie selbst auf.',
     ],
-    action: linkTo(site, '/app/billing', 'Abrechnung öffnen'),
+    action: linkToBilling(site),
   }),
   'top-up.stopped': ({ isDisputed }, site) => ({
-    subject: `Die automatische Aufladung bei ${site.name} ist ausgeschaltet`,
+    subject: `Die automatische Aufladung${ofTeam(site)} bei ${site.name} ist ausgeschaltet`,
     paragraphs: isDisputed
       ? [
           'Eine Kartenzahlung wurde angefochten. Deshalb haben wir die automatische Aufladung ausgeschaltet. Kartenzahlungen sind gesperrt, bis wir sie wieder freigeben: Bitte schreiben Sie uns.',
@@ -70,12 +110,12 @@ export const MAIL_TEXTS_DE: MailTexts = {
           'Eine Kartenzahlung wurde erstattet. Deshalb haben wir die automatische Aufladung ausgeschaltet.',
           'Sie bleibt aus, bis Sie sie wieder einschalten.',
         ],
-    action: linkTo(site, '/app/billing', 'Abrechnung öffnen'),
+    action: linkToBilling(site),
   }),
   'webhook.paused': ({ url, reason }, site) => ({
-    subject: `Ein Webhook bei ${site.name} ist angehalten`,
+    subject: `Ein Webhook${ofTeam(site)} bei ${site.name} ist angehalten`,
     paragraphs: [
-      `Ihr Webhook ${url} ist seit Tagen nicht erreichbar und bekommt keine Ereignisse mehr. Der letzte Fehler: ${reason}.`,
+      `Der Webhook ${url} ist seit Tagen nicht erreichbar und bekommt keine Ereignisse mehr. Der letzte Fehler: ${reason}.`,
       'Wenn er wieder erreichbar ist, setzen Sie ihn in der Konsole fort.',
     ],
     action: linkTo(site, '/app/webhooks', 'Webhooks öffnen'),
@@ -99,6 +139,49 @@ const REFUSALS: ReadonlyMap<string, string> = new Map([
 
 function refusalOf(word: string): string {
   return REFUSALS.get(word) ?? `Die Bank oder der Zahlungsdienst hat es abgelehnt (${word})`;
+}
+
+function balanceOf({ team }: MailContext): string {
+  return team === undefined ? 'Ihr Guthaben' : `Das Guthaben von ${team}`;
+}
+
+function ofTeam({ team }: MailContext): string {
+  return team === undefined ? '' : ` von ${team}`;
+}
+
+const THINGS = {
+  budget: { own: 'Ihr Budget', others: 'Das Budget' },
+  token: { own: 'Ihr Token', others: 'Der Token' },
+} as const;
+
+/** Of the reader, in a team or not, or of an account of the team. */
+function inTeam(thing: keyof typeof THINGS, { team, account }: MailContext): string {
+  const { own, others } = THINGS[thing];
+  const whose = account === undefined ? own : `${others} von ${account}`;
+  return team === undefined ? whose : `${whose} in ${team}`;
+}
+
+const PERIODS: Record<Period, string> = {
+  day: 'für heute',
+  week: 'für diese Woche',
+  month: 'für diesen Monat',
+  total: 'insgesamt',
+};
+
+function untilText(resetsAt: number | undefined): string {
+  return resetsAt === undefined ? '' : `, bis zum ${timeText(resetsAt)}`;
+}
+
+function linkToBilling(context: MailContext) {
+  return context.team === undefined
+    ? linkTo(context, '/app/billing', 'Abrechnung öffnen')
+    : linkTo(context, '/app/team', 'Seite des Teams öffnen');
+}
+
+function linkToBudget(context: MailContext) {
+  return context.team === undefined
+    ? linkTo(context, '/app/usage', 'Verbrauch öffnen')
+    : linkTo(context, '/app/team', 'Seite des Teams öffnen');
 }
 
 function linkTo({ url }: MailSite, path: string, label: string) {

@@ -1,4 +1,5 @@
-import type { MailSite, MailTexts } from './mail-data.ts';
+import type { Period } from '../std/calendar.ts';
+import type { MailContext, MailSite, MailTexts } from './mail-data.ts';
 
 export const MAIL_TEXTS_EN: MailTexts = {
   'address.verify': ({ link, hours }, { name }) => ({
@@ -18,12 +19,48 @@ export const MAIL_TEXTS_EN: MailTexts = {
     action: { label: 'Set a new password', link },
   }),
   'balance.low': ({ balance, threshold }, site) => ({
-    subject: `Your balance at ${site.name} is low`,
+    subject: `${balanceOf(site)} at ${site.name} is low`,
     paragraphs: [
-      `Your balance is ${balance}, below the ${threshold} at which you wanted to be told.`,
+      `${balanceOf(site)} is ${balance}, below the ${threshold} at which you wanted to be told.`,
       'When it is used up, requests are refused until you top up.',
     ],
-    action: linkTo(site, '/app/billing', 'Open your billing page'),
+    action: linkToBilling(site),
+  }),
+  'limit.reached': ({ limit }, site) => ({
+    subject:
+      site.team === undefined
+        ? `Your monthly limit at ${site.name} is reached`
+        : `The monthly limit of ${site.team} at ${site.name} is reached`,
+    paragraphs: [
+      `The limit is ${limit} a month. Requests are refused until the next month begins (UTC), or the limit is raised.`,
+    ],
+    action: linkToBilling(site),
+  }),
+  'budget.low': ({ amount, per, used, resetsAt }, site) => ({
+    subject: `${inTeam('budget', site)} at ${site.name} is 80 % used`,
+    paragraphs: [
+      `${used} of ${amount} ${PERIODS[per]} is used. When all of it is, requests are refused${untilText(resetsAt)}.`,
+    ],
+    action: linkToBudget(site),
+  }),
+  'budget.reached': ({ amount, per, used, resetsAt }, site) => ({
+    subject: `${inTeam('budget', site)} at ${site.name} is used up`,
+    paragraphs: [
+      `${used} of ${amount} ${PERIODS[per]} is used, and what is left is too little for a request. Requests are refused${untilText(resetsAt)}.`,
+    ],
+    action: linkToBudget(site),
+  }),
+  'token.expiring': ({ hint, expiresAt }, site) => ({
+    subject: `${inTeam('token', site)} at ${site.name} expires soon`,
+    paragraphs: [
+      `The token ${hint} works until ${timeText(expiresAt)}. Requests with it are refused after that.`,
+      site.account !== undefined
+        ? 'If it is still needed, set a later end on the team’s page.'
+        : site.team === undefined
+          ? 'If you still need it, write to us.'
+          : 'If you still need it, ask an owner or admin of the team for a later end.',
+    ],
+    action: linkTo(site, site.account === undefined ? '/app/key' : '/app/team', 'Open the console'),
   }),
   'sign-in.new-device': ({ at, address, device }, site) => ({
     subject: `A new sign-in at ${site.name}`,
@@ -34,33 +71,34 @@ export const MAIL_TEXTS_EN: MailTexts = {
     action: linkTo(site, '/app/settings', 'Open your settings'),
   }),
   'payment.receipt': ({ amount, credited, balance, paidAt, reference }, site) => ({
-    subject: `Your payment to ${site.name}`,
+    subject:
+      site.team === undefined ? `Your payment to ${site.name}` : `A payment for ${site.team} to ${site.name}`,
     paragraphs: [
       `Thank you. We received ${amount} on ${timeText(paidAt)}.`,
-      `${credited} were added to your balance, which is now ${balance}.`,
+      `${credited} were added to ${site.team === undefined ? 'your balance' : `the balance of ${site.team}`}, which is now ${balance}.`,
       `Reference: ${reference}`,
     ],
-    action: linkTo(site, '/app/billing', 'Open your billing page'),
+    action: linkToBilling(site),
   }),
   'top-up.done': ({ amount, credited, balance, paidAt, reference }, site) => ({
-    subject: `Automatic top-up at ${site.name}`,
+    subject: `Automatic top-up${ofTeam(site)} at ${site.name}`,
     paragraphs: [
-      `Your balance fell below your threshold, so we charged your saved card with ${amount} on ${timeText(paidAt)}.`,
-      `${credited} were added to your balance, which is now ${balance}.`,
+      `${balanceOf(site)} fell below its threshold, so we charged the saved card with ${amount} on ${timeText(paidAt)}.`,
+      `${credited} were added to ${site.team === undefined ? 'your balance' : `the balance of ${site.team}`}, which is now ${balance}.`,
       `Reference: ${reference}`,
     ],
-    action: linkTo(site, '/app/billing', 'Open your billing page'),
+    action: linkToBilling(site),
   }),
   'top-up.failed': ({ amount, balance, reason }, site) => ({
-    subject: `Automatic top-up at ${site.name} failed`,
+    subject: `Automatic top-up${ofTeam(site)} at ${site.name} failed`,
     paragraphs: [
-      `Your balance is ${balance}. We tried to charge your saved card with ${amount}, which failed: ${refusalOf(reason)}.`,
-      'Requests are refused when the balance is used up. Please check your card, or top up by hand.',
+      `${balanceOf(site)} is ${balance}. We tried to charge the saved card with ${amount}, which failed: ${refusalOf(reason)}.`,
+      'Requests are refused when the balance is used up. Please check the card, or top up by hand.',
     ],
-    action: linkTo(site, '/app/billing', 'Open your billing page'),
+    action: linkToBilling(site),
   }),
   'top-up.stopped': ({ isDisputed }, site) => ({
-    subject: `Automatic top-up at ${site.name} is off`,
+    subject: `Automatic top-up${ofTeam(site)} at ${site.name} is off`,
     paragraphs: isDisputed
       ? [
           'A payment by card was disputed, so we turned automatic top-up off. Card payments are off until we allow them again: please write to us.',
@@ -70,12 +108,12 @@ export const MAIL_TEXTS_EN: MailTexts = {
           'A payment by card was refunded, so we turned automatic top-up off.',
           'It stays off until you turn it on again.',
         ],
-    action: linkTo(site, '/app/billing', 'Open your billing page'),
+    action: linkToBilling(site),
   }),
   'webhook.paused': ({ url, reason }, site) => ({
-    subject: `A webhook at ${site.name} is paused`,
+    subject: `A webhook${ofTeam(site)} at ${site.name} is paused`,
     paragraphs: [
-      `Your webhook ${url} has failed for days and gets no events any more. The last failure: ${reason}.`,
+      `The webhook ${url} has failed for days and gets no events any more. The last failure: ${reason}.`,
       'When it works again, resume it in the console.',
     ],
     action: linkTo(site, '/app/webhooks', 'Open your webhooks'),
@@ -99,6 +137,43 @@ const REFUSALS: ReadonlyMap<string, string> = new Map([
 
 function refusalOf(word: string): string {
   return REFUSALS.get(word) ?? `the bank or the payment service refused it (${word})`;
+}
+
+function balanceOf({ team }: MailContext): string {
+  return team === undefined ? 'Your balance' : `The balance of ${team}`;
+}
+
+function ofTeam({ team }: MailContext): string {
+  return team === undefined ? '' : ` of ${team}`;
+}
+
+/** Of the reader, in a team or not, or of an account of the team. */
+function inTeam(thing: string, { team, account }: MailContext): string {
+  const whose = account === undefined ? `Your ${thing}` : `The ${thing} of ${account}`;
+  return team === undefined ? whose : `${whose} in ${team}`;
+}
+
+const PERIODS: Record<Period, string> = {
+  day: 'for today',
+  week: 'for this week',
+  month: 'for this month',
+  total: 'in total',
+};
+
+function untilText(resetsAt: number | undefined): string {
+  return resetsAt === undefined ? '' : ` until ${timeText(resetsAt)}`;
+}
+
+function linkToBilling(context: MailContext) {
+  return context.team === undefined
+    ? linkTo(context, '/app/billing', 'Open your billing page')
+    : linkTo(context, '/app/team', 'Open the team’s page');
+}
+
+function linkToBudget(context: MailContext) {
+  return context.team === undefined
+    ? linkTo(context, '/app/usage', 'Open your usage')
+    : linkTo(context, '/app/team', 'Open the team’s page');
 }
 
 function linkTo({ url }: MailSite, path: string, label: string) {

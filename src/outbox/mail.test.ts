@@ -34,6 +34,10 @@ const SAMPLES: MailData = {
   'address.verify': { link: `${PUBLIC_URL}/verify#t`, hours: 24 },
   'password.reset': { link: `${PUBLIC_URL}/reset-password#t`, minutes: 30 },
   'balance.low': { balance: '$1.50', threshold: '$5.00' },
+  'limit.reached': { limit: '$20.00' },
+  'budget.low': { amount: '$5.00', per: 'day', used: '$4.10', resetsAt: 86_400_000 },
+  'budget.reached': { amount: '$5.00', per: 'total', used: '$4.90' },
+  'token.expiring': { hint: 'sk-…a1b2', expiresAt: 86_400_000 },
   'sign-in.new-device': { at: 0, address: '203.0.113.9', device: 'Firefox' },
   'payment.receipt': {
     amount: '25.00 EUR',
@@ -61,11 +65,34 @@ test.each(Object.keys(SAMPLES) as MailTemplate[])(
       expect(html).not.toMatch(/<img|<script|<link|url\(/i);
       for (const line of text.split('\n').filter((one) => one.length > 20 && !one.startsWith('http')))
         expect(html).toContain(line.replaceAll('&', '&amp;').replace(/:$/, ''));
-      for (const value of Object.values(SAMPLES[template]).filter((one) => typeof one === 'string'))
+      for (const value of Object.entries(SAMPLES[template]).flatMap(([field, one]) =>
+        typeof one === 'string' && field !== 'per' ? one : [],
+      ))
         expect([template, text]).toEqual([template, expect.stringContaining(value)]);
     }
   },
 );
+
+test.each([
+  ['balance.low', { team: 'Acme' }, 'The balance of Acme', 'Das Guthaben von Acme'],
+  ['payment.receipt', { team: 'Acme' }, 'A payment for Acme', 'Eine Zahlung für Acme'],
+  ['top-up.failed', { team: 'Acme' }, 'Automatic top-up of Acme', 'Automatische Aufladung von Acme'],
+  ['budget.low', {}, 'Your budget at', 'Ihr Budget bei'],
+  ['budget.low', { team: 'Acme' }, 'Your budget in Acme', 'Ihr Budget in Acme'],
+  [
+    'token.expiring',
+    { team: 'Acme', account: 'bot' },
+    'The token of bot in Acme',
+    'Der Token von bot in Acme',
+  ],
+] as const)('the subject of %s says whose affairs it is about: %j', (template, about, english, german) => {
+  const site = { name: 'x', url: undefined, ...about };
+  for (const [language, words] of [
+    ['en', english],
+    ['de', german],
+  ] as const)
+    expect(renderMail(template, SAMPLES[template], { language, site }).subject).toStartWith(words);
+});
 
 test.each([
   ['insufficient_funds', 'not enough money on the card', 'nicht genug Geld'],

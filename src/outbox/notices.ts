@@ -4,15 +4,16 @@ import type { Schema } from '../store/schema.ts';
 import type { EventData, EventType } from './events.ts';
 import type { MailData, MailTemplate } from './mail-data.ts';
 import type { Outbox } from './outbox.ts';
+import { mailReaders, webhooksAbout, type MailReader } from './recipients.ts';
 import { eventsOf } from './webhooks.ts';
 
 /** What people and programs are told. Everything is written in the caller's transaction. */
 export interface Notices {
   /** Whether mail is configured; without it {@link mail} adds nothing. */
   readonly sendsMail: boolean;
-  /** To the owner of an account, in their language. The message's id; `undefined` as in `Outbox.add`, or without mail. */
-  mail<T extends MailTemplate>(tx: Kysely<Schema>, mail: NewMail<T>): Promise<string | undefined>;
-  /** To every webhook of the account, or of the operator, that asks for the event. */
+  /** To whoever reads mails about the account, each in their language. The ids of the messages that were added. */
+  mail<T extends MailTemplate>(tx: Kysely<Schema>, mail: NewMail<T>): Promise<string[]>;
+  /** To every webhook of the account and its team, or of the operator, that asks for the event. */
   event<T extends EventType>(tx: Kysely<Schema>, event: NewNoticeEvent<T>): Promise<void>;
   /**
    * True if nobody was told of this occurrence of a condition yet. Of several nodes that notice it, only one gets true.
@@ -26,11 +27,11 @@ interface NewMail<T extends MailTemplate> {
   readonly accountId: string;
   readonly template: T;
   readonly data: MailData[T];
-  /** A mail with this key is sent at most once. */
+  /** A mail with this key is sent at most once to each reader. */
   readonly once?: string | undefined;
   readonly lifeMs?: number | undefined;
   readonly delayMs?: number | undefined;
-  /** Where the account has chosen none. */
+  /** Where the reader has chosen none. */
   readonly language?: string | undefined;
 }
 
@@ -58,40 +59,37 @@ interface NoticesParts {
 export function makeNotices({ outbox, clock, sendsMail }: NoticesParts): Notices {
   return {
     sendsMail,
-    async mail(tx, { accountId, template, data, language, ...more }) {
-      if (!sendsMail) return undefined;
-      const account = await tx
-        .selectFrom('account')
-        .leftJoin('preference', 'preference.account_id', 'account.id')
-        .select(['account.email', 'preference.language'])
-        .where('account.id', '=', accountId)
-        // A team, a member and an app have no address of their own.
-        .where('account.kind', '=', 'person')
-        .where('account.status', '=', 'active')
-        .executeTakeFirst();
-      if (!account) return undefined;
-      const payload = { language: account.language ?? language ?? 'en', data };
-      const message = {
-        kind: 'mail',
-        topic: template,
-        accountId,
-        to: account.email,
-        payload,
-        ...more,
-      } as const;
-      return await outbox.add(tx, message);
+    async mail(tx, { accountId, template, data, language, once, ...more }) {
+      if (!sendsMail) return [];
+      const added: string[] = [];
+      for (const reader of await mailReaders(tx, accountId)) {
+        const message = {
+          kind: 'mail',
+          topic: template,
+          accountId: reader.id,
+          to: reader.email,
+          payload: { language: reader.language ?? language ?? 'en', data, about: reader.about },
+          ...more,
+          once: onceFor(reader, accountId, once),
+        } as const;
+        const id = await outbox.add(tx, message);
+        if (id !== undefined) added.push(id);
+      }
+      return added;
     },
     async event(tx, { accountId, type, data, once }) {
-      const webhooks = await tx
-        .selectFrom('webhook')
-        .select(['id', 'events'])
-        .where('account_id', '=', accountId)
-        .where('paused_at', 'is', null)
-        .execute();
+      const webhooks = await webhooksAbout(tx, accountId).where('paused_at', 'is', null).execute();
       const payload = { type, timestamp: new Date(clock.now()).toISOString(), data };
       for (const webhook of webhooks.filter((one) => eventsOf(one).includes(type))) {
         const key = once === undefined ? undefined : `${once}:${webhook.id}`;
-        await outbox.add(tx, { kind: 'webhook', topic: type, accountId, to: webhook.id, payload, once: key });
+        await outbox.add(tx, {
+          kind: 'webhook',
+          topic: type,
+          accountId: webhook.account_id,
+          to: webhook.id,
+          payload,
+          once: key,
+        });
       }
     },
     async raise(tx, { accountId, topic, mark }) {
@@ -117,4 +115,9 @@ export function makeNotices({ outbox, clock, sendsMail }: NoticesParts): Notices
       return numDeletedRows > 0n;
     },
   };
+}
+
+/** The account's own reader has the key itself, so that a mail of an earlier version is not sent again. */
+function onceFor({ id }: MailReader, accountId: string, once: string | undefined): string | undefined {
+  return once === undefined || id === accountId ? once : `${once}:${id}`;
 }

@@ -27,7 +27,7 @@ interface NewOutboxMessage {
   readonly kind: OutboxKind;
   /** The event of a webhook, the template of a mail. */
   readonly topic: string;
-  /** The account that it is about, with which it is deleted; '' for the operator. */
+  /** Whose mail or webhook it is: the account with which it is deleted; '' for the operator. */
   readonly accountId: string;
   /** A mail address, or the id of a webhook. */
   readonly to: string;

@@ -1,5 +1,5 @@
-import type { Kysely } from 'kysely';
-import { monthOf } from '../std/calendar.ts';
+import { sql, type Kysely } from 'kysely';
+import { DAY_MS, monthOf, periodEnd, periodStart, type Period } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { formatUsd, nanoUsd, toUsdNumber } from '../std/money.ts';
 import type { AccountRow, Schema } from '../store/schema.ts';
@@ -61,60 +61,213 @@ async function tellLow(
   await notices.mail(tx, { accountId: id, template: LOW, data: texts });
 }
 
+const BUDGET_LOW = 'budget.low';
+const BUDGET_REACHED = 'budget.reached';
+type BudgetTopic = typeof BUDGET_LOW | typeof BUDGET_REACHED;
+const BUDGET_COLUMNS = ['budget', 'budget_per', 'budget_from', 'budget_used'] as const;
+type BudgetAccount = Pick<AccountRow, 'id' | 'name' | (typeof BUDGET_COLUMNS)[number]>;
+const PERIODS = ['day', 'week', 'month', 'total'] as const satisfies readonly Period[];
+
+/** In SQL what {@link budgetMark} is: of one period and amount, each threshold is told once. */
+const BUDGET_MARK = sql<string>`COALESCE(account.budget_per, 'total') || ' ' || CAST(account.budget_from AS TEXT) || ' ' || CAST(account.budget AS TEXT)`;
+
+/** Tells of budgets that are used up in their period, or by 80 %. */
+export async function watchBudgets({ db, notices, clock }: WatchParts): Promise<void> {
+  const now = clock.now();
+  const used = await db
+    .selectFrom('account')
+    .leftJoin('notice as low', (join) =>
+      join.onRef('low.account_id', '=', 'account.id').on('low.topic', '=', BUDGET_LOW),
+    )
+    .leftJoin('notice as reached', (join) =>
+      join.onRef('reached.account_id', '=', 'account.id').on('reached.topic', '=', BUDGET_REACHED),
+    )
+    .select(['account.id', 'account.name', ...BUDGET_COLUMNS])
+    .where('budget', 'is not', null)
+    .where('budget', '>', 0)
+    .where('status', '=', 'active')
+    .where('ended_at', 'is', null)
+    .where((where) =>
+      where.or(
+        PERIODS.map((per) =>
+          where.and([
+            where(where.fn.coalesce('budget_per', where.val('total')), '=', per),
+            where('budget_from', '>=', periodStart(per, now)),
+          ]),
+        ),
+      ),
+    )
+    .where((where) =>
+      where.or([
+        where.and([
+          where('budget_used', '>=', where.ref('budget')),
+          where(sql<string>`COALESCE(reached.mark, '')`, '!=', BUDGET_MARK),
+        ]),
+        where.and([
+          sql<boolean>`account.budget_used * 5 >= account.budget * 4`,
+          where(sql<string>`COALESCE(low.mark, '')`, '!=', BUDGET_MARK),
+        ]),
+      ]),
+    )
+    .limit(AT_ONCE)
+    .execute();
+  for (const account of used) {
+    const topic = account.budget_used >= (account.budget ?? 0) ? BUDGET_REACHED : BUDGET_LOW;
+    await db.transaction().execute((tx) => tellBudget(tx, notices, { account, topic, now }));
+  }
+}
+
+async function tellBudget(
+  tx: Kysely<Schema>,
+  notices: Notices,
+  {
+    account,
+    topic,
+    now,
+  }: { readonly account: BudgetAccount; readonly topic: BudgetTopic; readonly now: number },
+): Promise<void> {
+  const { id: accountId, name } = account;
+  const per = account.budget_per ?? 'total';
+  const from = Math.max(account.budget_from, periodStart(per, now));
+  const mark = budgetMark(per, from, account.budget ?? 0);
+  // Who knows that nothing is left need not be told that little is.
+  const isNew = await notices.raise(tx, { accountId, topic: BUDGET_LOW, mark });
+  if (topic === BUDGET_REACHED ? !(await notices.raise(tx, { accountId, topic, mark })) : !isNew) return;
+  const amount = nanoUsd(account.budget ?? 0);
+  const used = nanoUsd(account.budget_from < from ? 0 : account.budget_used);
+  const resetsAt = periodEnd(per, now);
+  const data = {
+    account: accountId,
+    name,
+    amount_usd: toUsdNumber(amount),
+    per,
+    used_usd: toUsdNumber(used),
+    resets_at: resetsAt === undefined ? null : new Date(resetsAt).toISOString(),
+  };
+  await notices.event(tx, { accountId, type: topic, data });
+  const texts = { amount: `$${formatUsd(amount)}`, per, used: `$${formatUsd(used)}`, resetsAt };
+  await notices.mail(tx, { accountId, template: topic, data: texts });
+}
+
+function budgetMark(per: Period, from: number, amount: number): string {
+  return `${per} ${from} ${amount}`;
+}
+
+const EXPIRING = 'token.expiring';
+const EXPIRES_WITHIN_MS = 7 * DAY_MS;
+
+/** Tells once, seven days before, that a token will no longer work. */
+export async function watchTokens({ db, notices, clock }: WatchParts): Promise<void> {
+  const now = clock.now();
+  const expiring = await db
+    .selectFrom('account')
+    .leftJoin('notice', (join) =>
+      join.onRef('notice.account_id', '=', 'account.id').on('notice.topic', '=', EXPIRING),
+    )
+    .select(['account.id', 'account.name', 'account.token_hint', 'account.token_expires_at'])
+    .where('token_expires_at', '>', now)
+    .where('token_expires_at', '<=', now + EXPIRES_WITHIN_MS)
+    .where('token_hash', 'is not', null)
+    .where('status', '=', 'active')
+    .where(sql<string>`COALESCE(notice.mark, '')`, '!=', sql<string>`CAST(account.token_expires_at AS TEXT)`)
+    .limit(AT_ONCE)
+    .execute();
+  for (const account of expiring) await db.transaction().execute((tx) => tellExpiring(tx, notices, account));
+}
+
+async function tellExpiring(
+  tx: Kysely<Schema>,
+  notices: Notices,
+  { id, name, token_hint, token_expires_at }: ExpiringAccount,
+): Promise<void> {
+  const expiresAt = token_expires_at ?? 0;
+  if (!(await notices.raise(tx, { accountId: id, topic: EXPIRING, mark: String(expiresAt) }))) return;
+  const hint = token_hint ?? '';
+  const data = { account: id, name, token_hint: hint, expires_at: new Date(expiresAt).toISOString() };
+  await notices.event(tx, { accountId: id, type: EXPIRING, data });
+  await notices.mail(tx, { accountId: id, template: EXPIRING, data: { hint, expiresAt } });
+}
+
+type ExpiringAccount = Pick<AccountRow, 'id' | 'name' | 'token_hint' | 'token_expires_at'>;
+
 /** The caller of a request, by the hash of its token or by its account. */
 type LimitedCaller =
   | { readonly kind: 'token'; readonly hash: string }
   | { readonly kind: 'account'; readonly id: string };
+/** What refused a request: the month of the wallet, or the account's own budget. */
+type RefusingLimit = 'month' | `budget_${Period}`;
+
+interface Refusal {
+  readonly caller: LimitedCaller;
+  readonly isBudget: boolean;
+}
 
 const MAX_NOTED = 1_000;
 const REACHED = 'limit.reached';
 
-/** Accounts whose requests were refused by their monthly limit: noted in memory, and told once for each month and limit. */
+/** Requests that a monthly limit or a budget refused: noted in memory, and told once for each period and amount. */
 export class ReachedLimits {
   readonly #parts: WatchParts;
-  readonly #noted = new Map<string, LimitedCaller>();
+  readonly #noted = new Map<string, Refusal>();
 
   constructor(parts: WatchParts) {
     this.#parts = parts;
   }
 
-  note(caller: LimitedCaller): void {
-    if (this.#noted.size < MAX_NOTED)
-      this.#noted.set(caller.kind === 'token' ? caller.hash : caller.id, caller);
+  note(caller: LimitedCaller, limit: RefusingLimit): void {
+    if (this.#noted.size >= MAX_NOTED) return;
+    const isBudget = limit !== 'month';
+    const key = caller.kind === 'token' ? caller.hash : caller.id;
+    this.#noted.set(isBudget ? `budget ${key}` : key, { caller, isBudget });
   }
 
   async tell(): Promise<void> {
     const { db, notices, clock } = this.#parts;
-    for (const [key, caller] of this.#noted) {
+    for (const [key, { caller, isBudget }] of this.#noted) {
       this.#noted.delete(key);
-      await db
-        .transaction()
-        .execute((tx) => tellReached(tx, notices, { caller, month: monthOf(clock.now()) }));
+      await db.transaction().execute(async (tx) => {
+        const account = await callerAccount(tx, caller);
+        if (!account) return;
+        const now = clock.now();
+        if (!isBudget) await tellReached(tx, notices, { walletId: account.wallet_id ?? account.id, now });
+        else if (account.budget !== null)
+          await tellBudget(tx, notices, { account, topic: BUDGET_REACHED, now });
+      });
     }
   }
+}
+
+async function callerAccount(tx: Kysely<Schema>, caller: LimitedCaller) {
+  return await tx
+    .selectFrom('account')
+    .select(['id', 'name', 'wallet_id', ...BUDGET_COLUMNS])
+    .where((where) =>
+      caller.kind === 'token' ? where('token_hash', '=', caller.hash) : where('id', '=', caller.id),
+    )
+    .executeTakeFirst();
 }
 
 async function tellReached(
   tx: Kysely<Schema>,
   notices: Notices,
-  { caller, month }: { readonly caller: LimitedCaller; readonly month: number },
+  { walletId, now }: { readonly walletId: string; readonly now: number },
 ): Promise<void> {
-  const account = await tx
+  const wallet = await tx
     .selectFrom('account')
-    .select(['id', 'monthly_limit', 'month', 'month_spent'])
-    .where((where) =>
-      caller.kind === 'token' ? where('token_hash', '=', caller.hash) : where('id', '=', caller.id),
-    )
+    .select(['monthly_limit', 'month', 'month_spent'])
+    .where('id', '=', walletId)
     .executeTakeFirst();
-  if (!account || account.monthly_limit === null) return;
-  const { id, monthly_limit: limit } = account;
-  if (!(await notices.raise(tx, { accountId: id, topic: REACHED, mark: `${month} ${limit}` }))) return;
-  const spent = account.month === month ? account.month_spent : 0;
+  if (!wallet || wallet.monthly_limit === null) return;
+  const month = monthOf(now);
+  const limit = nanoUsd(wallet.monthly_limit);
+  if (!(await notices.raise(tx, { accountId: walletId, topic: REACHED, mark: `${month} ${limit}` }))) return;
+  const spent = wallet.month === month ? wallet.month_spent : 0;
   const data = {
-    account: id,
+    account: walletId,
     month: `${Math.floor(month / 100)}-${String(month % 100).padStart(2, '0')}`,
     spent_usd: toUsdNumber(nanoUsd(spent)),
-    limit_usd: toUsdNumber(nanoUsd(limit)),
+    limit_usd: toUsdNumber(limit),
   };
-  await notices.event(tx, { accountId: id, type: REACHED, data });
+  await notices.event(tx, { accountId: walletId, type: REACHED, data });
+  await notices.mail(tx, { accountId: walletId, template: REACHED, data: { limit: `$${formatUsd(limit)}` } });
 }

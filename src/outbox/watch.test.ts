@@ -82,7 +82,7 @@ describe.each(['SQLite', 'Postgres'])('what is told on %s', (name) => {
     const limits = new ReachedLimits(parts());
     const { db } = site.store;
     const refuse = async (times: number): Promise<void> => {
-      for (let index = 0; index < times; index++) limits.note({ kind: 'account', id: account });
+      for (let index = 0; index < times; index++) limits.note({ kind: 'account', id: account }, 'month');
       await limits.tell();
     };
     await refuse(3);

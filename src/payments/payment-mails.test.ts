@@ -67,7 +67,7 @@ async function mails(): Promise<string[]> {
 
 test.each([
   ['top_up', 'We received $25.00'],
-  ['automatic', 'charged your saved card with $25.00'],
+  ['automatic', 'charged the saved card with $25.00'],
 ] as const)('a payment of kind %s has one receipt, however often its event comes', async (kind, words) => {
   const id = `pay_${kind}`;
   await payment(id, kind);

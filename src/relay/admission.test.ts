@@ -32,6 +32,7 @@ const refused = (reason: RefusalReason, retryAfterMs?: number): Admission => ({
   available: nanoUsd(3),
   required: nanoUsd(40),
   rate: RATE,
+  ...(reason === 'limit_reached' && { limit: 'month' as const }),
 });
 
 const QUOTE = {
@@ -60,7 +61,7 @@ function world(answers: readonly Admission[], card?: (call: number) => boolean):
     },
     catalog: () => ({ limits: {} }),
     metrics: { refused: (reason: string) => void told.push(['refused', reason]) },
-    onLimitReached: () => void told.push(['limit reached']),
+    onLimitReached: (_caller: unknown, limit: string) => void told.push(['limit reached', limit]),
     topUps: card && {
       admitted: (account: string, available: NanoUsd) => void told.push(['admitted', account, available]),
       covered: (_caller: unknown, available: NanoUsd) => {
@@ -118,7 +119,7 @@ describe('an admission', () => {
     const code = reason === 'limit_reached' ? 'payment_required' : reason;
     expect(await ask()).toMatchObject({ code, rate: RATE });
     expect(asked).toHaveLength(1);
-    const limit = reason === 'limit_reached' ? [['limit reached']] : [];
+    const limit = reason === 'limit_reached' ? [['limit reached', 'month']] : [];
     expect(told).toEqual([['refused', reason], ...limit]);
   });
 

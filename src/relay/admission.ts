@@ -98,7 +98,7 @@ async function admittedLater(refused: Refused, question: LedgerQuestion): Promis
   const admission = await askAgain(refused, question);
   if (admission.kind === 'admitted') return noted(admission, question);
   parts.metrics.refused(admission.reason);
-  if (admission.reason === 'limit_reached') parts.onLimitReached?.(call.caller);
+  if (admission.limit !== undefined) parts.onLimitReached?.(call.caller, admission.limit);
   throw new RefusedRequest(refusalFault(admission), admission.rate);
 }
 

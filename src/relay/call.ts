@@ -1,5 +1,14 @@
 import type { Catalog, EndpointType, Route, WantedImage } from '../catalog/catalog.ts';
-import type { Caller, Ceiling, Ending, Ledger, RateState, Settled, Settlement } from '../ledger/port.ts';
+import type {
+  Caller,
+  Ceiling,
+  Ending,
+  Ledger,
+  RateState,
+  ReachedLimit,
+  Settled,
+  Settlement,
+} from '../ledger/port.ts';
 import type { Price, Usage } from '../ledger/price.ts';
 import type { Clock } from '../std/clock.ts';
 import type { DailyCosts } from './daily-costs.ts';
@@ -171,8 +180,8 @@ export interface RelayParts {
   readonly countWaitMs: number;
   /** How often a stream of images gets a comment line while nothing else comes. */
   readonly commentMs?: number | undefined;
-  /** Called for a request that the account's monthly limit refuses. */
-  readonly onLimitReached?: ((caller: Caller) => void) | undefined;
+  /** Called for a request that a monthly limit or a budget refuses. */
+  readonly onLimitReached?: ((caller: Caller, limit: ReachedLimit) => void) | undefined;
   /** Absent where no card is ever charged. */
   readonly topUps?: AdmissionTopUps | undefined;
   readonly clock: Clock;

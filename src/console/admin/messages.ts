@@ -53,7 +53,8 @@ export const messageRoutes = [
       if (!messages.mail) throw new Fault('conflict', 'Mail is not configured: set TOLLGATE_SMTP_URL.');
       auth.throttle.act('webhook', user.accountId);
       const mail = { accountId: user.accountId, template: 'mail.test', data: { at: clock.now() } } as const;
-      return await sendAtOnce(messages, await messages.notices.mail(store.db, { ...mail, ...SENT_AT_ONCE }));
+      const [messageId] = await messages.notices.mail(store.db, { ...mail, ...SENT_AT_ONCE });
+      return await sendAtOnce(messages, messageId);
     },
   }),
   route('GET /api/console/admin/webhooks', {

@@ -8,6 +8,7 @@ export const TEAM_RIGHTS = {
   see_own: ['owner', 'admin', 'viewer', 'member'],
   see_all: ['owner', 'admin', 'viewer'],
   change_apps: ['owner', 'admin'],
+  change_webhooks: ['owner', 'admin'],
   change_members: ['owner', 'admin'],
   change_owners: ['owner'],
   leave: ['owner', 'admin', 'viewer', 'member'],

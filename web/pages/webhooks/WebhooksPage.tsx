@@ -1,11 +1,18 @@
+import { useState } from 'react';
+import { useApi } from '../../lib/api.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Page } from '../../ui/Card.tsx';
 import { Link } from '../../ui/Link.tsx';
-import { ACCOUNT_WEBHOOKS } from './calls.ts';
+import { Segments } from '../../ui/Segments.tsx';
+import { ACCOUNT_WEBHOOKS, TEAM_WEBHOOKS } from './calls.ts';
 import { Webhooks } from './Webhooks.tsx';
+
+type Owner = 'account' | 'team';
 
 export default function WebhooksPage() {
   const { t } = useTranslation();
+  const team = useApi('GET /api/console/team').data?.team;
+  const [owner, setOwner] = useState<Owner>('account');
   return (
     <Page
       title={t('webhooks.title')}
@@ -16,7 +23,22 @@ export default function WebhooksPage() {
         </Link>
       }
     >
-      <Webhooks calls={ACCOUNT_WEBHOOKS} urlHint={t('webhooks.urlHint')} />
+      {team?.rights.includes('change_webhooks') ? (
+        <Segments
+          label={t('webhooks.whose')}
+          value={owner}
+          onChange={setOwner}
+          options={[
+            { value: 'account', label: t('webhooks.own') },
+            { value: 'team', label: team.name },
+          ]}
+        />
+      ) : null}
+      <Webhooks
+        key={owner}
+        calls={owner === 'team' ? TEAM_WEBHOOKS : ACCOUNT_WEBHOOKS}
+        urlHint={t('webhooks.urlHint')}
+      />
     </Page>
   );
 }

@@ -5,7 +5,7 @@ import { call, type ReadRoute } from '../../lib/api.ts';
 type MadeWebhook = Answer<'POST /api/console/webhooks'>;
 type MessageAttempt = Answer<'POST /api/console/webhooks/{id}/test'>;
 
-/** The account's own webhooks, or the operator's: the same actions on other routes. */
+/** The account's own webhooks, the team's or the operator's: the same actions on other routes. */
 export interface WebhookCalls {
   readonly list: ReadRoute & `${string}/webhooks`;
   add(body: { url: string; events: string[] }): Promise<MadeWebhook>;
@@ -23,6 +23,16 @@ export const ACCOUNT_WEBHOOKS: WebhookCalls = {
   rotate: async (id) => await call('POST /api/console/webhooks/{id}/rotate', { params: { id } }),
   test: async (id) => await call('POST /api/console/webhooks/{id}/test', { params: { id } }),
   remove: async (id) => await call('DELETE /api/console/webhooks/{id}', { params: { id } }),
+};
+
+export const TEAM_WEBHOOKS: WebhookCalls = {
+  list: 'GET /api/console/team/webhooks',
+  add: async (body) => await call('POST /api/console/team/webhooks', { body }),
+  resume: async (id) =>
+    await call('PATCH /api/console/team/webhooks/{id}', { params: { id }, body: { resume: true } }),
+  rotate: async (id) => await call('POST /api/console/team/webhooks/{id}/rotate', { params: { id } }),
+  test: async (id) => await call('POST /api/console/team/webhooks/{id}/test', { params: { id } }),
+  remove: async (id) => await call('DELETE /api/console/team/webhooks/{id}', { params: { id } }),
 };
 
 export const OPERATOR_WEBHOOKS: WebhookCalls = {
