@@ -21,6 +21,8 @@ export interface Schema
   account: AccountTable;
   entry: EntryTable;
   debt: DebtTable;
+  wallet_move: WalletMoveTable;
+  team_invite: TeamInviteTable;
   redeem_code: RedeemCodeTable;
   hold: HoldTable;
   receipt: ReceiptTable;
@@ -136,13 +138,36 @@ export type EntryKind = 'credit' | 'charge' | 'refund' | 'adjustment' | 'overrun
 
 /** The part of a refund or dispute that could not be taken at once. */
 interface DebtTable {
-  /** The key of the entry that took the rest. */
+  /** The key of the entry that took the rest, with the wallet's id where that is not the payer's. */
   once: string;
   account_id: string;
   owed: number;
   /** What was still owed when the money came back to the operator. */
   returned: Default<number>;
   created_at: number;
+}
+
+/** Money that went from one balance to another; the keys of its two entries have the id. */
+interface WalletMoveTable {
+  id: string;
+  from_id: string;
+  to_id: string;
+  amount: number;
+  created_at: number;
+}
+
+export interface TeamInviteTable {
+  secret_hash: string;
+  team_id: string;
+  email: Nullable<string>;
+  role: TeamRole;
+  budget: Nullable<number>;
+  budget_per: Nullable<Period>;
+  /** The member who made it. */
+  created_by: string;
+  created_at: number;
+  expires_at: number;
+  used_at: Nullable<number>;
 }
 
 interface RedeemCodeTable {

@@ -1,29 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { Kysely } from 'kysely';
-import type { Period } from '../../std/calendar.ts';
+import type { Kysely, Selectable } from 'kysely';
 import { Fault } from '../../std/fault.ts';
 import { randomPart } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
-import type { Schema, TeamRole } from '../../store/schema.ts';
+import type { Schema, TeamInviteTable, TeamRole } from '../../store/schema.ts';
 import type { NewBudget } from './account-limits.ts';
 import type { Account } from './accounts.ts';
 import { teamRoleMay } from './team-roles.ts';
-
-interface TeamInviteTable {
-  secret_hash: string;
-  team_id: string;
-  email: string | null;
-  role: TeamRole;
-  budget: number | null;
-  budget_per: Period | null;
-  /** The member who made it. */
-  created_by: string;
-  created_at: number;
-  expires_at: number;
-  used_at: number | null;
-}
-
-type Tables = Schema & { team_invite: TeamInviteTable };
 
 export interface NewTeamInvite {
   readonly role: TeamRole;
@@ -53,19 +36,17 @@ export async function makeTeamInvite(
     throw new Fault('conflict', `A team has at most ${MOST_OPEN} open invitations. End some first.`);
   const secret = randomPart(43);
   const expiresAt = now + LIFE_MS;
-  await tables(db)
+  await db
     .insertInto('team_invite')
     .values({
       secret_hash: hashOf(secret),
       team_id: teamId,
-      email: null,
       role,
       budget: budget?.amount ?? null,
       budget_per: budget?.per ?? null,
       created_by: by.id,
       created_at: now,
       expires_at: expiresAt,
-      used_at: null,
     })
     .execute();
   return { secret, expiresAt };
@@ -81,7 +62,7 @@ export async function openTeamInvites(
 }
 
 export async function endTeamInvite(db: Kysely<Schema>, teamId: string, id: string): Promise<void> {
-  const { numDeletedRows } = await tables(db)
+  const { numDeletedRows } = await db
     .deleteFrom('team_invite')
     .where('secret_hash', '=', id)
     .where('team_id', '=', teamId)
@@ -108,7 +89,7 @@ export async function findTeamInvite(db: Kysely<Schema>, secret: string, now: nu
 /** In the transaction that makes the member: of two who use it at once, one joins. */
 export async function useTeamInvite(db: Kysely<Schema>, secret: string, now: number): Promise<TeamInvite> {
   const invite = await findTeamInvite(db, secret, now);
-  const { numUpdatedRows } = await tables(db)
+  const { numUpdatedRows } = await db
     .updateTable('team_invite')
     .set({ used_at: now })
     .where('secret_hash', '=', invite.id)
@@ -119,14 +100,10 @@ export async function useTeamInvite(db: Kysely<Schema>, secret: string, now: num
 }
 
 function openInvites(db: Kysely<Schema>, now: number) {
-  return tables(db)
-    .selectFrom('team_invite')
-    .selectAll()
-    .where('used_at', 'is', null)
-    .where('expires_at', '>', now);
+  return db.selectFrom('team_invite').selectAll().where('used_at', 'is', null).where('expires_at', '>', now);
 }
 
-function inviteOf(row: TeamInviteTable): TeamInvite {
+function inviteOf(row: Selectable<TeamInviteTable>): TeamInvite {
   return {
     id: row.secret_hash,
     teamId: row.team_id,
@@ -135,10 +112,6 @@ function inviteOf(row: TeamInviteTable): TeamInvite {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
   };
-}
-
-function tables(db: Kysely<Schema>): Kysely<Tables> {
-  return db.withTables<{ team_invite: TeamInviteTable }>();
 }
 
 /** Random bits need no slow hash, and a look-up by hash needs no constant-time comparison. */
