@@ -21,6 +21,9 @@ export function balanceAfter(
   return nanoUsd(account.balance + amount);
 }
 
+/** An entry that is booked once for its key. */
+export type KeyedEntry = NewEntry & { readonly once: string };
+
 /** The two entries of a move of money. */
 export function moveEntries({
   id,
@@ -30,7 +33,7 @@ export function moveEntries({
   outCause,
   inCause,
   actor,
-}: WalletMove): readonly [NewEntry, NewEntry] {
+}: WalletMove): readonly [KeyedEntry, KeyedEntry] {
   const kind = 'adjustment';
   return [
     { accountId: fromId, kind, amount: 0 - amount, cause: outCause, actor, once: `move:${id}:out` },

@@ -51,14 +51,15 @@ export interface Ledger {
    */
   redeem(redemption: Redemption): Promise<Redeemed | undefined>;
   /**
-   * Takes back an amount that its payer got back. What is free is taken at once; what is missing while requests run is owed,
+   * Takes back an amount that its payer got back. What is free is taken at once; what the payer lacks comes from the wallets
+   * to which its money moved, up to what moved. What is missing while requests run is owed by whose requests hold it,
    * which cannot be spent from then on. A later call with the same key takes it once it is free, or, when nothing is on
    * hold any more, takes what there is and books the rest as the operator's loss. Each call returns what was done so far.
    */
   reclaim(reclaim: Reclaim): Promise<Reclaimed>;
   /**
-   * Undoes what was reclaimed with a key, all of it in one transaction: what was taken, what was lost, and what is still
-   * owed. Returns what had been taken and lost, a second time as well; `undefined`: nothing was reclaimed. Throws
+   * Undoes what was reclaimed with a key, all of it in one transaction: what was taken, from whichever wallet, what was lost,
+   * and what is still owed. Returns what had been taken and lost, a second time as well; `undefined`: nothing was reclaimed. Throws
    * `invalid_field` like `post`.
    */
   giveBack(reclaim: Omit<Reclaim, 'amount'>): Promise<GivenBack | undefined>;
@@ -339,7 +340,10 @@ export interface Redeemed {
 }
 
 export interface Reclaim {
+  /** The payer's wallet. */
   readonly accountId: AccountId;
+  /** The key of the credit that goes back: what left the wallet before was other money. Without it all counts. */
+  readonly creditOnce?: string | undefined;
   readonly amount: NanoUsd;
   readonly once: string;
   readonly cause: string;
@@ -348,7 +352,7 @@ export interface Reclaim {
 
 export interface Reclaimed {
   readonly taken: NanoUsd;
-  /** What the account had no balance for. */
+  /** What nobody had a balance for. */
   readonly lost: NanoUsd;
   /** What running requests may still release. */
   readonly owed: NanoUsd;
@@ -403,10 +407,24 @@ export interface Verification {
  * charge are those of the receipts, and by model the same as by backend; I9 every card payment is its credit, and every
  * refund or dispute is what was taken plus what was lost and what is owed; I10 the numbers of statements have no gap, and each says what the
  * books say; I11 a budget has used what the sums of its period say; I12 money that went back to its payer cannot be spent: an account owes what its refunds and disputes say, and
- * each of these is booked soon after it is known.
+ * each of these is booked soon after it is known; I13 money that moved is an entry on each side, and no more of it comes back
+ * for a refund or dispute than moved and was taken.
  */
 export interface Breach {
-  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10' | 'I11' | 'I12';
+  readonly invariant:
+    | 'I1'
+    | 'I2'
+    | 'I3'
+    | 'I4'
+    | 'I5'
+    | 'I6'
+    | 'I7'
+    | 'I8'
+    | 'I9'
+    | 'I10'
+    | 'I11'
+    | 'I12'
+    | 'I13';
   readonly subject: string;
   readonly detail: string;
 }

@@ -1,7 +1,5 @@
 import { Fault } from '../std/fault.ts';
-import { addNano, minNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
-import { OVERRUN_CEILING } from './decide.ts';
-import type { Reclaimed } from './port.ts';
+import type { Moved } from './money-trail.ts';
 
 /**
  * The keys of entries that card payments cause: one for each object at the provider, so that it counts once however
@@ -30,28 +28,18 @@ export function returnedKey(once: string): string {
   return `${once}:returned`;
 }
 
-/**
- * How an amount that goes back to its payer is shared. What running requests hold stays with them, and is owed until they
- * end; what the account cannot give once nothing is on hold is the operator's loss. What is owed is taken all at once, so
- * that each refund or dispute has a bounded number of entries; until then it cannot be spent.
- */
-export function reclaimShares(
-  { balance, held, owed }: AccountMoney,
-  { missing, isOwed }: { readonly missing: NanoUsd; readonly isOwed: boolean },
-  lossesSoFar: NanoUsd,
-): Reclaimed {
-  const owedElsewhere = isOwed ? owed - missing : owed;
-  const taken = minNano(missing, nanoUsd(Math.max(0, balance - held - owedElsewhere)));
-  const rest = subtractNano(missing, taken);
-  if (addNano(lossesSoFar, rest) > OVERRUN_CEILING) throw tooManyLosses();
-  if (held === 0 || rest === 0) return { taken, lost: rest, owed: ZERO };
-  return isOwed ? { taken: ZERO, lost: ZERO, owed: missing } : { taken, lost: ZERO, owed: rest };
+/** The key of what a wallet owes of the amount with this key: the payer's own, or one that the payer's money went to. */
+export function debtKey(once: string, payerId: string, walletId: string): string {
+  return walletId === payerId ? once : `${once}:${walletId}`;
 }
 
-interface AccountMoney {
-  readonly balance: NanoUsd;
-  readonly held: NanoUsd;
-  readonly owed: NanoUsd;
+/** What the ids of all moves begin with that bring money back for this key. */
+export function collectedPrefix(once: string): string {
+  return `${once}:`;
+}
+
+export function collectedMoveId(once: string, { fromId, toId }: Pick<Moved, 'fromId' | 'toId'>): string {
+  return `${collectedPrefix(once)}${fromId}:${toId}`;
 }
 
 export function tooManyLosses(): Fault {

@@ -190,6 +190,10 @@ const LOST = keyed(lossKey(reversalKey('?')), 'r.id');
 const TAKEN_RETURNED = keyed(returnedKey(reversalKey('?')), 'r.id');
 const LOST_RETURNED = keyed(returnedKey(lossKey(reversalKey('?'))), 'r.id');
 
+/** A refund or dispute is owed by its payer, and by wallets to which the payer's money went; those are in the key. */
+const DEBTS_BY_REVERSAL = `SELECT replace(once, ':' || account_id, '') AS once, SUM(owed) AS owed, SUM(returned) AS returned
+            FROM debt GROUP BY replace(once, ':' || account_id, '')`;
+
 /** The id in the key of a loss. */
 function reversalOf(once: string): string {
   const around = [returnedKey(''), lossKey(''), reversalKey('')];
@@ -212,7 +216,7 @@ function paymentChecks(most: number): readonly string[] {
             COALESCE(l.amount, 0) AS loss, COALESCE(d.owed, 0) AS debt, COALESCE(d.returned, 0) AS debt_returned,
             COALESCE(tr.amount, 0) - COALESCE(lr.amount, 0) + COALESCE(d.returned, 0) AS back
           FROM payment_reversal r
-            LEFT JOIN debt d ON d.once = ${TAKEN} AND d.account_id = r.account_id
+            LEFT JOIN (${DEBTS_BY_REVERSAL}) d ON d.once = ${TAKEN}
             LEFT JOIN entry t ON t.once = ${TAKEN} AND t.account_id = r.account_id
             LEFT JOIN entry tl ON tl.once = ${TAKEN_LATER} AND tl.account_id = r.account_id
             LEFT JOIN entry l ON l.once = ${LOST} AND l.account_id = '${OVERRUN_ACCOUNT}'
@@ -254,6 +258,35 @@ function refundedMoneyChecks(most: number): readonly string[] {
         FROM payment_reversal r JOIN payment p ON p.intent_id = r.intent_id AND p.state = 'paid'
         WHERE r.booked_at IS NULL AND r.stage < ${REVERSAL_STAGES.indexOf('returned')}
           AND r.created_at < :now - ${UNBOOKED_MS} LIMIT ${most}`,
+  ];
+}
+
+/**
+ * I13. Money that moved is an entry on each side. What comes back for a refund or dispute is no more than went that way
+ * before, and all of it was taken from the payer.
+ */
+function movedMoneyChecks(most: number): readonly string[] {
+  const prefix = `${reversalKey('')}%`;
+  return [
+    `SELECT 'move ' || m.id AS subject, 'of ' || m.amount || ', out ' || COALESCE(CAST(o.amount AS TEXT), 'nothing') || ', in '
+          || COALESCE(CAST(i.amount AS TEXT), 'nothing') AS detail
+        FROM wallet_move m LEFT JOIN entry o ON o.once = 'move:' || m.id || ':out' AND o.account_id = m.from_id
+          LEFT JOIN entry i ON i.once = 'move:' || m.id || ':in' AND i.account_id = m.to_id
+        WHERE o.amount IS NULL OR i.amount IS NULL OR o.amount <> -m.amount OR i.amount <> m.amount LIMIT ${most}`,
+    `SELECT b.from_id || ' to ' || b.to_id AS subject, 'came back ' || b.total || ', had moved ' || COALESCE(w.total, 0) AS detail
+        FROM (SELECT from_id, to_id, SUM(amount) AS total FROM wallet_move WHERE id LIKE '${prefix}' AND id NOT LIKE '%${returnedKey('')}'
+            GROUP BY from_id, to_id) AS b
+          LEFT JOIN (SELECT from_id, to_id, SUM(amount) AS total FROM wallet_move GROUP BY from_id, to_id) AS w
+            ON w.from_id = b.to_id AND w.to_id = b.from_id
+        WHERE b.total > COALESCE(w.total, 0) LIMIT ${most}`,
+    `SELECT id AS subject, 'came back to the payer ' || total || ', taken ' || taken AS detail
+        FROM (SELECT r.id, SUM(m.amount) AS total, -COALESCE(MAX(t.amount), 0) - COALESCE(MAX(tl.amount), 0) AS taken
+          FROM payment_reversal r JOIN wallet_move m ON m.to_id = r.account_id AND m.id NOT LIKE '%${returnedKey('')}'
+              AND substr(m.id, 1, length(${TAKEN}) + 1) = ${TAKEN} || ':'
+            LEFT JOIN entry t ON t.once = ${TAKEN} AND t.account_id = r.account_id
+            LEFT JOIN entry tl ON tl.once = ${TAKEN_LATER} AND tl.account_id = r.account_id
+          GROUP BY r.id) AS collected
+        WHERE total > taken LIMIT ${most}`,
   ];
 }
 
@@ -370,6 +403,7 @@ const COMMON: readonly InvariantCheck[] = [
   ...paymentChecks(MOST).map((sql) => ({ invariant: 'I9' as const, sql })),
   { invariant: 'I10', sql: statementNumberCheck() },
   ...refundedMoneyChecks(MOST).map((sql) => ({ invariant: 'I12' as const, sql })),
+  ...movedMoneyChecks(MOST).map((sql) => ({ invariant: 'I13' as const, sql })),
 ];
 
 /** Older days by their sums, the latest ones receipt by receipt. */

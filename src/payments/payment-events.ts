@@ -131,6 +131,7 @@ export class PaymentEventHandler {
     const booked = await ledger.reclaim({
       accountId: accountId as AccountId,
       amount: nanoUsd(amount),
+      creditOnce: paymentKey(intent_id),
       once: reversalKey(id),
       cause: `${kind} of a card payment`,
       actor: ACTOR,
@@ -159,9 +160,18 @@ export class PaymentEventHandler {
   }
 
   /** Undoes what was taken, lost and owed; does nothing where nothing was. */
-  async #giveBack({ id, kind }: ReversalRow, accountId: string, event: ProviderEvent): Promise<void> {
+  async #giveBack(
+    { id, kind, intent_id }: ReversalRow,
+    accountId: string,
+    event: ProviderEvent,
+  ): Promise<void> {
     const { ledger } = this.#options;
-    const reclaimed = { accountId: accountId as AccountId, once: reversalKey(id), actor: ACTOR };
+    const reclaimed = {
+      accountId: accountId as AccountId,
+      creditOnce: paymentKey(intent_id),
+      once: reversalKey(id),
+      actor: ACTOR,
+    };
     const cause = `${kind} came back`;
     const returned = await this.#unlessRefused(event, accountId, () =>
       ledger.giveBack({ ...reclaimed, cause }),

@@ -106,6 +106,7 @@ async function reset({ pool }: PostgresBackend): Promise<void> {
   const tables = [
     'entry',
     'debt',
+    'wallet_move',
     'hold',
     'receipt',
     'archived_day',

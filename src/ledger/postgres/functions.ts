@@ -3,7 +3,6 @@ import { LEDGER_ADMIT } from './admission-sql.ts';
 import { LEDGER_ARCHIVE } from './archive.ts';
 import { LEDGER_NUMBERS } from './numbers.ts';
 import { LEDGER_IDENTIFY, LEDGER_LOOK_UP } from './queries.ts';
-import { LEDGER_GIVE_BACK, LEDGER_RECLAIM } from './reclaim.ts';
 import {
   LEDGER_CLOSE,
   LEDGER_CLOSE_HOLDS,
@@ -23,8 +22,6 @@ export const LEDGER_SQL: LedgerSql = [
   LEDGER_EXPIRE,
   LEDGER_RENEW,
   LEDGER_POST,
-  LEDGER_RECLAIM,
-  LEDGER_GIVE_BACK,
   LEDGER_RESTORE,
   LEDGER_IDENTIFY,
   LEDGER_LOOK_UP,

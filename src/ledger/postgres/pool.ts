@@ -1,4 +1,5 @@
 import { DatabaseError, type PoolClient } from 'pg';
+import { Fault } from '../../std/fault.ts';
 import type { Log } from '../../std/log.ts';
 import { ConnectionPool } from '../../store/connection-pool.ts';
 import type { PostgresAddress } from '../../store/postgres-address.ts';
@@ -14,7 +15,7 @@ export interface Statement {
 
 /**
  * The ledger's own connections: few, with short timeouts, so that a slow or missing database is noticed within a
- * second; only a new connection may take longer, because no call waits for it while others are free. Every call is one statement and therefore one transaction. It either returns its rows or throws {@link
+ * second; only a new connection may take longer, because no call waits for it while others are free. Every call is one statement and therefore one transaction, but for {@link transaction}. It either returns its rows or throws {@link
  * CallFailed}, which says whether the statement can have taken effect.
  */
 export class LedgerPool {
@@ -60,9 +61,23 @@ export class LedgerPool {
         this.#succeeded();
         return rows;
       } catch (error) {
-        if (!(error instanceof CallFailed)) throw error;
-        if (!error.isCollision || attempt === MOST_ATTEMPTS) throw this.#failed(error);
-        await Bun.sleep(attempt * COLLISION_PAUSE_MS * (0.5 + Math.random()));
+        await this.#beforeNext(attempt, error);
+      }
+    }
+  }
+
+  /**
+   * Several statements as one transaction, for what is rare and cannot be decided in one of them: its locks are held while
+   * answers travel. Whatever `work` throws undoes all of it, and it may be run again like a call.
+   */
+  async transaction<Result>(work: (session: Pick<LedgerPool, 'call'>) => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const result = await this.#transactionOnce(work);
+        this.#succeeded();
+        return result;
+      } catch (error) {
+        await this.#beforeNext(attempt, error);
       }
     }
   }
@@ -75,19 +90,52 @@ export class LedgerPool {
     await this.#pool.end();
   }
 
+  /** Returns where it is worth another attempt. */
+  async #beforeNext(attempt: number, error: unknown): Promise<void> {
+    if (!(error instanceof CallFailed)) throw error;
+    if (!error.isCollision || attempt === MOST_ATTEMPTS) throw this.#failed(error);
+    await Bun.sleep(attempt * COLLISION_PAUSE_MS * (0.5 + Math.random()));
+  }
+
+  async #transactionOnce<Result>(
+    work: (session: Pick<LedgerPool, 'call'>) => Promise<Result>,
+  ): Promise<Result> {
+    const client = await this.#connect();
+    let isUsable = false;
+    try {
+      await this.#query(client, BEGIN, []);
+      const result = await work({ call: (statement, values) => this.#query(client, statement, values) });
+      await this.#query(client, COMMIT, []);
+      isUsable = true;
+      return result;
+    } catch (error) {
+      throw error instanceof Fault ? error : failureOf(error);
+    } finally {
+      // Without its connection the database undoes what was not committed.
+      client.release(!isUsable);
+    }
+  }
+
+  async #query<Row extends object>(
+    client: PoolClient,
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<Row[]> {
+    const rows = await inTime(
+      client.query<Row>(
+        this.#pooled ? { text: statement.text, values: [...values] } : { ...statement, values: [...values] },
+      ),
+      this.#callTimeoutMs,
+    );
+    return rows.rows;
+  }
+
   async #callOnce<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     const client = await this.#connect();
     try {
-      const rows = await inTime(
-        client.query<Row>(
-          this.#pooled
-            ? { text: statement.text, values: [...values] }
-            : { ...statement, values: [...values] },
-        ),
-        this.#callTimeoutMs,
-      );
+      const rows = await this.#query<Row>(client, statement, values);
       client.release();
-      return rows.rows;
+      return rows;
     } catch (error) {
       const failure = failureOf(error);
       client.release(failure.outcome === 'unknown' || failure.sqlState === READ_ONLY);
@@ -157,6 +205,8 @@ const LEAST_OPEN = 3;
  */
 const STATEMENT_TIMEOUT_MS = 500;
 const CALL_TIMEOUT_MS = 600;
+const BEGIN: Statement = { name: 'ledger_begin', text: 'BEGIN' };
+const COMMIT: Statement = { name: 'ledger_commit', text: 'COMMIT' };
 const MOST_ATTEMPTS = 4;
 const COLLISION_PAUSE_MS = 10;
 

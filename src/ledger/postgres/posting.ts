@@ -67,7 +67,7 @@ interface PostRow extends MoneyRow {
   readonly entry_id: number | null;
 }
 
-interface MoneyRow {
+export interface MoneyRow {
   readonly balance: number;
   readonly held: number;
   readonly owed: number;
@@ -114,9 +114,13 @@ export async function callAgain<Row extends object>(
   statement: Statement,
   values: readonly unknown[],
 ): Promise<Row | undefined> {
+  return (await askedAgain(() => session.call<Row>(statement, values)))[0];
+}
+
+export async function askedAgain<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return (await session.call<Row>(statement, values))[0];
+      return await ask();
     } catch (error) {
       if (!(error instanceof CallFailed)) throw error;
       // The same key at the same moment on another account: this call finds it there the second time.

@@ -1,157 +1,186 @@
-import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
-import { storedFunction } from '../../store/stored-functions.ts';
-import { OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../decide.ts';
-import { balanceAfter } from '../entries.ts';
+import type { AccountId } from '../../std/ids.ts';
+import { nanoUsd } from '../../std/money.ts';
+import { OVERRUN_ACCOUNT } from '../decide.ts';
+import { MOST_FOLLOWED, type Moved } from '../money-trail.ts';
 import type { GivenBack, Reclaim, Reclaimed } from '../port.ts';
-import { laterKey, lossKey, returnedKey, tooManyLosses } from '../reclaim.ts';
+import {
+  planGiveBack,
+  planReclaim,
+  reclaimKeys,
+  type Debt,
+  type ReclaimBooks,
+  type ReclaimWrites,
+} from '../reclaim-plan.ts';
+import { collectedPrefix, debtKey } from '../reclaim.ts';
+import { plainArray, textArray } from './batch.ts';
 import { nowUsSql } from './calendar-sql.ts';
-import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 import type { LedgerPool, Statement } from './pool.ts';
-import { callAgain, moneyInRow, noAccount } from './posting.ts';
+import { askedAgain, moneyInRow, noAccount, type MoneyRow } from './posting.ts';
 import { isRemoved } from './settlement-sql.ts';
 
-export async function reclaimAmount(
-  session: LedgerPool,
-  { accountId, amount, once, cause, actor }: Reclaim,
-  offsetUs: number,
-): Promise<Reclaimed> {
-  const limits = [offsetUs, OVERRUN_ACCOUNT, OVERRUN_CEILING];
-  const values = [...limits, accountId, amount, once, laterKey(once), lossKey(once), cause, actor];
-  const row = await callAgain<ReclaimRow>(session, RECLAIM, values);
-  if (!row) throw noAccount();
-  if (row.lost === null) throw tooManyLosses();
-  return { taken: nanoUsd(row.taken), lost: nanoUsd(row.lost), owed: nanoUsd(row.owed) };
+export async function reclaimAmount(pool: LedgerPool, wanted: Reclaim, offsetUs: number): Promise<Reclaimed> {
+  return await planned(pool, wanted, offsetUs, (books) => planReclaim(books, wanted));
 }
 
 export async function giveBackAmount(
-  session: LedgerPool,
-  { accountId, once, cause, actor }: Omit<Reclaim, 'amount'>,
+  pool: LedgerPool,
+  wanted: Omit<Reclaim, 'amount'>,
   offsetUs: number,
 ): Promise<GivenBack | undefined> {
-  const keys = [once, laterKey(once), lossKey(once), returnedKey(once), returnedKey(lossKey(once))];
-  const values = [offsetUs, MAX_BALANCE, OVERRUN_ACCOUNT, accountId, ...keys, cause, actor];
-  const row = await callAgain<GiveBackRow>(session, GIVE_BACK, values);
-  if (!row) throw noAccount();
-  if (row.result === 'nothing') return undefined;
-  if (row.result === 'refused') balanceAfter(moneyInRow(row), { kind: 'adjustment', amount: row.taken });
-  return { taken: nanoUsd(row.taken), lost: nanoUsd(row.lost) };
+  return await planned(pool, wanted, offsetUs, (books) => planGiveBack(books, wanted));
+}
+
+type Session = Pick<LedgerPool, 'call'>;
+
+async function planned<Result>(
+  pool: LedgerPool,
+  wanted: Omit<Reclaim, 'amount'>,
+  offsetUs: number,
+  plan: (books: ReclaimBooks) => { readonly result: Result; readonly writes?: ReclaimWrites },
+): Promise<Result> {
+  return await askedAgain(() =>
+    pool.transaction(async (session) => {
+      const { result, writes } = plan(await readBooks(session, wanted));
+      if (writes) await write(session, writes, offsetUs);
+      return result;
+    }),
+  );
 }
 
 /**
- * `reclaimShares` of src/ledger/reclaim.ts, and what follows from it. Locks in the order of the settlements: the overrun
- * account, then the account. NULL as the loss: it would exceed the ceiling, and nothing was changed.
+ * Locks in the order of the settlements: the operator's account, then all others by their ids. Moves lock the operator's
+ * account too, so where the money went stays what was read.
  */
-export const LEDGER_RECLAIM = storedFunction(`
-CREATE FUNCTION ledger_reclaim(
-  p_offset_us bigint, p_overrun_account text, p_overrun_ceiling bigint, p_account text, p_amount bigint, p_once text,
-  p_later_once text, p_loss_once text, p_cause text, p_actor text
-) RETURNS TABLE (taken bigint, lost bigint, owed bigint) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
-#variable_conflict use_column
-DECLARE
-  v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
-  v_booked bigint; v_balance bigint; v_held bigint; v_owed bigint; v_is_owed boolean; v_missing bigint; v_taken bigint;
-  v_rest bigint; v_lost bigint := 0;
-BEGIN
-  SELECT a.balance INTO STRICT v_booked FROM account a WHERE a.id = p_overrun_account FOR NO KEY UPDATE;
-  SELECT a.balance, a.held, a.owed INTO v_balance, v_held, v_owed FROM account a WHERE a.id = p_account FOR NO KEY UPDATE;
-  IF NOT FOUND THEN RETURN; END IF;
-  ${soFar()}
-  v_is_owed := owed IS NOT NULL;
-  v_missing := coalesce(owed, p_amount);
-  owed := coalesce(owed, 0);
-  IF owed = 0 AND (v_is_owed OR taken + lost > 0) THEN RETURN NEXT; RETURN; END IF;
-  v_taken := least(v_missing, greatest(0, v_balance - v_held - v_owed + owed));
-  v_rest := v_missing - v_taken;
-  IF v_booked + v_rest > p_overrun_ceiling THEN
-    lost := NULL;
-    RETURN NEXT;
-    RETURN;
-  END IF;
-  IF v_rest > 0 AND v_held > 0 THEN
-    IF v_is_owed THEN RETURN NEXT; RETURN; END IF;
-    INSERT INTO debt (once, account_id, owed, created_at) VALUES (p_once, p_account, v_rest, v_now);
-    owed := v_rest;
-  ELSE
-    v_lost := v_rest;
-    UPDATE debt SET owed = 0 WHERE once = p_once;
-    owed := 0;
-  END IF;
-  UPDATE account a SET balance = a.balance - v_taken, owed = CASE WHEN v_is_owed THEN a.owed - v_missing
-    WHEN v_held > 0 THEN a.owed + v_rest ELSE a.owed END WHERE a.id = p_account;
-  UPDATE account a SET balance = a.balance + v_lost WHERE a.id = p_overrun_account AND v_lost > 0;
-  INSERT INTO entry (account_id, kind, amount, once, cause, actor, created_at)
-    SELECT e.account, 'adjustment', e.amount, e.once, p_cause, p_actor, v_now
-    FROM (VALUES (p_account, -v_taken, CASE WHEN v_is_owed THEN p_later_once ELSE p_once END),
-      (p_overrun_account, v_lost, p_loss_once)) AS e (account, amount, once) WHERE e.amount <> 0;
-  taken := taken + v_taken;
-  lost := lost + v_lost;
-  RETURN NEXT;
-END $$`);
-
-/** Undoes what was reclaimed. Locks as above. */
-export const LEDGER_GIVE_BACK = storedFunction(`
-CREATE FUNCTION ledger_give_back(
-  p_offset_us bigint, p_max_balance bigint, p_overrun_account text, p_account text, p_once text, p_later_once text,
-  p_loss_once text, p_returned_once text, p_loss_returned_once text, p_cause text, p_actor text
-) RETURNS TABLE (result text, taken bigint, lost bigint, balance bigint, held bigint, owed bigint, removed boolean)
-LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
-#variable_conflict use_column
-DECLARE
-  v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
-  v_debt bigint;
-BEGIN
-  PERFORM 1 FROM account a WHERE a.id = p_overrun_account FOR NO KEY UPDATE;
-  PERFORM 1 FROM account a WHERE a.id = p_account FOR NO KEY UPDATE;
-  IF NOT FOUND THEN RETURN; END IF;
-  ${soFar()}
-  v_debt := owed;
-  SELECT a.balance, a.held, a.owed, ${isRemoved('a')} INTO balance, held, owed, removed FROM account a
-    WHERE a.id = p_account;
-  result := CASE WHEN v_debt IS NULL AND taken + lost = 0 THEN 'nothing'
-    WHEN EXISTS (SELECT 1 FROM entry e WHERE e.once IN (p_returned_once, p_loss_returned_once))
-      OR EXISTS (SELECT 1 FROM debt d WHERE d.once = p_once AND d.returned > 0) THEN 'earlier'
-    WHEN taken > 0 AND (removed OR balance + taken > p_max_balance) THEN 'refused' ELSE 'done' END;
-  IF result = 'done' THEN
-    UPDATE debt SET owed = 0, returned = v_debt WHERE once = p_once AND owed > 0;
-    UPDATE account a SET balance = a.balance + taken, owed = a.owed - coalesce(v_debt, 0) WHERE a.id = p_account;
-    UPDATE account a SET balance = a.balance - lost WHERE a.id = p_overrun_account AND lost > 0;
-    INSERT INTO entry (account_id, kind, amount, once, cause, actor, created_at)
-      SELECT e.account, 'adjustment', e.amount, e.once, p_cause, p_actor, v_now
-      FROM (VALUES (p_account, taken, p_returned_once), (p_overrun_account, -lost, p_loss_returned_once))
-        AS e (account, amount, once) WHERE e.amount <> 0;
-  END IF;
-  RETURN NEXT;
-END $$`);
-
-/** What was done with the key until now; `owed` is NULL where there was nothing to wait for. */
-function soFar(): string {
-  return `taken := coalesce((SELECT -sum(e.amount) FROM entry e WHERE e.once IN (p_once, p_later_once)), 0);
-  lost := coalesce((SELECT e.amount FROM entry e WHERE e.once = p_loss_once), 0);
-  owed := (SELECT d.owed FROM debt d WHERE d.once = p_once);`;
+async function readBooks(
+  session: Session,
+  { accountId: payer, once, creditOnce }: Omit<Reclaim, 'amount'>,
+): Promise<ReclaimBooks> {
+  const [operator] = await session.call<MoneyRow>(LOCK, [textArray([OVERRUN_ACCOUNT])]);
+  const reached = await session.call<ReachedRow>(REACHED, [payer, creditOnce ?? null]);
+  const ids = reached.map(({ id }) => id);
+  const list = textArray(ids);
+  const rows = await session.call<MoneyRow & ReachedRow>(LOCK, [list]);
+  const wallets = new Map(rows.map((row) => [row.id, moneyInRow(row)]));
+  if (!operator || !wallets.has(payer)) throw noAccount();
+  const since = reached[0]?.since ?? 0;
+  const keys = ids.map((id) => debtKey(once, payer, id));
+  const [entries, debts, moved, collected] = [
+    await session.call<{ once: string; amount: number }>(ENTRIES, [textArray(reclaimKeys(once))]),
+    await session.call<Debt>(DEBTS, [textArray(keys)]),
+    await session.call<Moved>(MOVED, [list, since]),
+    await session.call<Moved>(COLLECTED, [list, collectedPrefix(once)]),
+  ];
+  const amounts = new Map(entries.map((entry) => [entry.once, entry.amount]));
+  return { losses: nanoUsd(operator.balance), wallets, amounts, debts, moved, collected };
 }
 
-const RECLAIM: Statement = {
-  name: LEDGER_RECLAIM.name,
-  text: `SELECT * FROM ${LEDGER_RECLAIM.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+async function write(session: Session, writes: ReclaimWrites, offsetUs: number): Promise<void> {
+  const { entries, moves, newDebts, endedDebts } = writes;
+  const changes = [...writes.changes];
+  await session.call(ADD_ENTRIES, [
+    offsetUs,
+    textArray(entries.map(({ accountId }) => accountId)),
+    textArray(entries.map(({ kind }) => kind)),
+    plainArray(entries.map(({ amount }) => amount)),
+    textArray(entries.map(({ once }) => once)),
+    textArray(entries.map(({ cause }) => cause)),
+    textArray(entries.map(({ actor }) => actor)),
+  ]);
+  await session.call(ADD_MOVES, [
+    offsetUs,
+    textArray(moves.map(({ id }) => id)),
+    textArray(moves.map(({ fromId }) => fromId)),
+    textArray(moves.map(({ toId }) => toId)),
+    plainArray(moves.map(({ amount }) => amount)),
+  ]);
+  await session.call(ADD_DEBTS, [
+    offsetUs,
+    textArray(newDebts.map(({ once }) => once)),
+    textArray(newDebts.map(({ accountId }) => accountId)),
+    plainArray(newDebts.map(({ owed }) => owed)),
+  ]);
+  await session.call(END_DEBTS, [
+    textArray(endedDebts.map(({ once }) => once)),
+    plainArray(endedDebts.map(({ returned }) => returned)),
+  ]);
+  await session.call(CHANGE_ACCOUNTS, [
+    textArray(changes.map(([id]) => id)),
+    plainArray(changes.map(([, { balance }]) => balance)),
+    plainArray(changes.map(([, { owed }]) => owed)),
+  ]);
+}
+
+interface ReachedRow {
+  readonly id: AccountId;
+  /** When the payment was credited: what moved before was other money. */
+  readonly since: number;
+}
+
+const NOW = `(${nowUsSql('$1::bigint')}) / 1000`;
+
+const LOCK: Statement = {
+  name: 'ledger_lock_wallets',
+  text: `SELECT a.id, a.balance, a.held, a.owed, ${isRemoved('a')} AS removed FROM account a
+    WHERE a.id = ANY ($1::text[]) ORDER BY a.id FOR NO KEY UPDATE`,
 };
 
-const GIVE_BACK: Statement = {
-  name: LEDGER_GIVE_BACK.name,
-  text: `SELECT * FROM ${LEDGER_GIVE_BACK.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+const REACHED: Statement = {
+  name: 'ledger_reached',
+  text: `WITH RECURSIVE paid (since) AS (SELECT coalesce((SELECT e.created_at FROM entry e WHERE e.once = $2), 0)),
+    reached (id) AS (SELECT $1::text UNION SELECT m.to_id FROM reached r
+      JOIN wallet_move m ON m.from_id = r.id AND m.created_at >= (SELECT since FROM paid))
+    SELECT reached.id, paid.since FROM reached, paid LIMIT ${MOST_FOLLOWED}`,
 };
 
-interface ReclaimRow {
-  readonly taken: number;
-  readonly lost: number | null;
-  readonly owed: number;
-}
+const ENTRIES: Statement = {
+  name: 'ledger_reclaimed_entries',
+  text: 'SELECT e.once, e.amount FROM entry e WHERE e.once = ANY ($1::text[])',
+};
 
-interface GiveBackRow {
-  readonly result: 'done' | 'earlier' | 'nothing' | 'refused';
-  readonly taken: number;
-  readonly lost: number;
-  readonly balance: number;
-  readonly held: number;
-  readonly owed: number;
-  readonly removed: boolean;
-}
+const DEBTS: Statement = {
+  name: 'ledger_debts',
+  text: `SELECT d.once, d.account_id AS "accountId", d.owed, d.returned FROM debt d WHERE d.once = ANY ($1::text[])
+    ORDER BY d.once`,
+};
+
+const MOVED: Statement = {
+  name: 'ledger_moved',
+  text: `SELECT m.from_id AS "fromId", m.to_id AS "toId", sum(m.amount)::bigint AS amount FROM wallet_move m
+    WHERE m.from_id = ANY ($1::text[]) AND m.created_at >= $2::bigint GROUP BY m.from_id, m.to_id`,
+};
+
+const COLLECTED: Statement = {
+  name: 'ledger_collected',
+  text: `SELECT m.from_id AS "fromId", m.to_id AS "toId", sum(m.amount)::bigint AS amount FROM wallet_move m
+    WHERE m.to_id = ANY ($1::text[]) AND starts_with(m.id, $2::text) GROUP BY m.from_id, m.to_id`,
+};
+
+const ADD_ENTRIES: Statement = {
+  name: 'ledger_add_entries',
+  text: `INSERT INTO entry (account_id, kind, amount, once, cause, actor, created_at)
+    SELECT e.*, ${NOW} FROM unnest($2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[]) AS e`,
+};
+
+const ADD_MOVES: Statement = {
+  name: 'ledger_add_moves',
+  text: `INSERT INTO wallet_move (id, from_id, to_id, amount, created_at)
+    SELECT m.*, ${NOW} FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS m`,
+};
+
+const ADD_DEBTS: Statement = {
+  name: 'ledger_add_debts',
+  text: `INSERT INTO debt (once, account_id, owed, created_at)
+    SELECT d.*, ${NOW} FROM unnest($2::text[], $3::text[], $4::bigint[]) AS d`,
+};
+
+const END_DEBTS: Statement = {
+  name: 'ledger_end_debts',
+  text: `UPDATE debt d SET owed = 0, returned = e.returned FROM unnest($1::text[], $2::bigint[]) AS e (once, returned)
+    WHERE d.once = e.once`,
+};
+
+const CHANGE_ACCOUNTS: Statement = {
+  name: 'ledger_change_accounts',
+  text: `UPDATE account a SET balance = a.balance + c.balance, owed = a.owed + c.owed
+    FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS c (id, balance, owed) WHERE a.id = c.id`,
+};

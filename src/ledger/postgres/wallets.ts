@@ -1,6 +1,7 @@
 import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
 import { BUDGET_SO_FAR } from '../budget.ts';
+import { OVERRUN_ACCOUNT } from '../decide.ts';
 import { balanceAfter, moveEntries } from '../entries.ts';
 import type { BudgetChange, WalletMove } from '../port.ts';
 import { daySql, nowUsSql, periodStartSql } from './calendar-sql.ts';
@@ -22,7 +23,10 @@ BEGIN
   UPDATE account a SET ${BUDGET_SO_FAR} WHERE a.id = p_account;
 END $$`);
 
-/** Both wallets are locked in the order of their ids. Nothing is moved where one of them would leave its bounds. */
+/**
+ * The operator's account is locked first, so that a refund or dispute finds all that moved before it. Then both wallets in the
+ * order of their ids. Nothing is moved where one of them would leave its bounds.
+ */
 export const LEDGER_MOVE = storedFunction(`
 CREATE FUNCTION ledger_move(
   p_offset_us bigint, p_max_balance bigint, p_id text, p_from text, p_to text, p_amount bigint, p_out_once text, p_in_once text,
@@ -32,6 +36,7 @@ CREATE FUNCTION ledger_move(
 DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
 BEGIN
+  PERFORM 1 FROM account a WHERE a.id = '${OVERRUN_ACCOUNT}' FOR NO KEY UPDATE;
   PERFORM 1 FROM account a WHERE a.id IN (p_from, p_to) ORDER BY a.id FOR NO KEY UPDATE;
   SELECT a.balance, a.held, a.owed, ${isRemoved('a')} INTO from_balance, from_held, from_owed, from_removed
     FROM account a WHERE a.id = p_from;

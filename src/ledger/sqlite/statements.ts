@@ -1,8 +1,10 @@
 import type { Database } from 'bun:sqlite';
 import type { Selectable } from 'kysely';
 import { DURATION_COLUMNS } from '../../store/receipt-codes.ts';
+import type { AccountId } from '../../std/ids.ts';
 import { BUDGET_SO_FAR } from '../budget.ts';
 import { isAdoptable } from '../lease.ts';
+import { MOST_FOLLOWED, type Moved } from '../money-trail.ts';
 import type { AccountRow, HoldTable, ReceiptTable } from '../../store/schema.ts';
 
 /** Every statement of the hot path, prepared once. They run inside the batch's transaction, on the ledger's connection. */
@@ -70,8 +72,8 @@ function preparePosting(database: Database) {
     insertEntry: database.prepare<void, Values>(
       `INSERT INTO entry (account_id, kind, amount, request_id, once, cause, actor, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    entryByOnce: database.prepare<{ id: number; amount: number }, [string]>(
-      'SELECT id, amount FROM entry WHERE once = ?',
+    entryByOnce: database.prepare<{ id: number; amount: number; created_at: number }, [string]>(
+      'SELECT id, amount, created_at FROM entry WHERE once = ?',
     ),
     insertMove: database.prepare<void, Values>(
       'INSERT INTO wallet_move (id, from_id, to_id, amount, created_at) VALUES (?, ?, ?, ?, ?)',
@@ -80,21 +82,40 @@ function preparePosting(database: Database) {
       'UPDATE account SET budget = ?, budget_per = ?, budget_from = ?, budget_from_day = ? WHERE id = ?',
     ),
     countBudget: database.prepare<void, [string]>(`UPDATE account AS a SET ${BUDGET_SO_FAR} WHERE a.id = ?`),
-    debt: database.prepare<{ owed: number; returned: number }, [string]>(
-      'SELECT owed, returned FROM debt WHERE once = ?',
-    ),
-    insertDebt: database.prepare<void, [string, string, number, number]>(
-      'INSERT INTO debt (once, account_id, owed, created_at) VALUES (?, ?, ?, ?)',
-    ),
-    endDebt: database.prepare<void, [number, string]>(
-      'UPDATE debt SET owed = 0, returned = ?1 WHERE once = ?2 AND owed > 0',
-    ),
+    ...prepareReclaim(database),
     redeemableCode: database.prepare<{ amount: number; batch: string }, [string, number]>(
       `SELECT amount, batch FROM redeem_code
        WHERE code_hash = ? AND redeemed_by IS NULL AND (expires_at IS NULL OR expires_at > ?)`,
     ),
     markRedeemed: database.prepare<void, [string, number, string]>(
       'UPDATE redeem_code SET redeemed_by = ?, redeemed_at = ? WHERE code_hash = ?',
+    ),
+  };
+}
+
+function prepareReclaim(database: Database) {
+  return {
+    reached: database.prepare<{ id: AccountId }, [string, number]>(
+      `WITH RECURSIVE reached (id) AS (SELECT ?1 UNION SELECT m.to_id FROM reached r
+        JOIN wallet_move m ON m.from_id = r.id AND m.created_at >= ?2 LIMIT ${MOST_FOLLOWED}) SELECT id FROM reached`,
+    ),
+    movedAmong: database.prepare<Moved, [string, number]>(
+      `SELECT from_id AS fromId, to_id AS toId, sum(amount) AS amount FROM wallet_move
+        WHERE from_id IN (SELECT value FROM json_each(?1)) AND created_at >= ?2 GROUP BY from_id, to_id`,
+    ),
+    collectedAmong: database.prepare<Moved, [string, string, number]>(
+      `SELECT from_id AS fromId, to_id AS toId, sum(amount) AS amount FROM wallet_move
+        WHERE to_id IN (SELECT value FROM json_each(?1)) AND substr(id, 1, ?3) = ?2
+        GROUP BY from_id, to_id`,
+    ),
+    debt: database.prepare<{ once: string; accountId: AccountId; owed: number; returned: number }, [string]>(
+      'SELECT once, account_id AS accountId, owed, returned FROM debt WHERE once = ?',
+    ),
+    insertDebt: database.prepare<void, [string, string, number, number]>(
+      'INSERT INTO debt (once, account_id, owed, created_at) VALUES (?, ?, ?, ?)',
+    ),
+    endDebt: database.prepare<void, [number, string]>(
+      'UPDATE debt SET owed = 0, returned = ?1 WHERE once = ?2 AND owed > 0',
     ),
   };
 }

@@ -29,7 +29,6 @@ export function teamCases(check: ContractCheck): void {
   changingBudgetCases(check);
   tokenLimitCases(check);
   expiryCases(check);
-  moveCases(check);
 }
 
 /** {@link chatAdmission} holds 2,100 and may be charged as much. */
@@ -410,62 +409,6 @@ function expiryCases(check: ContractCheck): void {
     });
     expect(snapshot?.email).toBeUndefined();
   });
-}
-
-function moveCases(check: ContractCheck): void {
-  check('money that is moved is an entry on each side, once', async (harness) => {
-    const payer = await addAccount(harness, 9_000);
-    const team = await addTeam(harness, 1_000, 1);
-    const move = moveOf(payer, team.id, 4_000);
-    await Promise.all([harness.ledger().move(move), harness.ledger().move(move)]);
-    await harness.ledger().move(move);
-    expect(await accountRow(harness, payer)).toMatchObject({ balance: 5_000 });
-    expect(await accountRow(harness, team)).toMatchObject({ balance: 5_000 });
-    const entries = await harness.store.db
-      .selectFrom('entry')
-      .select(['account_id', 'amount', 'cause'])
-      .where('cause', 'like', 'moved%')
-      .orderBy('amount')
-      .execute();
-    expect(entries).toEqual([
-      { account_id: payer.id, amount: -4_000, cause: 'moved to the team' },
-      { account_id: team.id, amount: 4_000, cause: 'moved from the payer' },
-    ]);
-    await expectSound(harness);
-  });
-
-  check('only money that is free moves, and none to an account that has ended', async (harness) => {
-    const payer = await addAccount(harness, 3_000);
-    const team = await addTeam(harness, 0, 1);
-    await hold(harness, chatAdmission(payer));
-    const move = async (amount: number, from = payer): Promise<unknown> =>
-      await harness
-        .ledger()
-        .move(moveOf(from, team.id, amount))
-        .then(() => 'moved')
-        .catch((thrown: { code: string }) => thrown.code);
-    expect(await move(901)).toBe('invalid_field');
-    expect(await move(900)).toBe('moved');
-    const other = await addAccount(harness, 3_000);
-    await harness.store.db.updateTable('account').set({ ended_at: 5 }).where('id', '=', team.id).execute();
-    expect(await move(1, other)).toBe('invalid_field');
-    expect(await accountRow(harness, other)).toMatchObject({ balance: 3_000 });
-    await expectSound(harness);
-  });
-}
-
-let moves = 0;
-
-function moveOf({ id }: Pick<TestAccount, 'id'>, toId: AccountId, amount: number) {
-  return {
-    id: `m${++moves}`,
-    fromId: id,
-    toId,
-    amount: nanoUsd(amount),
-    outCause: 'moved to the team',
-    inCause: 'moved from the payer',
-    actor: 'test',
-  };
 }
 
 async function setBudget(

@@ -9,6 +9,7 @@ import { codeCases } from './contract-codes.ts';
 import { expiryCases } from './contract-expiry.ts';
 import { checkWith, type MakeHarness } from './contract-harness.ts';
 import { limitCases } from './contract-limits.ts';
+import { movedMoneyCases } from './contract-moved.ts';
 import { priceCases } from './contract-prices.ts';
 import { reclaimCases } from './contract-reclaim.ts';
 import { rowCases } from './contract-rows.ts';
@@ -33,5 +34,6 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     answerCases(check);
     archiveCases(check);
     teamCases(check);
+    movedMoneyCases(check);
   });
 }

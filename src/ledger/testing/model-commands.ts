@@ -69,7 +69,7 @@ export function modelCommands(): fc.Arbitrary<ModelCommand>[] {
   ];
 }
 
-/** Each refund once, then again and again while something of it is owed, and some of them fail. */
+/** Each refund once, then again and again while something of it is owed, and some of them fail. Money moves in between. */
 function refundCommands(index: fc.Arbitrary<number>): fc.Arbitrary<ModelCommand>[] {
   const part = fc.oneof(fc.integer({ min: 1, max: 9_000 }), fc.constantFrom(2_100, 5_000, 40_000));
   return [
@@ -78,6 +78,7 @@ function refundCommands(index: fc.Arbitrary<number>): fc.Arbitrary<ModelCommand>
       .map(([n, a]) => step(`refund ${n} ${a}`, (m, h) => newModelRefund(m, h, m.wallet(n), a))),
     fc.constant(step('take what is owed', takeOwed)),
     index.map((n) => step(`refund ${n} fails`, (m, h) => failRefund(m, h, n))),
+    fc.tuple(index, part).map(([n, a]) => step(`move ${n} ${a}`, (m, h) => moveSome(m, h, n, a))),
   ];
 }
 
@@ -310,6 +311,25 @@ async function post(
   else expect(result).toBeInstanceOf(Fault);
 }
 
+let moves = 0;
+
+async function moveSome(
+  model: Reference,
+  harness: LedgerHarness,
+  index: number,
+  value: number,
+): Promise<void> {
+  const [from, to] = model.twoWallets(index);
+  const texts = { outCause: 'model', inCause: 'model', actor: 'model' };
+  const move = { id: `model:${++moves}`, fromId: from.id, toId: to.id, amount: nanoUsd(value), ...texts };
+  const result = await harness
+    .ledger()
+    .move(move)
+    .catch((thrown: unknown) => thrown);
+  if (model.move(from, to, BigInt(value))) expect(result).toBeUndefined();
+  else expect(result).toBeInstanceOf(Fault);
+}
+
 async function newModelRefund(
   model: Reference,
   harness: LedgerHarness,
@@ -317,15 +337,16 @@ async function newModelRefund(
   value: number,
 ): Promise<void> {
   const reclaim = await newRefund(harness, account, value);
-  const amounts = { amount: BigInt(value), taken: 0n, lost: 0n, owed: 0n };
-  const refund = { reclaim, account, ...amounts, isReturned: false };
+  const amounts = { amount: BigInt(value), taken: 0n, lost: 0n };
+  const refund = { reclaim, account, ...amounts, debts: new Map(), came: new Map(), isReturned: false };
   model.refund(refund);
   await expectReclaimed(harness, refund);
 }
 
 /** Several at once ask for the same. */
 async function expectReclaimed(harness: LedgerHarness, refund: ReferenceRefund): Promise<void> {
-  const { reclaim, taken, lost, owed } = refund;
+  const { reclaim, taken, lost, debts } = refund;
+  const owed = [...debts.values()].reduce((sum, one) => sum + one, 0n);
   const ledger = harness.ledger();
   const answers = await Promise.all([ledger.reclaim(reclaim), ledger.reclaim(reclaim)]);
   const due = { taken: nanoUsd(Number(taken)), lost: nanoUsd(Number(lost)), owed: nanoUsd(Number(owed)) };

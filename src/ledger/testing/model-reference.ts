@@ -22,6 +22,8 @@ export class Reference {
   readonly holds = new Map<string, ReferenceHold>();
   readonly refunds: ReferenceRefund[] = [];
   readonly leaseMs: number;
+  /** What moved from one wallet to another, less what moved the other way. */
+  readonly #net = new Map<string, bigint>();
   overrun = 0n;
   nowMs = 0;
   day = 0;
@@ -42,6 +44,15 @@ export class Reference {
   wallet(index: number): ReferenceAccount {
     const account = this.account(index);
     return account.team ?? account;
+  }
+
+  /** A person's wallet and the team's, in either direction. */
+  twoWallets(index: number): readonly [ReferenceAccount, ReferenceAccount] {
+    const persons = this.accounts.filter((one) => one.hash !== '' && !one.team);
+    const person = persons[index % persons.length];
+    if (!person) throw new Error('the model has no persons');
+    const team = this.#team();
+    return Math.floor(index / persons.length) % 2 === 0 ? [person, team] : [team, person];
   }
 
   /** The n-th request ever admitted, open or closed. */
@@ -110,12 +121,11 @@ export class Reference {
     const counted = [...this.holds.values()].filter(
       (hold) => hold.account === account && (per === 'total' || hold.day === this.day),
     );
-    const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, one) => total + one, 0n);
     return {
       amount,
       per,
-      used: sum(counted.filter(({ state }) => state !== 'pending').map(({ charged }) => charged)),
-      held: sum(counted.filter(({ state }) => state === 'pending').map(({ held }) => held)),
+      used: sumOf(counted.filter(({ state }) => state !== 'pending').map(({ charged }) => charged)),
+      held: sumOf(counted.filter(({ state }) => state === 'pending').map(({ held }) => held)),
     };
   }
 
@@ -190,51 +200,154 @@ export class Reference {
     return true;
   }
 
-  /** What is free goes back at once; what is missing is owed while something is on hold, and lost otherwise. */
+  /** False where the first has too little of it free, or the second has no room. */
+  move(from: ReferenceAccount, to: ReferenceAccount, amount: bigint): boolean {
+    if (from.balance - amount < from.held + from.owed || to.balance + amount > LARGEST_BALANCE) return false;
+    this.#pass(from, to, amount);
+    from.balance -= amount;
+    to.balance += amount;
+    return true;
+  }
+
+  /**
+   * What is free goes back at once, the payer's first; what is missing is owed while something is on hold that may bring it,
+   * and lost otherwise.
+   */
   refund(refund: ReferenceRefund): void {
     this.refunds.push(refund);
-    const free = refund.account.balance - refund.account.held - refund.account.owed;
-    this.#take(refund, lesser(refund.amount, free));
+    this.#takeFree(refund, refund.amount);
     const rest = refund.amount - refund.taken;
-    if (refund.account.held === 0n) this.#lose(refund, rest);
-    else this.#owe(refund, rest);
+    if (!this.#owe(refund, rest)) this.#lose(refund, rest);
   }
 
   /** What is owed is taken once all of it is free, or nothing is on hold any more; then what is missing is lost. */
   refundAgain(refund: ReferenceRefund): void {
-    const { account, owed } = refund;
-    const free = account.balance - account.held - (account.owed - owed);
-    if (owed === 0n || (free < owed && account.held > 0n)) return;
-    this.#owe(refund, -owed);
-    this.#take(refund, lesser(owed, free));
-    this.#lose(refund, refund.amount - refund.taken);
+    const missing = sumOf(refund.debts.values());
+    if (missing === 0n) return;
+    const before = new Map(refund.debts);
+    const came = new Map(refund.came);
+    const { taken } = refund;
+    this.#forgive(refund);
+    this.#takeFree(refund, missing);
+    const rest = refund.amount - refund.taken;
+    if (!this.#owe(refund, rest)) return this.#lose(refund, rest);
+    // As it was: there is still something to wait for.
+    this.#forgive(refund);
+    const back = [...refund.came].map(([from, amount]) => [from, amount - (came.get(from) ?? 0n)] as const);
+    this.#giveTo(refund, new Map(back), refund.taken - taken);
+    refund.taken = taken;
+    refund.came = came;
+    for (const [account, amount] of before) {
+      refund.debts.set(account, amount);
+      account.owed += amount;
+    }
   }
 
-  /** False where the account cannot take it back. */
+  /** False where a wallet cannot take back what it gave. */
   refundFailed(refund: ReferenceRefund): boolean {
-    const { account, taken, lost, owed } = refund;
+    const { account, taken, lost, came } = refund;
     if (refund.isReturned) return true;
-    if (taken > 0n && account.balance + taken > LARGEST_BALANCE) return false;
+    const own = taken - sumOf(came.values());
+    const gains = new Map(came).set(account, own);
+    if ([...gains].some(([one, gain]) => gain > 0n && one.balance + gain > LARGEST_BALANCE)) return false;
     refund.isReturned = true;
-    account.balance += taken;
+    this.#giveTo(refund, came, taken);
     this.overrun -= lost;
-    this.#owe(refund, -owed);
+    this.#forgive(refund);
     return true;
   }
 
-  #take(refund: ReferenceRefund, amount: bigint): void {
-    refund.taken += amount;
-    refund.account.balance -= amount;
+  #takeFree(refund: ReferenceRefund, wanted: bigint): void {
+    const given = this.#follow(refund.account, wanted, ({ balance, held, owed }) => balance - held - owed);
+    for (const [from, amount] of given) {
+      from.balance -= amount;
+      refund.taken += amount;
+      if (from === refund.account) continue;
+      refund.came.set(from, (refund.came.get(from) ?? 0n) + amount);
+      this.#passBack(refund.account, from, amount);
+    }
   }
 
-  #owe(refund: ReferenceRefund, amount: bigint): void {
-    refund.owed += amount;
-    refund.account.owed += amount;
+  /** Whether there is anything to wait for. The payer owes what no other wallet holds. */
+  #owe(refund: ReferenceRefund, rest: bigint): boolean {
+    const { account } = refund;
+    if (rest === 0n) return false;
+    const others = this.#follow(account, rest, (one) => (one === account ? 0n : one.held));
+    const elsewhere = sumOf(others.values());
+    if (elsewhere === 0n && account.held === 0n) return false;
+    for (const [from, amount] of others.set(account, rest - elsewhere)) {
+      if (amount === 0n) continue;
+      refund.debts.set(from, amount);
+      from.owed += amount;
+    }
+    return true;
+  }
+
+  #forgive(refund: ReferenceRefund): void {
+    for (const [from, amount] of refund.debts) from.owed -= amount;
+    refund.debts.clear();
+  }
+
+  #giveTo({ account }: ReferenceRefund, others: ReadonlyMap<ReferenceAccount, bigint>, taken: bigint): void {
+    account.balance += taken - sumOf(others.values());
+    for (const [from, amount] of others) {
+      from.balance += amount;
+      this.#passBack(account, from, 0n - amount);
+    }
   }
 
   #lose(refund: ReferenceRefund, amount: bigint): void {
     refund.lost += amount;
     this.overrun += amount;
+  }
+
+  /**
+   * Who gives what: the payer, then its team, then those who got something from the team, each no more than moved. There is
+   * one team, so there is one way to everybody.
+   */
+  #follow(
+    payer: ReferenceAccount,
+    wanted: bigint,
+    has: (account: ReferenceAccount) => bigint,
+  ): Map<ReferenceAccount, bigint> {
+    const given = new Map<ReferenceAccount, bigint>();
+    let missing = wanted;
+    const take = (from: ReferenceAccount, most: bigint): bigint => {
+      const amount = lesser(lesser(missing, most), has(from));
+      if (amount > 0n) given.set(from, amount);
+      missing -= amount;
+      return amount;
+    };
+    take(payer, missing);
+    const team = this.#team();
+    let open = payer === team ? missing : this.#moved(payer, team);
+    if (payer !== team) open -= take(team, open);
+    const persons = this.accounts.filter((one) => one !== team && one !== payer && !one.team);
+    for (const person of persons.toSorted((a, b) => (a.id < b.id ? -1 : 1)))
+      open -= take(person, lesser(open, this.#moved(team, person)));
+    return given;
+  }
+
+  #team(): ReferenceAccount {
+    const team = this.accounts.find(({ hash }) => hash === '');
+    if (!team) throw new Error('the model has no team');
+    return team;
+  }
+
+  #moved(from: ReferenceAccount, to: ReferenceAccount): bigint {
+    return this.#net.get(`${from.id} ${to.id}`) ?? 0n;
+  }
+
+  #pass(from: ReferenceAccount, to: ReferenceAccount, amount: bigint): void {
+    this.#net.set(`${from.id} ${to.id}`, this.#moved(from, to) + amount);
+    this.#net.set(`${to.id} ${from.id}`, this.#moved(to, from) - amount);
+  }
+
+  /** From a wallet to the payer, through the team where it is neither. */
+  #passBack(payer: ReferenceAccount, from: ReferenceAccount, amount: bigint): void {
+    const team = this.#team();
+    if (from !== team) this.#pass(from, team, amount);
+    if (payer !== team) this.#pass(team, payer, amount);
   }
 
   #rateOf(account: ReferenceAccount, { rate, limits }: AdmissionRequest) {
@@ -245,6 +358,10 @@ export class Reference {
       backlogUs: expectedBacklogUs(perMinute, backlogUs, BigInt(this.nowMs - atMs) * 1_000n),
     };
   }
+}
+
+function sumOf(amounts: Iterable<bigint>): bigint {
+  return [...amounts].reduce((total, one) => total + one, 0n);
 }
 
 function lesser(amount: bigint, free: bigint): bigint {
@@ -286,6 +403,9 @@ export interface ReferenceRefund {
   readonly amount: bigint;
   taken: bigint;
   lost: bigint;
-  owed: bigint;
+  /** Who owes what of it. */
+  readonly debts: Map<ReferenceAccount, bigint>;
+  /** What came from other wallets than the payer's. */
+  came: Map<ReferenceAccount, bigint>;
   isReturned: boolean;
 }

@@ -16,7 +16,7 @@ export interface SqliteHarness extends LedgerHarness {
 const LEASE_MS = 120_000;
 const APPEND_ONLY = ['entry', 'receipt', 'statement', 'cost_entry'];
 const EMPTIED = [
-  'entry', 'debt', 'hold', 'receipt', 'archived_day', 'usage_day', 'backend_day', 'answer', 'redeem_code',
+  'entry', 'debt', 'wallet_move', 'hold', 'receipt', 'archived_day', 'usage_day', 'backend_day', 'answer', 'redeem_code',
   'payment', 'payment_reversal', 'payment_problem', 'top_up', 'statement', 'cost_entry',
 ]; // prettier-ignore
 /** The middle of a month: an hour forward is the same month, 32 days forward the next. */
