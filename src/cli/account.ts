@@ -242,30 +242,41 @@ async function debit(input: CommandInput, context: CliContext): Promise<number> 
   return await post(input, context, { kind: 'adjustment', cause, amount });
 }
 
-/** With the same key and account only the first one counts; one of another amount is a mistake. */
 async function post(
   input: CommandInput,
   context: CliContext,
   entry: Pick<NewEntry, 'kind' | 'amount' | 'cause'>,
 ): Promise<number> {
-  const key = textFlag(input, 'key');
-  return await context.withServices(async ({ accounts, ledger, store }) => {
-    const { id, email } = await accounts.require(input.arguments[0] ?? '');
-    const once = key === undefined ? undefined : `cli:${id}:${key}`;
-    const before = once === undefined ? undefined : await postedWith(store, once);
-    if (before !== undefined && (before.amount !== entry.amount || before.kind !== entry.kind))
-      throw new CommandRefused(
-        `The key '${key}' was used for ${email} before, for a ${before.kind} of $${formatUsd(nanoUsd(Math.abs(before.amount)))}. Nothing was changed.`,
-      );
-    const { balance } = await ledger.post({ ...entry, accountId: id as AccountId, actor: 'cli', once });
-    const repeated = before !== undefined;
-    printResult(input, context, { account: id, email, balance_usd: toUsdNumber(balance), repeated }, [
-      repeated
-        ? `This key was used before, so nothing was changed. ${email} has $${formatUsd(balance)}.`
-        : `${email} now has $${formatUsd(balance)}.`,
-    ]);
-    return 0;
+  return await context.withServices(async (services) => {
+    const { id, email } = await services.accounts.require(input.arguments[0] ?? '');
+    const named = { id, name: email, shown: { account: id, email } };
+    return await bookEntry(input, { ...context, services }, named, entry);
   });
+}
+
+/** With the same key and account, or team, only the first one counts; one of another amount is a mistake. */
+export async function bookEntry(
+  input: CommandInput,
+  context: CliContext & { readonly services: Pick<CliServices, 'ledger' | 'store'> },
+  { id, name, shown }: { readonly id: string; readonly name: string; readonly shown: object },
+  entry: Pick<NewEntry, 'kind' | 'amount' | 'cause'>,
+): Promise<number> {
+  const { ledger, store } = context.services;
+  const key = textFlag(input, 'key');
+  const once = key === undefined ? undefined : `cli:${id}:${key}`;
+  const before = once === undefined ? undefined : await postedWith(store, once);
+  if (before !== undefined && (before.amount !== entry.amount || before.kind !== entry.kind))
+    throw new CommandRefused(
+      `The key '${key}' was used for ${name} before, for a ${before.kind} of $${formatUsd(nanoUsd(Math.abs(before.amount)))}. Nothing was changed.`,
+    );
+  const { balance } = await ledger.post({ ...entry, accountId: id as AccountId, actor: 'cli', once });
+  const repeated = before !== undefined;
+  printResult(input, context, { ...shown, balance_usd: toUsdNumber(balance), repeated }, [
+    repeated
+      ? `This key was used before, so nothing was changed. ${name} has $${formatUsd(balance)}.`
+      : `${name} now has $${formatUsd(balance)}.`,
+  ]);
+  return 0;
 }
 
 async function postedWith({ db }: Store, once: string) {

@@ -33,13 +33,13 @@ describe.each(['SQLite', 'Postgres'])('on %s', (database) => {
 
   async function run(...words: string[]): Promise<{ code: number; printed: string }> {
     const printed: string[] = [];
-    const { store, accounts, ledger } = services;
+    const { store, accounts, teams, ledger } = services;
     const context = {
       clock: systemClock,
       machineUser: 'deploy',
       print: (line: string) => printed.push(line),
       withServices: (work: (given: unknown) => Promise<unknown>) =>
-        work({ store, accounts, ledger: ledger.ledger }),
+        work({ store, accounts, teams, ledger: ledger.ledger }),
     } as unknown as CliContext;
     const code = await runCli(words, context, (line) => printed.push(line));
     return { code, printed: printed.join('\n') };
@@ -69,6 +69,20 @@ describe.each(['SQLite', 'Postgres'])('on %s', (database) => {
       "The key 'invoice 7' was used for a@example.com before, for a credit of $5.00.",
     );
     expect(await balanceOf('a@example.com')).toBe(5);
+  });
+
+  test("a team's credit counts once for a key, too, and one of another amount is refused", async () => {
+    expect((await run('team', 'create', 'crew', '--owner', 'b@example.com')).code).toBe(0);
+    const credit = ['team', 'credit', 'crew', '5', '--key', 'invoice 7', '--json'];
+    const printed = [(await run(...credit)).printed, (await run(...credit)).printed];
+    expect(printed.map((one) => JSON.parse(one))).toEqual([
+      { team: 'crew', balance_usd: 5, repeated: false },
+      { team: 'crew', balance_usd: 5, repeated: true },
+    ]);
+    const other = await run('team', 'credit', 'crew', '6', '--key', 'invoice 7');
+    expect(other.code).toBe(4);
+    expect(other.printed).toContain("The key 'invoice 7' was used for crew before, for a credit of $5.00.");
+    expect(JSON.parse((await run('team', 'show', 'crew', '--json')).printed).balance_usd).toBe(5);
   });
 
   test('a balance is lowered with a reason, once for a key, and never below zero', async () => {

@@ -4,7 +4,7 @@ import { MOST_ACCOUNTS, TEAM_ROLES, type Teams } from '../identity/accounts/team
 import type { AccountId } from '../std/ids.ts';
 import { formatUsd, nanoUsd, toUsdNumber } from '../std/money.ts';
 import type { TeamRole } from '../store/schema.ts';
-import { countFlag, moneyFlag, readAmount } from './account.ts';
+import { bookEntry, countFlag, moneyFlag, readAmount } from './account.ts';
 import {
   JSON_FLAG,
   printResult,
@@ -299,21 +299,11 @@ async function limit(input: CommandInput, context: CliContext): Promise<number> 
 
 async function credit(input: CommandInput, context: CliContext): Promise<number> {
   const [name = '', amount = ''] = input.arguments;
-  const key = textFlag(input, 'key');
-  return await context.withServices(async ({ teams, ledger }) => {
-    const team = await teams.require(name);
-    const { balance } = await ledger.post({
-      accountId: team.id as AccountId,
-      kind: 'credit',
-      amount: readAmount(amount),
-      cause: textFlag(input, 'reason') ?? 'credit by the operator',
-      actor: 'cli',
-      once: key === undefined ? undefined : `cli:${team.id}:${key}`,
-    });
-    printResult(input, context, { team: name, balance_usd: toUsdNumber(balance) }, [
-      `${name} now has $${formatUsd(balance)}.`,
-    ]);
-    return 0;
+  const cause = textFlag(input, 'reason') ?? 'credit by the operator';
+  const entry = { kind: 'credit', amount: readAmount(amount), cause } as const;
+  return await context.withServices(async (services) => {
+    const { id } = await services.teams.require(name);
+    return await bookEntry(input, { ...context, services }, { id, name, shown: { team: name } }, entry);
   });
 }
 
