@@ -121,9 +121,10 @@ export const teamCommands: readonly CliCommand[] = [
   },
   {
     name: 'team close',
-    usage: 'NAME [--json]',
-    about: 'end a team and its tokens; what was paid goes back to an owner, gifts are written off',
-    flags: JSON_FLAG,
+    usage: 'NAME [--write-off REASON] [--json]',
+    about:
+      'end a team and its tokens; what was paid goes back to an owner, gifts are written off. With a reason all of it is written off',
+    flags: { ...JSON_FLAG, 'write-off': { type: 'string' } },
     minArguments: 1,
     audit: audited('team.close'),
     run: close,
@@ -311,7 +312,9 @@ async function close(input: CommandInput, context: CliContext): Promise<number> 
   const [name = ''] = input.arguments;
   return await context.withServices(async ({ teams }) => {
     const team = await teams.require(name);
-    const { returned, writtenOff } = await teams.close(team, 'cli');
+    const { returned, writtenOff } = await teams.close(team, 'cli', {
+      writeOff: textFlag(input, 'write-off'),
+    });
     const result = {
       team: name,
       returned_usd: toUsdNumber(returned),

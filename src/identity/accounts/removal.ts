@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import { removedEmail } from '../../ledger/decide.ts';
 import type { Ledger } from '../../ledger/port.ts';
 import type { Clock } from '../../std/clock.ts';
@@ -8,6 +8,7 @@ import { formatUsd, nanoUsd } from '../../std/money.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { lockAdmins, requireAnAdmin } from '../sign-in/setup.ts';
+import { endInTeam } from './teams.ts';
 
 interface RemovalParts {
   readonly store: Store;
@@ -27,7 +28,8 @@ interface Removal {
 /**
  * Removes the person behind an account: address, name, token, ways to sign in, images and jobs, kept answers, stored
  * responses and conversations, refused calls, links to receipts, a draft of the catalog. Its books stay under its id, statements among them. It is closed
- * first, so that nothing new can begin; after an interruption this can simply be called again.
+ * first, so that nothing new can begin; after an interruption this can simply be called again. What they used in a team stays
+ * with the team, under the number of an account that has ended; the last owner of a team is not removed.
  */
 export async function removeAccount(
   parts: RemovalParts,
@@ -37,9 +39,11 @@ export async function removeAccount(
   await refuseUnlessReady(parts, removal);
   await closeAccount(parts, removal.accountId);
   const writtenOff = await writeOff(parts, removal);
-  await parts.images.removeOfAccount(removal.accountId);
-  await storeNoResponses(parts, removal.accountId);
-  for (const table of OWNED) await deleteOwned(store, table, removal.accountId);
+  for (const { id } of [{ id: removal.accountId }, ...(await membershipsOf(store.db, removal.accountId))]) {
+    await parts.images.removeOfAccount(id);
+    await storeNoResponses(parts, id);
+    for (const table of OWNED) await deleteOwned(store, table, id);
+  }
   await store.db.transaction().execute((tx) => anonymise(tx, removal.accountId, parts.clock.now()));
   await store.durable();
   return { writtenOff };
@@ -54,19 +58,11 @@ async function refuseUnlessReady({ store }: RemovalParts, { accountId, reason }:
     .where('kind', '=', 'person')
     .executeTakeFirst();
   if (!account) throw new Fault('not_found', 'There is no such account.');
-  const membership = await store.db
-    .selectFrom('account')
-    .select('name')
-    .where('person_id', '=', accountId)
-    .where('ended_at', 'is', null)
-    .executeTakeFirst();
-  if (membership)
-    throw new Fault('invalid_field', 'This account is in a team. Remove it from the team first.', {
-      param: 'account',
-    });
   if (account.email === removedEmail(accountId))
     throw new Fault('invalid_field', 'This account was removed before.', { param: 'account' });
-  if (account.open_holds > 0) throw stillRunning(account.open_holds);
+  const memberships = await membershipsOf(store.db, accountId);
+  const running = memberships.reduce((sum, { open_holds }) => sum + open_holds, account.open_holds);
+  if (running > 0) throw stillRunning(running);
   if (account.balance > 0 && reason === undefined) {
     throw new Fault(
       'invalid_field',
@@ -88,9 +84,23 @@ async function closeAccount({ store, clock }: RemovalParts, accountId: string): 
       .executeTakeFirstOrThrow();
     if (numUpdatedRows === 0n) throw stillRunning(1);
     await requireAnAdmin(tx);
+    for (const member of await membershipsOf(tx, accountId)) {
+      if (member.ended_at === null) await endInTeam(tx, member, clock.now());
+      if (member.open_holds > 0) throw stillRunning(member.open_holds);
+    }
     await tx.deleteFrom('auth_session').where('userId', '=', accountId).execute();
   });
   await store.durable();
+}
+
+/** The accounts with which a person spends, or has spent, the balance of a team. */
+async function membershipsOf(db: Kysely<Schema>, personId: string) {
+  return await db
+    .selectFrom('account')
+    .select(['id', 'wallet_id', 'open_holds', 'ended_at'])
+    .where('person_id', '=', personId)
+    .orderBy('id')
+    .execute();
 }
 
 async function writeOff({ store, ledger }: RemovalParts, { accountId, reason, actor }: Removal) {
@@ -152,18 +162,13 @@ async function deleteOwned({ db }: Store, table: OwnedTable, accountId: string):
 }
 
 async function anonymise(tx: Transaction<Schema>, accountId: string, now: number): Promise<void> {
+  const memberships = await membershipsOf(tx, accountId);
   const { email } = await tx
     .updateTable('account')
     .set({ token_created_at: null, token_exposed_at: null, low_balance: null, paused_reason: null })
     .where('id', '=', accountId)
     .returning('email')
     .executeTakeFirstOrThrow();
-  // What they did for a team stays with the team, under a number.
-  await tx
-    .updateTable('account')
-    .set({ name: null, person_id: null })
-    .where('person_id', '=', accountId)
-    .execute();
   await tx.deleteFrom('auth_verification').where('value', '=', accountId).execute();
   await tx.deleteFrom('auth_verification').where('identifier', '=', email).execute();
   for (const table of ['auth_session', 'auth_account', 'auth_two_factor', 'auth_passkey'] as const)
@@ -171,8 +176,14 @@ async function anonymise(tx: Transaction<Schema>, accountId: string, now: number
   await tx.deleteFrom('auth_user').where('id', '=', accountId).execute();
   await tx.deleteFrom('preference').where('account_id', '=', accountId).execute();
   await tx.deleteFrom('setting').where('key', '=', `catalog_draft:${accountId}`).execute();
+  const ids = [accountId, ...memberships.map(({ id }) => id)];
   for (const table of ['reset_link', 'receipt_link', 'webhook', 'outbox', 'notice'] as const)
-    await tx.deleteFrom(table).where('account_id', '=', accountId).execute();
+    await tx.deleteFrom(table).where('account_id', 'in', ids).execute();
+  await tx
+    .updateTable('account')
+    .set({ name: null, person_id: null })
+    .where('person_id', '=', accountId)
+    .execute();
   // The row goes once the payment provider has deleted its customer, with the saved card.
   await tx
     .updateTable('top_up')

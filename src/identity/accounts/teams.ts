@@ -85,7 +85,7 @@ export class Teams {
         toId: id,
         amount: moved,
         outCause: `to the team ${name}, as it was made`,
-        inCause: `from ${owner.email}, who made the team`,
+        inCause: `from the balance of ${owner.id}, who made the team`,
         actor,
       });
     return await this.#get(id);
@@ -193,18 +193,8 @@ export class Teams {
     });
   }
 
-  /** A member leaves, or an app ends. Requests that are under way end where they began. */
   async end(account: Account): Promise<void> {
-    await this.#changing(async (tx) => {
-      await lockTeam(tx, account.wallet_id ?? '', this.#o.clock.now());
-      if ((await roleNow(tx, account)) === 'owner') await requireAnotherOwner(tx, account);
-      await tx
-        .updateTable('account')
-        .set({ ...NO_TOKEN, ended_at: this.#o.clock.now() })
-        .where('id', '=', account.id)
-        .where('ended_at', 'is', null)
-        .execute();
-    });
+    await this.#changing((tx) => endInTeam(tx, account, this.#o.clock.now()));
   }
 
   async makeApp(
@@ -271,11 +261,12 @@ export class Teams {
 
   /**
    * Ends a team: its accounts with their tokens, and then the team. What is left of what was paid goes to an owner's own
-   * balance; gifts do not, and are written off.
+   * balance, unless an operator says why it is written off; gifts never move, and are written off.
    */
   async close(
     team: Account,
     actor: string,
+    { writeOff }: { readonly writeOff?: string | undefined } = {},
   ): Promise<{ readonly returned: NanoUsd; readonly writtenOff: NanoUsd }> {
     const { store, clock } = this.#o;
     const accounts = await this.accounts(team.id);
@@ -287,25 +278,16 @@ export class Teams {
         await tx.updateTable('account').set(NO_TOKEN).where('id', '=', id).execute();
     });
     const now = await this.#get(team.id);
-    if (now.open_holds > 0)
-      throw new Fault(
-        'conflict',
-        `${now.open_holds} requests of the team are still running. Its tokens are ended; close it again when they are over.`,
-      );
-    if (now.owed > 0)
-      throw new Fault(
-        'conflict',
-        `The team owes $${formatUsd(nanoUsd(now.owed))} of refunds. Settle them first.`,
-      );
-    const returned = nanoUsd(Math.min(now.balance, await movableOf(store, team.id)));
-    const key = `close:${team.id}`;
+    requireNothingPending(now);
+    const movable = writeOff === undefined ? await movableOf(store, team.id) : 0;
+    const returned = nanoUsd(Math.min(now.balance, movable));
     if (returned > 0 && owner?.person_id)
       await this.#o.ledger.move({
-        id: key,
+        id: `close:${team.id}:${clock.now()}`,
         fromId: team.id as AccountId,
         toId: owner.person_id as AccountId,
         amount: returned,
-        outCause: `to ${owner.name ?? 'an owner'}, as the team was closed`,
+        outCause: `to the balance of ${owner.person_id}, as the team was closed`,
         inCause: `from the team ${team.name ?? ''}, which was closed`,
         actor,
       });
@@ -315,19 +297,10 @@ export class Teams {
         accountId: team.id as AccountId,
         kind: 'adjustment',
         amount: 0 - left,
-        cause: 'written off, as the team was closed',
+        cause: `written off: ${writeOff ?? 'gifts, as the team was closed'}`,
         actor,
-        once: `${key}:rest`,
       });
-    await this.#changing(async (tx) => {
-      for (const { id } of [...(await accountsOf(tx, team.id)), team])
-        await tx
-          .updateTable('account')
-          .set({ ...NO_TOKEN, ended_at: clock.now() })
-          .where('id', '=', id)
-          .execute();
-      await tx.deleteFrom('setting').where('key', '=', lockKey(team.id)).execute();
-    });
+    await this.#changing((tx) => endTeam(tx, team.id, clock.now()));
     return { returned, writtenOff: left };
   }
 
@@ -402,6 +375,56 @@ const NO_TOKEN = {
   token_exposed_at: null,
 } satisfies Updateable<AccountTable>;
 
+/** A member leaves, or an app ends. Requests that are under way end where they began. The last owner stays. */
+export async function endInTeam(
+  tx: Transaction<Schema>,
+  account: Pick<Account, 'id' | 'wallet_id'>,
+  now: number,
+): Promise<void> {
+  await lockTeam(tx, account.wallet_id ?? '', now);
+  if ((await roleNow(tx, account)) === 'owner') await requireAnotherOwner(tx, account);
+  await tx
+    .updateTable('account')
+    .set({ ...NO_TOKEN, ended_at: now })
+    .where('id', '=', account.id)
+    .where('ended_at', 'is', null)
+    .execute();
+}
+
+/** Only where nothing was credited or begun since it was emptied: what a closed team has is nobody's. */
+async function endTeam(tx: Transaction<Schema>, teamId: string, now: number): Promise<void> {
+  for (const { id } of await accountsOf(tx, teamId))
+    await tx
+      .updateTable('account')
+      .set({ ...NO_TOKEN, ended_at: now })
+      .where('id', '=', id)
+      .execute();
+  const { numUpdatedRows } = await tx
+    .updateTable('account')
+    .set({ ended_at: now })
+    .where('id', '=', teamId)
+    .where('balance', '=', 0)
+    .where('open_holds', '=', 0)
+    .where('owed', '=', 0)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n)
+    throw new Fault('conflict', "The team's balance has changed meanwhile. Close it again.");
+  await tx.deleteFrom('setting').where('key', '=', lockKey(teamId)).execute();
+}
+
+function requireNothingPending({ open_holds, owed }: Account): void {
+  if (open_holds > 0)
+    throw new Fault(
+      'conflict',
+      `${open_holds} requests of the team are still running. Its tokens are ended; close it again when they are over.`,
+    );
+  if (owed > 0)
+    throw new Fault(
+      'conflict',
+      `The team owes $${formatUsd(nanoUsd(owed))} of refunds. Its tokens are ended; close it again when they are settled.`,
+    );
+}
+
 async function accountsOf(db: Kysely<Schema>, teamId: string): Promise<Account[]> {
   return await db
     .selectFrom('account')
@@ -452,12 +475,18 @@ async function requireRoom(tx: Transaction<Schema>, teamId: string): Promise<voi
 }
 
 /** As it is under the lock: what was read before may have changed meanwhile. */
-async function roleNow(tx: Transaction<Schema>, { id }: Account): Promise<TeamRole | null | undefined> {
+async function roleNow(
+  tx: Transaction<Schema>,
+  { id }: Pick<Account, 'id'>,
+): Promise<TeamRole | null | undefined> {
   const row = await tx.selectFrom('account').select('team_role').where('id', '=', id).executeTakeFirst();
   return row?.team_role;
 }
 
-async function requireAnotherOwner(tx: Transaction<Schema>, { id, wallet_id }: Account): Promise<void> {
+async function requireAnotherOwner(
+  tx: Transaction<Schema>,
+  { id, wallet_id }: Pick<Account, 'id' | 'wallet_id'>,
+): Promise<void> {
   const other = await tx
     .selectFrom('account')
     .select('id')
@@ -466,7 +495,8 @@ async function requireAnotherOwner(tx: Transaction<Schema>, { id, wallet_id }: A
     .where('ended_at', 'is', null)
     .where('id', '!=', id)
     .executeTakeFirst();
-  if (!other) throw new Fault('conflict', 'A team needs an owner. Make somebody else one first.');
+  if (!other)
+    throw new Fault('conflict', 'A team needs an owner. Make somebody else one first, or close the team.');
 }
 
 function checkedName(name: string): string {

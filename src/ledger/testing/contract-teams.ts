@@ -16,7 +16,6 @@ import {
   WIDE,
   type ContractCheck,
   type LedgerHarness,
-  type TestAccount,
 } from './contract-harness.ts';
 import { bookRefund, newRefund } from './contract-reclaim.ts';
 
