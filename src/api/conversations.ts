@@ -10,8 +10,7 @@ import { conversationItems } from '../wire/responses/request.ts';
 import { BODY_ERRORS, OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { work } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
-import { wholeInput } from './response-history.ts';
-import { itemPage, withOwnIds } from './response-items.ts';
+import { itemPage, shownItem, wholeInput, withOwnIds } from './response-history.ts';
 import { ITEM_LIST, LIST_QUERY } from './stored-responses.ts';
 
 const EXAMPLE_ID = 'conv_0WPlqUf4abcdefghijklmnop';
@@ -237,7 +236,7 @@ async function addItems(asked: AskedConversation): Promise<unknown> {
   if (!(await parts.conversations.add(id, accountId, own))) return undefined;
   return {
     object: 'list',
-    data: own,
+    data: own.map(shownItem),
     first_id: own[0]?.id ?? null,
     last_id: own.at(-1)?.id ?? null,
     has_more: false,
@@ -265,7 +264,7 @@ async function allItems({
   const whole = await conversations.find(id, accountId);
   if (!whole) return undefined;
   await incoming.memory.hold(whole.itemBytes);
-  return await conversations.items(id, accountId, MOST_LISTED);
+  return (await conversations.items(id, accountId, MOST_LISTED)).map(shownItem);
 }
 
 function shown(whole: StoredConversation | undefined): unknown {

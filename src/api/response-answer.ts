@@ -27,8 +27,7 @@ import type { ResponsesRequest } from '../wire/responses/request.ts';
 import { chatToResponse, responsesEncoder, type ResponsesEncoder } from '../wire/responses/stream.ts';
 import { responsesToChat } from '../wire/responses/to-chat.ts';
 import type { CallBase } from './call-base.ts';
-import { notStored, usesState, wholeInput } from './response-history.ts';
-import { itemsOfInput, withOwnIds } from './response-items.ts';
+import { itemsOfInput, notStored, usesState, wholeInput, withOwnIds } from './response-history.ts';
 
 /** A Responses request that was read and not yet relayed. */
 export interface ResponsesCall extends CallBase {
@@ -216,7 +215,13 @@ export class ResponseAnswer {
     const state = answer.status === 'incomplete' ? 'incomplete' : 'completed';
     const items = { input: this.input, output: answer.output };
     if (this.#isInBackground) await backgroundRows.end(answer.id, accountId, { state, items, answer });
-    else await responses.keep({ ...this.#named(accountId, answer), state, items });
+    else if (!(await responses.keep({ ...this.#named(accountId, answer), state, items }))) this.#notStored();
+  }
+
+  /** Its owner has switched that off. What is sent last says so; the first event of a stream was sent before. */
+  #notStored(): void {
+    this.#context.isStored = false;
+    if (this.#presented) this.#presented = { ...this.#presented, store: false };
   }
 
   #named(accountId: AccountId, answer: ResponseObject) {

@@ -9,7 +9,7 @@ import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { work } from './inference.ts';
 import type { ApiBody, ApiOperation, ApiParts } from './operation.ts';
 import { wholeInput } from './response-history.ts';
-import { inputItemId, itemPage } from './response-items.ts';
+import { inputItemId, itemPage, shownItem } from './response-history.ts';
 import { responseSchema } from './responses.ts';
 
 const EXAMPLE_ID = 'resp_0WPlqUf4abcdefghijklmnop';
@@ -192,5 +192,5 @@ async function inputItems(
   const asked = { input: listed as never };
   const { items } = await wholeInput(asked, accountId, { ...parts, memory: incoming.memory });
   // Each has the id by which it was named.
-  return itemPage(items as readonly NamedItem[], new URL(incoming.request.url).searchParams);
+  return itemPage((items as readonly NamedItem[]).map(shownItem), new URL(incoming.request.url).searchParams);
 }

@@ -41,6 +41,18 @@ describe('a Messages request to an Anthropic backend', () => {
     expect(headers?.get('x-api-key')).toBe(claude.key);
   });
 
+  test('has the version that its client speaks, and the rules of that version', async () => {
+    await messages({ body: BODY, version: '2026-10-21' });
+    const { headers, refusal } = claude.received.at(-1)!;
+    expect(refusal).toBeUndefined();
+    expect(headers?.get('anthropic-version')).toBe('2026-10-21');
+    const sampled = { body: { ...BODY, temperature: 0.5 } };
+    const failure = await messages({ ...sampled, version: '2026-10-21' }).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ kind: 'rejected', status: 400 });
+    await messages({ ...sampled, version: '2023-06-01' });
+    expect(claude.received.at(-1)?.refusal).toBeUndefined();
+  });
+
   test('what only Claude knows is for Claude to take or refuse', async () => {
     const failure = await messages({ body: { ...BODY, something_new: [1, null] } }).catch(
       (error: unknown) => error,

@@ -44,12 +44,13 @@ const TOOL_FIELDS = [
  * src/anthropic/types/message_create_params.py (https://github.com/anthropics/anthropic-sdk-python, 009b035). Rules and
  * limits whose words have no link to an issue or page are from general knowledge of the reference, and unverified.
  */
-export function anthropicRefusal({ body, model: name }: StandInCall): Refusal | undefined {
+export function anthropicRefusal({ body, model: name, request }: StandInCall): Refusal | undefined {
   const unknown = unknownField(body, FIELDS);
   if (unknown !== undefined) return bad(`${unknown}: Extra inputs are not permitted`);
   const model = MODELS[name];
   if (!model) return { status: 404, message: `model: ${name}` };
   return (
+    (request.headers.get('anthropic-version') === '2026-10-21' ? newVersionRefusal(body) : undefined) ??
     capRefusal(body, model, name) ??
     samplingRefusal(body) ??
     thinkingRefusal(body, model) ??
@@ -57,6 +58,21 @@ export function anthropicRefusal({ body, model: name }: StandInCall): Refusal | 
     toolsRefusal(body) ??
     formatRefusal(body)
   );
+}
+
+export const ANTHROPIC_VERSIONS = ['2023-06-01', '2026-10-21'];
+
+/** What the second version no longer takes (https://platform.claude.com/docs/en/api/versioning); the words are our own. */
+function newVersionRefusal(body: Fields): Refusal | undefined {
+  const gone = ['temperature', 'top_p', 'top_k'].find((field) => body[field] !== undefined);
+  if (gone !== undefined) return bad(`${gone}: not supported by this version of the API`);
+  for (const { role, content } of listOf(body['messages'])) {
+    if (role === 'assistant' && listOf(content).some(({ type }) => type === 'document'))
+      return bad('messages: a document block is not allowed in an assistant message');
+    if (role === 'user' && listOf(content).some((block) => block['type'] === 'text' && listOf(block['citations']).length > 0))
+      return bad('messages: citations are not allowed in a user message');
+  }
+  return undefined;
 }
 
 /** Words from https://github.com/ChatGPTNextWeb/NextChat/issues/4964. */

@@ -1,4 +1,4 @@
-import { anthropicRefusal, anthropicModel } from './anthropic-rules.ts';
+import { ANTHROPIC_VERSIONS, anthropicRefusal, anthropicModel } from './anthropic-rules.ts';
 import type { AskedOfModel, ChatBill, ModelReply } from './model-reply.ts';
 import {
   fieldsOf,
@@ -59,7 +59,7 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
 
 function entrance({ request, url, key }: StandInCall): Refusal | undefined {
   if (request.headers.get('x-api-key') !== key) return { status: 401, message: 'invalid x-api-key' };
-  if (request.headers.get('anthropic-version') !== '2023-06-01')
+  if (!ANTHROPIC_VERSIONS.includes(request.headers.get('anthropic-version') ?? ''))
     return { status: 400, message: 'anthropic-version: header is required' };
   return url.pathname === '/v1/messages' && request.method === 'POST'
     ? undefined

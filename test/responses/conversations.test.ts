@@ -189,7 +189,8 @@ describe.each(Object.entries(STORES))('on %s', (_name, open) => {
       ],
     });
     const added = ((await response.json()) as { data: Item[] }).data;
-    expect(added).toMatchObject([{ encrypted_content: 'sealed by another' }, { content: 'second' }]);
+    const second = [{ type: 'input_text', text: 'second' }];
+    expect(added).toMatchObject([{ encrypted_content: 'sealed by another' }, { content: second }]);
     const [first, thoughts] = await itemsOf(id);
     expect(await get(gateway, owner, `${path}/items/${thoughts?.id}`)).toEqual({
       status: 200,
@@ -207,6 +208,28 @@ describe.each(Object.entries(STORES))('on %s', (_name, open) => {
     expect(await refusal(gateway, stranger, { input: [reference] })).toMatchObject(NOT_FOUND);
     for (const missing of [`${path}/items/${first?.id}`, `${path}/items/msg_nobody`])
       expect((await get(gateway, owner, missing, 'DELETE')).status).toBe(404);
+  });
+
+  test('a message that was sent as plain text is shown in parts, wherever it is read', async () => {
+    const said = { role: 'assistant', content: 'Hello.' };
+    const id = await begin({ items: [{ role: 'user', content: 'Hi' }, said] });
+    const expected = [
+      { type: 'message', status: 'completed', role: 'user', content: [{ type: 'input_text', text: 'Hi' }] },
+      {
+        type: 'message',
+        status: 'completed',
+        role: 'assistant',
+        content: [{ type: 'output_text', text: 'Hello.', annotations: [] }],
+      },
+    ];
+    const listed = await itemsOf(id);
+    expect(listed).toMatchObject(expected);
+    const one = await get(gateway, owner, `/v1/conversations/${id}/items/${listed[1]?.id}`);
+    expect(one.body).toMatchObject(expected[1] ?? {});
+    backend.script(() => completion('ok', usage(1, 1)));
+    const made = await ask(gateway, owner, { input: [{ role: 'user', content: 'Hi' }, said] });
+    const inputs = await get(gateway, owner, `/v1/responses/${made.id}/input_items?order=asc`);
+    expect(inputs.body['data']).toMatchObject(expected);
   });
 
   test('one that is unknown, of another account, deleted or expired is not found', async () => {

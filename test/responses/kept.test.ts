@@ -73,13 +73,13 @@ describe.each(Object.entries(STORES))('on %s', (_name, open) => {
         first_id,
         last_id,
       } = body as {
-        data: { id: string; content: string }[];
+        data: { id: string; content: { text: string }[] }[];
         has_more: boolean;
         first_id: string;
         last_id: string;
       };
       expect([status, first_id, last_id]).toEqual([200, data[0]?.id ?? '', data.at(-1)?.id ?? '']);
-      return { texts: data.map(({ content }) => content), more, last: last_id };
+      return { texts: data.map(({ content }) => content[0]?.text), more, last: last_id };
     };
     const first = await page('limit=2');
     expect(first).toMatchObject({ texts: ['three', 'two'], more: true });
@@ -221,12 +221,14 @@ describe.each(Object.entries(STORES))('on %s', (_name, open) => {
     expect((await get(gateway, stranger, `/v1/responses/${other}`)).status).toBe(200);
   }, 60_000);
 
-  test('where an account has switched it off, its requests are answered and nothing of them is stored', async () => {
+  test('where an account has switched it off, its requests are answered, nothing of them is stored, and they say so', async () => {
     const account = await gateway.account('10');
     const { id } = await ask(gateway, account, {});
     const off = { off_at: Date.now() };
     await db().updateTable('response_storage').set(off).where('account_id', '=', account.id).execute();
     const unstored = await ask(gateway, account, {});
+    expect(unstored.store).toBe(false);
+    expect((await ask(gateway, account, { stream: true })).store).toBe(false);
     expect(await rows(account)).toEqual([{ id }]);
     expect(await refusal(gateway, account, { previous_response_id: unstored.id })).toMatchObject(NOT_FOUND);
   });

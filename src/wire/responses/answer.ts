@@ -9,8 +9,8 @@ export interface ResponseContext {
   /** Seconds since 1970. */
   readonly created: number;
   readonly request: ResponsesRequest;
-  /** It will be found by its id. */
-  readonly isStored: boolean;
+  /** It will be found by its id. Whether its account stores anything is known when its answer is complete. */
+  isStored: boolean;
 }
 
 type ResponseStatus = 'queued' | 'cancelled' | 'in_progress' | 'completed' | 'incomplete' | 'failed';
