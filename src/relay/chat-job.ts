@@ -1,8 +1,11 @@
+import { placesFor } from '../catalog/catalog.ts';
+import type { Attempt } from '../ledger/port.ts';
 import type { AccountId } from '../std/ids.ts';
 import { nanoUsd } from '../std/money.ts';
 import { admissionSummary, quoteOf, type Admitted } from './admission.ts';
-import { firstAnswer } from './attempts.ts';
-import type { AdmissionSummary, ChatCall, ChatReply, RelayParts } from './call.ts';
+import { asPossiblyBilled } from './attempt-costs.ts';
+import { AllAttemptsFailed, firstAnswer } from './attempts.ts';
+import type { AdmissionSummary, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
 import { CHAT } from './chat.ts';
 import { ActiveHold } from './hold/active-hold.ts';
 import { relay } from './relay.ts';
@@ -38,7 +41,7 @@ interface ForsakenChat {
 
 /**
  * Makes an answer again whose process is gone, on its hold, which was adopted: what the first one has used is not charged,
- * since nobody has it.
+ * since nobody has it, but its backend may send a bill for it.
  */
 export function resumeChatJob(
   { call, account, outputCap }: ForsakenChat,
@@ -49,11 +52,36 @@ export function resumeChatJob(
     hold.start();
     const quote = await quoteOf(CHAT, call, parts);
     const admission = adoptedBy(account, outputCap);
-    const served = await firstAnswer({ call, quote, admission, parts }, hold, CHAT);
+    const lost = await lostAttempt(quote, outputCap);
+    const answered = await firstAnswer({ call, quote, admission, parts }, hold, CHAT).catch(
+      (thrown: unknown) => {
+        if (!(thrown instanceof AllAttemptsFailed)) throw thrown;
+        throw new AllAttemptsFailed(thrown.fault, [lost, ...thrown.attempts]);
+      },
+    );
+    const served = { ...answered, attempts: [lost, ...answered.attempts] };
     const summary = admissionSummary(call, quote, admission);
     return await CHAT.deliver({ call, quote, summary, hold, served, parts });
   });
   return { hold, reply };
+}
+
+/**
+ * The attempt whose ending nobody saw. It is not known which backend had it, so it is booked for the one that takes most.
+ */
+async function lostAttempt(quote: Quote, outputCap: number): Promise<Attempt> {
+  const names = placesFor(quote.route).flatMap((place) => place.map(({ upstream }) => upstream));
+  const attempts = await Promise.all(
+    names.map((upstream) =>
+      asPossiblyBilled(
+        { upstream, result: 'failed', reason: 'connection_lost', durationMs: 0 },
+        quote,
+        outputCap,
+      ),
+    ),
+  );
+  const costOf = ({ cost }: Attempt): number => cost?.amount ?? 0;
+  return attempts.reduce((dearest, one) => (costOf(one) > costOf(dearest) ? one : dearest));
 }
 
 /** Nobody is told how the account stood when another process admitted the request. */

@@ -63,6 +63,7 @@ function stalled({ signal }: Pick<RecordedCall, 'signal'>): Response {
 }
 
 const done = (): Response => streamed(['All ', 'done.'], { prompt: 100, completion: 50 });
+const PRICES = 'input: 1, output: 2, cost: { b0: { input: 0.5, output: 1 } }';
 /** 100 tokens of input at 1 dollar for a million, 50 of output at 2. */
 const PRICE = 200_000;
 
@@ -75,7 +76,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   beforeAll(async () => {
     const databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
     const options = {
-      yaml: catalogFor([backend.baseUrl]),
+      yaml: catalogFor([backend.baseUrl], { prices: PRICES }),
       env: { TOLLGATE_LEASE_SECONDS: '4', TOLLGATE_GRACE_SECONDS: '1' },
       ...(databaseUrl !== undefined && { databaseUrl }),
     };
@@ -201,7 +202,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     ['kill -9', async () => await node.kill()],
     ['SIGTERM, when its grace is over', async () => await stop(node)],
   ])(
-    'after %s it is made by another process, and paid once',
+    'after %s it is made by another process and paid once, and what the first may have cost is booked as possible',
     async (_how, end) => {
       const account = await operator.account('10');
       backend.script((seen, index) => (index === calls ? stalled(seen) : done()));
@@ -219,6 +220,9 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
       await operator.settled();
       expect(await paid(account)).toEqual([PRICE]);
       expect(backend.calls.length).toBe(calls + 2);
+      const [request] = await operator.requests(account);
+      // All output that the request allowed, at a dollar for a million.
+      expect(request?.possible_cost).toBeGreaterThanOrEqual((request?.output_cap ?? 0) * 1_000);
       if (other) await node.restart();
     },
     PATIENCE_MS,
