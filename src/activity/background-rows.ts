@@ -3,10 +3,8 @@ import type { Clock } from '../std/clock.ts';
 import type { StoredResponseState } from '../store/schema-services.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
-import { bytesOf } from './response-rows.ts';
 import { addBytes, type ResponseSpace } from './response-space.ts';
-import type { ResponseItems, StoredAnswer, StoredJob } from './response-store.ts';
-import { SealedJson } from './sealed-json.ts';
+import { bytesOf, SealedJson, type ResponseItems, type StoredAnswer, type StoredJob } from './response-store.ts';
 
 /** How a response ends that was made in the background. */
 export interface BackgroundEnd {

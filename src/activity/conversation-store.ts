@@ -3,9 +3,8 @@ import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
-import { SealedJson } from './sealed-json.ts';
 import { addBytes, type KeepRules, type ResponseSpace } from './response-space.ts';
-import type { StoredItem } from './response-store.ts';
+import { SealedJson, type StoredItem } from './response-store.ts';
 
 export type NamedItem = StoredItem & { readonly id: string };
 

@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { Schema } from '../store/schema.ts';
-import { SealedJson } from './sealed-json.ts';
+import { SealedJson } from './response-store.ts';
 
 interface Keys {
   readonly from: Uint8Array;

@@ -9,9 +9,8 @@ import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { ConversationStore } from './conversation-store.ts';
-import { openResponseRows } from './response-rows.ts';
 import { resealResponses } from './reseal-responses.ts';
-import { ResponseStore } from './response-store.ts';
+import { openResponseRows, ResponseStore } from './response-store.ts';
 
 /** How long responses are kept, how many, and with which key. */
 

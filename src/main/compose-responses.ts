@@ -1,7 +1,6 @@
 import { BackgroundRows } from '../activity/background-rows.ts';
 import { ConversationStore } from '../activity/conversation-store.ts';
-import { openResponseRows } from '../activity/response-rows.ts';
-import { ResponseStore } from '../activity/response-store.ts';
+import { openResponseRows, ResponseStore } from '../activity/response-store.ts';
 import { hoursWithoutSetting, type KeepRules } from '../activity/response-space.ts';
 import { BackgroundResponses } from '../api/background-responses.ts';
 import { readResponses } from '../api/responses.ts';
