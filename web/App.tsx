@@ -11,7 +11,9 @@ import { TranslationProvider } from './lib/translation.tsx';
 import { SetupNeeded } from './pages/setup/SetupNeeded.tsx';
 import { Routes } from './Routes.tsx';
 import { ConfirmProvider } from './shell/ConfirmProvider.tsx';
+import { ConnectionNotice } from './shell/ConnectionNotice.tsx';
 import { ErrorBoundary } from './shell/ErrorBoundary.tsx';
+import { SignInAgain } from './shell/SignInAgain.tsx';
 import { Splash } from './shell/Splash.tsx';
 import { ErrorState } from './ui/States.tsx';
 import { Toasts } from './ui/Toast.tsx';
@@ -27,6 +29,8 @@ export function App() {
             <Gate />
           </ErrorBoundary>
         </ConfirmProvider>
+        <SignInAgain />
+        <ConnectionNotice />
         <Toasts />
       </TranslationProvider>
     </QueryClientProvider>

@@ -1,6 +1,7 @@
-import { lazy, Suspense, useState, type ComponentType } from 'react';
+import { Suspense, useState, type ComponentType } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
 import type { SessionState } from './lib/answers.ts';
+import { later } from './lib/chunk.ts';
 import { loadTexts } from './lib/i18n.ts';
 import { nextPath, signInHref } from './lib/nextPath.ts';
 import { NotFound } from './pages/NotFound.tsx';
@@ -30,6 +31,9 @@ const teamPages = group(
 const adminPages = group(
   async () => (await Promise.all([import('./pages/adminPages.ts'), loadTexts('operator')]))[0],
 );
+const catalogPages = group(
+  async () => (await Promise.all([import('./pages/catalogPages.ts'), loadTexts('operator')]))[0],
+);
 const entryPages = group(() => import('./pages/entryPages.ts'));
 
 /**
@@ -37,7 +41,7 @@ const entryPages = group(() => import('./pages/entryPages.ts'));
  * the fallback on screen for 300 ms, so that nothing flickers.
  */
 function page<Names extends string>(pages: PageGroup<Names>, name: NoInfer<Names>): ComponentType {
-  const Later: ComponentType = lazy(async () => {
+  const Later: ComponentType = later(async () => {
     const Page: ComponentType = (await pages.load())[name];
     return { default: Page };
   });
@@ -75,10 +79,10 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/admin/codes', page(adminPages, 'CodesPage')],
   ['/admin/requests', page(adminPages, 'AdminRequestsPage')],
   ['/admin/refused', page(adminPages, 'AdminRefusedCallsPage')],
-  ['/admin/catalog', page(adminPages, 'CatalogPage')],
-  ['/admin/backends', page(adminPages, 'BackendsPage')],
-  ['/admin/backends/new', page(adminPages, 'NewBackendPage')],
-  ['/admin/backends/:name', page(adminPages, 'EditBackendPage')],
+  ['/admin/catalog', page(catalogPages, 'CatalogPage')],
+  ['/admin/backends', page(catalogPages, 'BackendsPage')],
+  ['/admin/backends/new', page(catalogPages, 'NewBackendPage')],
+  ['/admin/backends/:name', page(catalogPages, 'EditBackendPage')],
   ['/admin/margin', page(adminPages, 'MarginPage')],
   ['/admin/payments', page(adminPages, 'PaymentsPage')],
   ['/admin/ledger', page(adminPages, 'LedgerPage')],
@@ -95,7 +99,7 @@ const ForgotPasswordPage = page(entryPages, 'ForgotPasswordPage');
 const VerifyEmailPage = page(entryPages, 'VerifyEmailPage');
 const SharedReceiptPage = page(entryPages, 'SharedReceiptPage');
 const SetupPage = page(entryPages, 'SetupPage');
-const DocsPage = lazy(() => import('./pages/docs/DocsPage.tsx'));
+const DocsPage = later(() => import('./pages/docs/DocsPage.tsx'));
 
 export function Routes({ session }: { session: SessionState }) {
   return (

@@ -47,6 +47,20 @@ export function consoleRules(stored: StoredOrigins, env: Environment): KeyRules 
   };
 }
 
+/** A key before it is stored. */
+export interface EnteredKey {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The same rules, but for a key that is being entered: it is not yet bound to a server. */
+export function allowing(entered: string, rules: KeyRules): KeyRules {
+  return {
+    refusalToRead: (name) => (name === entered ? undefined : rules.refusalToRead(name)),
+    refusalToSend: (name, origin) => (name === entered ? undefined : rules.refusalToSend(name, origin)),
+  };
+}
+
 function refusalOfStored(
   name: string,
   bound: string | undefined,

@@ -1,4 +1,4 @@
-import { type Environment, consoleRules, type KeyRules } from './key-rules.ts';
+import { allowing, consoleRules, type EnteredKey, type Environment, type KeyRules } from './key-rules.ts';
 import type { Kysely } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
@@ -127,11 +127,22 @@ export class StoredCatalog implements CatalogSource {
     return { ...draft, base, revision: base === json ? version : draft.revision };
   }
 
-  /** The catalog that a text would be, with the keys that this node has; throws a {@link CatalogError}. */
-  parse(text: string): Catalog {
+  /**
+   * The catalog that a text would be, with the keys that this node has, and one that is not stored yet; throws a
+   * {@link CatalogError}.
+   */
+  parse(text: string, entered?: EnteredKey): Catalog {
     const { env, rules } = this.#newest;
-    const options = { fileName: 'catalog', env, rules, settings: this.#options.settings };
-    return builtCatalog(text, this.inspect(text), options);
+    const { settings } = this.#options;
+    if (!entered)
+      return builtCatalog(text, this.inspect(text), { fileName: 'catalog', env, rules, settings });
+    const options = {
+      fileName: 'catalog',
+      env: { ...env, [entered.name]: entered.value },
+      rules: allowing(entered.name, rules),
+      settings,
+    };
+    return builtCatalog(text, inspectCatalog(text, options), options);
   }
 
   /** A text with its mistakes, for pages that show a draft that cannot be published yet. */

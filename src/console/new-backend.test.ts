@@ -78,7 +78,7 @@ test('a server of one’s own becomes a backend with the prices that the operato
 
   const free = await admin.must<AdminCatalogImport>('POST', ROUTE, {
     ...own,
-    ownPrice: { input: '0', output: '0' },
+    ownPrice: 'free',
   });
   expect(free.revision).toBe(revision);
   expect(free.new.map(({ model, type }) => [model, type])).toEqual([['nomic-embed', 'embedding']]);
@@ -96,13 +96,14 @@ test('what cannot become a backend is refused with the reason, and the catalog s
       {
         provider: 'other',
         server: { baseUrl: 'http://127.0.0.1:1/v1' },
-        ownPrice: { input: '0', output: '0' },
+        ownPrice: 'free',
       },
       'does not list its models',
     ],
     [{ provider: 'attic', server: { baseUrl: 'http://127.0.0.1:1/v1' } }, 'another address'],
     [{ provider: 'nobody' }, "no upstream 'nobody'"],
     [{ ...own, ownPrice: { input: '-1', output: '0' } }, 'ownPrice'],
+    [{ ...own, ownPrice: { input: '0', output: '0' } }, 'ownPrice'],
   ] as const;
   for (const [body, words] of cases) {
     const reply = await admin.call('POST', ROUTE, body);
@@ -113,12 +114,34 @@ test('what cannot become a backend is refused with the reason, and the catalog s
   expect(revision).toBe(before.revision);
 });
 
+test('a key is stored once its provider has accepted it; a refused one is not, and the provider’s reason is told', async () => {
+  const loft = new ListingServer([bareModel('llama-3')]);
+  const body = { provider: 'loft', server: { baseUrl: loft.baseUrl, keyName: 'LOFT_API_KEY' } };
+  const keys = async () =>
+    (
+      await admin.must<Answer<'GET /api/console/admin/catalog/keys'>>(
+        'GET',
+        '/api/console/admin/catalog/keys',
+      )
+    ).items;
+  const wrong = await admin.call('POST', '/api/console/admin/backends/key', { ...body, value: 'sk-wrong' });
+  expect(wrong.status).toBe(400);
+  expect(JSON.stringify(wrong.body)).toContain('status 401: Incorrect API key provided');
+  expect(JSON.stringify(wrong.body)).not.toContain('..');
+  expect((await keys()).map(({ name }) => name)).not.toContain('LOFT_API_KEY');
+  await admin.must('POST', '/api/console/admin/backends/key', { ...body, value: loft.key });
+  expect((await keys()).find(({ name }) => name === 'LOFT_API_KEY')).toMatchObject({
+    host: new URL(loft.baseUrl).origin,
+  });
+  await loft.stop();
+});
+
 test('a key leaves for no other server than its own, whatever address a draft gives it', async () => {
   const thief = new ListingServer([bareModel('llama-3')]);
   const reply = await admin.call('POST', ROUTE, {
     provider: 'thief',
     server: { baseUrl: thief.baseUrl, keyName: 'ATTIC_API_KEY' },
-    ownPrice: { input: '0', output: '0' },
+    ownPrice: 'free',
   });
   expect(reply.status).toBe(400);
   expect(thief.asked).toEqual([]);

@@ -102,7 +102,7 @@ async function importTarget(
     return {
       text: json,
       revision,
-      parse: (text) => catalog.parse(text),
+      parse: (text, entered) => catalog.parse(text, entered),
       write: (_, changed) => storedText(changed),
     };
   }

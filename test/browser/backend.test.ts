@@ -55,7 +55,7 @@ test('from the address of a server to a model that customers can call: key, mode
   await page.getByLabel('Address').fill(provider.baseUrl);
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByLabel(`API key of ${NAME}`).fill(provider.key);
-  await page.getByRole('button', { name: 'Store key' }).click();
+  await page.getByRole('button', { name: 'Check and store key' }).click();
   await confirmIfAsked(page, page.getByLabel('Input price'));
   await page.getByLabel('Input price').fill('1');
   await page.getByLabel('Output price').fill('2,5');

@@ -1,5 +1,7 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { ErrorBody, ErrorCode } from '../../src/console/contract.ts';
+import { serverAnswers } from './connection.ts';
+import { isSignedInAgain } from './signInAgain.ts';
 import type {
   Answer,
   BodyOf,
@@ -19,6 +21,16 @@ export class ApiError extends Error {
   ) {
     super(message);
     this.name = 'ApiError';
+  }
+
+  /** After which the same request may be accepted. */
+  get retryAfterMs(): number | undefined {
+    return this.body?.retryAfterMs;
+  }
+
+  get requestId(): string | undefined {
+    const id = this.body?.['requestId'];
+    return typeof id === 'string' ? id : undefined;
   }
 }
 
@@ -99,8 +111,32 @@ export function urlOf<Route extends ConsoleRoute>(
   return pairs.length > 0 ? `${path}?${new URLSearchParams(pairs)}` : path;
 }
 
-/** Sends JSON and throws {@link ApiError} for anything but success. */
+/**
+ * Sends JSON and throws {@link ApiError} for anything but success. If the session has ended, the user signs in over the
+ * page, and the request is sent again. If the server cannot be reached, a read waits until it can; a change may have
+ * been made, so it fails, and the form with everything typed in it is there to send it again.
+ */
 export async function send(
+  method: string,
+  url: string,
+  body: unknown,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  try {
+    return await sendOnce(method, url, body, signal);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.code === 'network') {
+      const answered = serverAnswers();
+      if (method !== 'GET') throw error;
+      await answered;
+    } else if (error.code !== 'unauthenticated' || !(await isSignedInAgain())) throw error;
+    signal?.throwIfAborted();
+    return await send(method, url, body, signal);
+  }
+}
+
+async function sendOnce(
   method: string,
   url: string,
   body: unknown,
@@ -125,13 +161,23 @@ export async function send(
   return response;
 }
 
+const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
+
 async function refusal(response: Response): Promise<ApiError> {
   try {
     const { error } = (await response.json()) as ErrorBody;
     const requestId = response.headers.get('x-request-id');
-    return new ApiError(response.status, error.code, error.message, { ...error, requestId });
+    const retryAfter = response.headers.get('retry-after');
+    return new ApiError(response.status, error.code, error.message, {
+      ...error,
+      requestId,
+      // The playground's errors are those of the public API, which has the seconds in the header alone.
+      ...(retryAfter === null ? {} : { retryAfterMs: error.retryAfterMs ?? Number(retryAfter) * 1_000 }),
+    });
   } catch {
-    return new ApiError(response.status, 'internal_error', `The server answered ${response.status}.`);
+    // Not our server: a proxy in front of it, which does not reach it.
+    const code = AWAY.has(response.status) ? 'network' : 'internal_error';
+    return new ApiError(response.status, code, `The server answered ${response.status}.`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { createInstance } from 'i18next';
 import { initReactI18next } from 'react-i18next';
 import type { SharedStrings, Strings } from '../locales/en/index.ts';
+import { loadChunk } from './chunk.ts';
 import { readStored, writeStored } from './storage.ts';
 
 export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const;
@@ -46,7 +47,7 @@ export async function startI18n(): Promise<void> {
   await i18next.use(initReactI18next).init({
     lng: language,
     fallbackLng: false,
-    resources: { [language]: { translation: await LOADERS[language]() } },
+    resources: { [language]: { translation: await loadChunk(LOADERS[language]) } },
     interpolation: { escapeValue: false },
   });
   document.documentElement.lang = language;
@@ -54,9 +55,9 @@ export async function startI18n(): Promise<void> {
 
 export async function chooseLanguage(language: Language): Promise<void> {
   if (!i18next.hasResourceBundle(language, 'translation')) {
-    i18next.addResourceBundle(language, 'translation', await LOADERS[language]());
+    i18next.addResourceBundle(language, 'translation', await loadChunk(LOADERS[language]));
   }
-  await Promise.all([...wantedSets].map((set) => addTexts(set, language)));
+  await loadChunk(() => Promise.all([...wantedSets].map((set) => addTexts(set, language))));
   writeStored(KEY, language);
   await i18next.changeLanguage(language);
   document.documentElement.lang = language;

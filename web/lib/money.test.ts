@@ -22,26 +22,61 @@ test('an exact amount reaches the screen with every digit it has', () => {
   expect(formatExactUsd('1234.5', 'de')).toBe('1.234,50\u00a0$');
 });
 
-test('an amount is shown with its cents, and beyond them with four significant digits', () => {
+test('what is available is never shown as more than it is', () => {
+  const available = (amount: string): string => formatUsd(amount, 'en', { kind: 'available' });
+  expect(available('9.999999999')).toBe('$9.99');
+  expect(available('10')).toBe('$10.00');
+  expect(available('0.004')).toBe('$0.00');
+  expect(available('-0.001')).toBe('-$0.01');
+  fc.assert(
+    fc.property(anyNano, (value) => {
+      const less = value - readBack(available(decimal(value)));
+      expect(less >= 0n && less < 10_000_000n).toBe(true);
+    }),
+  );
+});
+
+test('a sum is shown in cents, rounded half to even', () => {
+  const shown = {
+    '0': '$0.00',
+    '5.1': '$5.10',
+    '0.005': '$0.00',
+    '0.015': '$0.02',
+    '0.025': '$0.02',
+    '0.025000001': '$0.03',
+    '1234.567': '$1,234.57',
+    '-12.345': '-$12.34',
+    '-12.355': '-$12.36',
+  };
+  for (const [amount, text] of Object.entries(shown))
+    expect([amount, formatUsd(amount, 'en')]).toEqual([amount, text]);
+});
+
+test('a charge is shown with its cents, and beyond them with four significant digits', () => {
   const shown = {
     '0': '$0.00',
     '0.00': '$0.00',
     '5': '$5.00',
     '5.1': '$5.10',
     '5.12345': '$5.123',
-    '12.345': '$12.35',
+    '12.346': '$12.35',
     '1234.567': '$1,234.57',
     '0.1': '$0.10',
-    '0.00012345': '$0.0001235',
+    '0.00012345': '$0.0001234',
+    '0.00012355': '$0.0001236',
     '0.000042': '$0.000042',
     '0.000000001': '$0.000000001',
     '0.99996': '$1.00',
-    '-0.00012345': '-$0.0001235',
-    '-12.345': '-$12.35',
+    '-0.00012345': '-$0.0001234',
+    '-12.346': '-$12.35',
   };
   for (const [amount, text] of Object.entries(shown))
-    expect([amount, formatUsd(amount, 'en')]).toEqual([amount, text]);
+    expect([amount, charge(amount)]).toEqual([amount, text]);
 });
+
+function charge(amount: string): string {
+  return formatUsd(amount, 'en', { kind: 'charge' });
+}
 
 const nano = fc.bigInt({ min: 0n, max: 10n ** 16n });
 /** Amounts of all magnitudes: uniform numbers are nearly all large. */
@@ -49,13 +84,13 @@ const anyNano = fc
   .tuple(nano, fc.integer({ min: 0, max: 16 }))
   .map(([value, drop]) => value / 10n ** BigInt(drop));
 
-test('a sum is never shown smaller than one of its parts, and only zero is shown as zero', () => {
+test('no charge is shown larger than a larger one, and only zero is shown as zero', () => {
   fc.assert(
     fc.property(fc.array(anyNano, { minLength: 1, maxLength: 8 }), (parts) => {
       const amounts = parts.map(decimal);
-      const sum = readBack(formatUsd(amounts.reduce(addUsd), 'en'));
+      const sum = readBack(charge(amounts.reduce(addUsd)));
       for (const [index, amount] of amounts.entries()) {
-        const part = readBack(formatUsd(amount, 'en'));
+        const part = readBack(charge(amount));
         expect(sum).toBeGreaterThanOrEqual(part);
         expect(part === 0n).toBe(parts[index] === 0n);
       }
@@ -63,10 +98,10 @@ test('a sum is never shown smaller than one of its parts, and only zero is shown
   );
 });
 
-test('no shown amount is off by more than half of its fourth digit, or half a cent', () => {
+test('no shown charge is off by more than half of its fourth digit, or half a cent', () => {
   fc.assert(
     fc.property(anyNano, (value) => {
-      const off = readBack(formatUsd(decimal(value), 'en')) - value;
+      const off = readBack(charge(decimal(value))) - value;
       const distance = off < 0n ? -off : off;
       expect(distance <= 5_000_000n).toBe(true);
       expect(distance * 2_000n <= value).toBe(true);
@@ -76,7 +111,7 @@ test('no shown amount is off by more than half of its fourth digit, or half a ce
 
 test('the places that a column is aligned on are those that are shown', () => {
   for (const amount of ['0', '5.1', '5.12345', '0.00012345', '0.000000001', '1234.5678', '0.99996'])
-    expect(shownPlaces(amount)).toBe(formatUsd(amount, 'en').split('.')[1]?.length ?? 0);
+    expect(shownPlaces(amount)).toBe(charge(amount).split('.')[1]?.length ?? 0);
 });
 
 test('the ticks of an axis are distinct, of amounts and of counts, in every language', () => {

@@ -5,12 +5,17 @@ const SIGNIFICANT = 4;
 const CENTS = 2;
 
 /**
- * An amount as all pages show it: to the cent, or with more digits until four of them are significant. Only zero is
- * shown as zero, and a larger amount is never shown as a smaller one, so a sum never looks less than one of its parts.
- * Show the exact amount beside it: see `Money`.
+ * What an amount is decides how it is rounded. What is `available` is never shown as more than it is; a `charge` of a
+ * single request is often less than a cent; every other amount is a `sum`.
+ */
+export type AmountKind = 'available' | 'sum' | 'charge';
+
+/**
+ * An amount as all pages show it: in cents, what is available rounded down and a sum to the nearest, half to even; a
+ * charge with more digits until four of them are significant. Show the exact amount beside it: see `Money`.
  */
 export function formatUsd(amount: Usd, language: string, options: UsdOptions = {}): string {
-  return formatter(language, options).format(literal(shownUsd(amount)));
+  return formatter(language, options).format(literal(shownUsd(amount, options.kind)));
 }
 
 /** Every digit: for receipts, prices, and amounts that somebody types, confirms or may not exceed. */
@@ -18,20 +23,38 @@ export function formatExactUsd(amount: Usd, language: string, options: UsdOption
   return formatter(language, options).format(literal(amount));
 }
 
-/** Rounded half away from zero by the rule of {@link formatUsd}. Amounts arrive as exact decimal text and never become a float. */
-export function shownUsd(amount: Usd): Usd {
+/** Rounded by the rule of {@link formatUsd}. Amounts arrive as exact decimal text and never become a float. */
+export function shownUsd(amount: Usd, kind: AmountKind = 'sum'): Usd {
   const { digits, places } = scaled(literal(amount));
-  const size = (digits < 0n ? -digits : digits).toString();
-  const kept = Math.max(CENTS, SIGNIFICANT - (size.length - places));
+  const kept = kind === 'charge' ? placesOfCharge(digits, places) : CENTS;
   if (digits === 0n || places <= kept) return amount;
   const unit = 10n ** BigInt(places - kept);
-  const half = digits < 0n ? -unit / 2n : unit / 2n;
-  return unscaled((digits + half) / unit, kept);
+  const below = floored(digits, unit);
+  return unscaled(
+    kind === 'available' ? below : below + halfToEven(digits - below * unit, unit, below),
+    kept,
+  );
 }
 
-/** How many digits are shown after the decimal mark, for aligning a column on it. */
+function placesOfCharge(digits: bigint, places: number): number {
+  const size = (digits < 0n ? -digits : digits).toString();
+  return Math.max(CENTS, SIGNIFICANT - (size.length - places));
+}
+
+function floored(digits: bigint, unit: bigint): bigint {
+  const quotient = digits / unit;
+  return digits < 0n && quotient * unit !== digits ? quotient - 1n : quotient;
+}
+
+/** 1 if the rest of a division leads to the next unit, else 0. */
+function halfToEven(rest: bigint, unit: bigint, below: bigint): bigint {
+  const isUp = rest * 2n > unit || (rest * 2n === unit && below % 2n !== 0n);
+  return isUp ? 1n : 0n;
+}
+
+/** How many digits of a charge are shown after the decimal mark, for aligning a column on it. */
 export function shownPlaces(amount: Usd): number {
-  const [, fraction = ''] = literal(shownUsd(amount)).split('.');
+  const [, fraction = ''] = literal(shownUsd(amount, 'charge')).split('.');
   return Math.max(CENTS, fraction.replace(/0+$/, '').length);
 }
 
@@ -63,6 +86,7 @@ export function usdParts(
 }
 
 interface UsdOptions {
+  readonly kind?: AmountKind;
   readonly sign?: boolean;
   /** Another currency's code, for amounts already converted. */
   readonly currency?: string;

@@ -1,24 +1,15 @@
-import { QueryCache, QueryClient } from '@tanstack/react-query';
-import { ApiError, type ReadRoute } from './api.ts';
+import { QueryClient } from '@tanstack/react-query';
+import type { ReadRoute } from './api.ts';
+import { onSessionEnded } from './signInAgain.ts';
 
-/** Retries a read once if the network failed; an error from the server is final and is shown. */
+/** An error from the server is final and is shown. What to do without a connection or a session is decided by `send`. */
 export function makeQueryClient(): QueryClient {
-  const client: QueryClient = new QueryClient({
-    queryCache: new QueryCache({
-      onError: (error) => {
-        // The session ended elsewhere: refetching it shows the sign-in page with the path to return to.
-        if (error instanceof ApiError && error.code === 'unauthenticated') void refreshSession(client);
-      },
-    }),
+  return new QueryClient({
     defaultOptions: {
-      queries: {
-        staleTime: 5_000,
-        refetchOnWindowFocus: false,
-        retry: (failures, error) => failures < 1 && error instanceof ApiError && error.code === 'network',
-      },
+      queries: { staleTime: 5_000, refetchOnWindowFocus: false, retry: false, networkMode: 'always' },
+      mutations: { networkMode: 'always' },
     },
   });
-  return client;
 }
 
 export async function refreshSession(client: QueryClient): Promise<void> {
@@ -32,5 +23,6 @@ export async function refreshReads(client: QueryClient, routes: readonly ReadRou
 
 /** Nothing of one account may be visible to the next: reloading the page clears the memory. */
 export function leaveAll(): void {
+  onSessionEnded(undefined);
   location.assign('/sign-in');
 }

@@ -1,13 +1,30 @@
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import type { SessionState, SignedInUser } from './answers.ts';
-import { call, useApi } from './api.ts';
+import { call, type ApiError } from './api.ts';
 import { leaveAll } from './query.ts';
+import { isSignedInAgain } from './signInAgain.ts';
 import { CHATS_KEY, writeStored } from './storage.ts';
 
+const ROUTE = 'GET /api/console/session';
 const FRESH_MS = 60_000;
 
-export function useSession() {
-  return useApi('GET /api/console/session', undefined, { staleTime: FRESH_MS });
+export function useSession(): UseQueryResult<SessionState, ApiError> {
+  return useQuery<SessionState, ApiError>({
+    queryKey: [ROUTE, null],
+    queryFn: async ({ signal }) => await readSession(signal),
+    staleTime: FRESH_MS,
+  });
+}
+
+let wasSignedIn = false;
+
+/** A session that ends while its pages are open is renewed over them: they must not leave with what was typed in them. */
+async function readSession(signal: AbortSignal): Promise<SessionState> {
+  const session = await call(ROUTE, { signal });
+  if (!session.user && wasSignedIn && (await isSignedInAgain())) return await readSession(signal);
+  wasSignedIn = session.user !== null;
+  return session;
 }
 
 /** The signed-in user; for pages that only signed-in users see. */

@@ -5,10 +5,6 @@ export { default as AdminRefusedCallsPage } from './admin/refused/AdminRefusedCa
 export { default as AdminRequestsPage } from './admin/requests/AdminRequestsPage.tsx';
 export { default as AdminSettingsPage } from './admin/settings/AdminSettingsPage.tsx';
 export { default as AuditPage } from './admin/audit/AuditPage.tsx';
-export { default as BackendsPage } from './admin/backends/BackendsPage.tsx';
-export { default as EditBackendPage } from './admin/backends/edit/EditBackendPage.tsx';
-export { default as NewBackendPage } from './admin/backends/new/NewBackendPage.tsx';
-export { default as CatalogPage } from './admin/catalog/CatalogPage.tsx';
 export { default as CodesPage } from './admin/codes/CodesPage.tsx';
 export { default as MarginPage } from './admin/margin/MarginPage.tsx';
 export { default as PaymentsPage } from './admin/payments/PaymentsPage.tsx';

@@ -60,7 +60,7 @@ export function Banner() {
         }
       >
         {t('banner.low', {
-          left: usd(overview.availableUsd),
+          left: formatUsd(overview.availableUsd, i18n.language, { kind: 'available' }),
           threshold: usd(overview.lowBalance.thresholdUsd),
         })}
       </Strip>

@@ -4,14 +4,20 @@ import { Button } from '../ui/Button.tsx';
 
 interface Props extends WithTranslation {
   readonly children: ReactNode;
+  /** The page inside; another one has not crashed. */
+  readonly at?: string;
 }
 
-/** A page that crashes says so and offers a way out. A chunk that an update has removed is fixed by reloading. */
+/** A page that crashes says so and offers a way out; the shell around it stays. */
 class Boundary extends Component<Props, { failed: boolean }> {
   override state = { failed: false };
 
   static getDerivedStateFromError(): { failed: boolean } {
     return { failed: true };
+  }
+
+  override componentDidUpdate({ at }: Props): void {
+    if (this.state.failed && at !== this.props.at) this.setState({ failed: false });
   }
 
   override render(): ReactNode {

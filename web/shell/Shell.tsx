@@ -1,13 +1,15 @@
 import MenuIcon from 'lucide-react/icons/menu';
 import Search from 'lucide-react/icons/search';
-import { useEffect, useRef, useState, type ReactNode, type RefObject, lazy, Suspense } from 'react';
+import { useEffect, useRef, useState, type ReactNode, type RefObject, Suspense } from 'react';
 import { useLocation } from 'wouter';
+import { later } from '../lib/chunk.ts';
 import { useSite } from '../lib/session.ts';
 import { useTranslation } from '../lib/translation.tsx';
 import { IconButton } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { Logo } from '../ui/Logo.tsx';
 import { Banner } from './Banner.tsx';
+import { ErrorBoundary } from './ErrorBoundary.tsx';
 import { ACCOUNT_NAV, ADMIN_NAV } from './navigation.ts';
 import { openPalette, onPalette } from './palette.ts';
 import { Sidebar } from './Sidebar.tsx';
@@ -22,6 +24,7 @@ export function Shell({ area, children }: ShellProps) {
   const { t } = useTranslation();
   const groups = area === 'admin' ? ADMIN_NAV : ACCOUNT_NAV;
   const main = useRef<HTMLElement>(null);
+  const [location] = useLocation();
   useFocusOnArrival(main);
   return (
     <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
@@ -37,9 +40,11 @@ export function Shell({ area, children }: ShellProps) {
       <TopBar area={area} />
       <main ref={main} id="content" tabIndex={-1} className="min-w-0 outline-none">
         {area === 'account' ? <Banner /> : null}
-        {children}
+        <ErrorBoundary at={location}>
+          {children}
+          <Shortcuts />
+        </ErrorBoundary>
       </main>
-      <Shortcuts />
     </div>
   );
 }
@@ -90,7 +95,7 @@ function useFocusOnArrival(main: RefObject<HTMLElement | null>): void {
   }, [location, main]);
 }
 
-const Palette = lazy(() => import('./Palette.tsx'));
+const Palette = later(() => import('./Palette.tsx'));
 const SEQUENCE_MS = 1000;
 
 /** ⌘K opens the palette; `g` and a letter go to a page. Keys typed into a field stay there. */

@@ -157,7 +157,7 @@ function AccountMenu() {
             <span className="min-w-0 flex-1">
               <span className="block truncate text-sm font-medium">{user.name || user.email}</span>
               <span className="block text-sm text-ink-3">
-                {overview.data ? <Money usd={overview.data.availableUsd} /> : '…'}
+                {overview.data ? <Money usd={overview.data.availableUsd} kind="available" /> : '…'}
               </span>
             </span>
             <ChevronsUpDown size={15} className="shrink-0 text-ink-3" aria-hidden />

@@ -1,6 +1,7 @@
-import { Component, lazy, Suspense, type ReactNode } from 'react';
+import { Component, Suspense, type ReactNode } from 'react';
+import { later } from '../lib/chunk.ts';
 
-const Rendered = lazy(() => import('./MarkdownRendered.tsx'));
+const Rendered = later(() => import('./MarkdownRendered.tsx'));
 
 /** Markdown from models. The renderer is a chunk of its own; until it has loaded, the plain text is shown. */
 export function Markdown({ text }: { text: string }) {

@@ -1,12 +1,21 @@
 import { createContext, useContext } from 'react';
 import type { Usd } from '../../src/console/contract.ts';
 import { classes } from '../lib/classes.ts';
-import { convert, formatExactUsd, formatUsd, shownPlaces, shownUsd, usdParts } from '../lib/money.ts';
+import {
+  convert,
+  formatExactUsd,
+  formatUsd,
+  shownPlaces,
+  shownUsd,
+  usdParts,
+  type AmountKind,
+} from '../lib/money.ts';
 import { useSite } from '../lib/session.ts';
 import { useTranslation } from '../lib/translation.tsx';
 
 interface MoneyProps {
   readonly usd: Usd;
+  readonly kind?: AmountKind;
   readonly sign?: boolean;
   readonly className?: string;
   /** Shows every digit at the same strength, for when the small ones matter. */
@@ -19,13 +28,15 @@ interface MoneyProps {
 export const AlignedPlaces = createContext<number | undefined>(undefined);
 
 /** An amount in the format of `formatUsd`, with the exact one on hover; digits beyond the cents are fainter. */
-export function Money({ usd, sign = false, className, plain, exact }: MoneyProps) {
+export function Money({ usd, kind = 'sum', sign = false, className, plain, exact }: MoneyProps) {
   const { i18n } = useTranslation();
   const places = useContext(AlignedPlaces);
-  const shown = exact ? usd : shownUsd(usd);
+  const shown = exact ? usd : shownUsd(usd, kind);
   const { main, fine, tail } = usdParts(shown, i18n.language, sign);
   const tiny = /^[^1-9]*$/.test(main);
-  const missing = places === undefined ? 0 : Math.max(0, places - shownPlaces(shown));
+  // Sums end with their cents, and need no padding.
+  const missing =
+    places === undefined || (kind !== 'charge' && !exact) ? 0 : Math.max(0, places - shownPlaces(shown));
   return (
     <span
       className={classes('whitespace-nowrap tabular-nums', className)}
@@ -44,11 +55,11 @@ export function Money({ usd, sign = false, className, plain, exact }: MoneyProps
 }
 
 /** The same amount in the operator's display currency, where that is not the dollar. */
-export function Converted({ usd }: { usd: Usd }) {
+export function Converted({ usd, kind = 'sum' }: Pick<MoneyProps, 'usd' | 'kind'>) {
   const { i18n } = useTranslation();
   const currency = useSite()?.currency;
   if (!currency || currency.code === 'USD') return null;
-  const amount = formatUsd(convert(usd, currency.perUsd), i18n.language, { currency: currency.code });
+  const amount = formatUsd(convert(usd, currency.perUsd), i18n.language, { kind, currency: currency.code });
   return <span className="text-ink-3 tabular-nums">≈ {amount}</span>;
 }
 

@@ -90,12 +90,13 @@ export function SkeletonRows({ rows = 6 }: { rows?: number }) {
   );
 }
 
-/** A line inside a form that went wrong, in the server's words. */
-export function FormError({ error }: { error: Error | null | undefined }) {
+/** A line inside a form that went wrong, in the server's words if it said any. */
+export function FormError({ error }: { error: (Error & { code?: string }) | null | undefined }) {
+  const { t } = useTranslation();
   if (!error) return null;
   return (
     <p role="alert" className="rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-sm text-bad">
-      {error.message}
+      {error.code === 'network' ? t('errors.notSent') : error.message}
     </p>
   );
 }

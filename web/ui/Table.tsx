@@ -43,7 +43,7 @@ function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: 
   const places = columns.map((column) => placesOf(column, rows));
   return (
     <div
-      className="thin-scroll relative overflow-x-auto"
+      className="thin-scroll scroll-cue relative overflow-x-auto"
       role="region"
       aria-label={label}
       // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- a region that scrolls must be reachable by keyboard

@@ -54,7 +54,8 @@ export async function importDraft(
   };
 }
 
-function refused(error: unknown): never {
+/** What the backend or the catalog says against it becomes the answer. */
+export function refused(error: unknown): never {
   if (error instanceof ImportError) throw new Fault('invalid_field', error.message, { param: 'provider' });
   if (!(error instanceof CatalogError)) throw error;
   const [first] = error.mistakes;

@@ -4,16 +4,35 @@ import { storedText, withValue } from '../../catalog/catalog-data.ts';
 import { catalogData } from '../../catalog/parse.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
 import { markupFactor, tokenPrice } from '../../catalog/price-schema.ts';
+import { nanoUsd } from '../../std/money.ts';
 import { Fault } from '../../std/fault.ts';
-import { OWN_KINDS } from '../../upstream/offered/import-preview.ts';
+import { OWN_KINDS, tryKey } from '../../upstream/offered/import-preview.ts';
 import { discoverLocalServers } from '../../upstream/local-servers.ts';
 import type { RouteParts } from '../parts.ts';
 import { MEGABYTE, route } from '../route.ts';
 import { catalogText, requireEditor, saveDraft } from './catalog.ts';
-import { importDraft, LIST_MS } from './catalog-import.ts';
+import { importDraft, LIST_MS, refused } from './catalog-import.ts';
+import { followPublished } from './follow-published.ts';
 
 /** The name of a backend as the catalog takes it. */
 const backendName = z.string().regex(/^[a-z][a-z0-9_-]{0,39}$/, 'must be a short name in small letters');
+
+/** Of a server that speaks OpenAI's API and has no preset. */
+const ownServer = z.strictObject({
+  baseUrl: z.url({ protocol: /^https?$/ }).max(500),
+  keyName: z
+    .string()
+    .regex(/^[A-Z][A-Z0-9_]{0,50}_API_KEY$/)
+    .optional(),
+});
+
+/** USD per million tokens, for models that no list has a price for. Nothing is free because a field was left at zero. */
+const ownPrice = z.union([
+  z.literal('free'),
+  z
+    .strictObject({ input: tokenPrice, output: tokenPrice })
+    .refine(({ input, output }) => input > 0 || output > 0, "prices of 0 must be given as 'free'"),
+]);
 
 /** What an operator needs to add a backend without writing YAML; what is made is a draft like any other. */
 export const newBackendRoutes = [
@@ -25,23 +44,38 @@ export const newBackendRoutes = [
     audit: 'backend.preview',
     body: z.strictObject({
       provider: backendName,
-      /** Of a server that speaks OpenAI's API and has no preset. */
-      server: z
-        .strictObject({
-          baseUrl: z.url({ protocol: /^https?$/ }).max(500),
-          keyName: z
-            .string()
-            .regex(/^[A-Z][A-Z0-9_]{0,50}_API_KEY$/)
-            .optional(),
-        })
-        .optional(),
+      server: ownServer.optional(),
       markup: markupFactor.optional(),
-      /** USD per million tokens, for models that no list has a price for; zero for both: they are free. */
-      ownPrice: z.strictObject({ input: tokenPrice, output: tokenPrice }).optional(),
+      ownPrice: ownPrice.optional(),
       models: z.array(z.string().trim().min(1).max(200)).min(1).max(1_000).optional(),
     }),
     withinMs: LIST_MS,
-    handle: (parts, { body, deadline, user }) => importDraft(parts, user.accountId, body, deadline),
+    handle: (parts, { body, deadline, user }) => {
+      const price = body.ownPrice === 'free' ? FREE : body.ownPrice;
+      return importDraft(parts, user.accountId, { ...body, ownPrice: price }, deadline);
+    },
+  }),
+  /** Stores a key that the provider has accepted; one that it refuses is not stored. */
+  route('POST /api/console/admin/backends/key', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'provider-key.set',
+    body: z.strictObject({
+      provider: backendName,
+      server: ownServer.optional(),
+      value: z.string().min(1).max(4_096),
+    }),
+    withinMs: LIST_MS,
+    async handle(parts, { body: { value, ...wanted }, deadline, user }) {
+      const editor = requireEditor(parts);
+      const tried = await tryKey(await parts.importTarget(), { ...wanted, key: value }, deadline).catch(
+        refused,
+      );
+      await editor.setProviderKey(tried.name, value, tried.origin);
+      // The built-in catalog, which nobody has edited yet, depends on the keys that there are.
+      await followPublished(editor, user.accountId);
+      return { keyName: tried.name };
+    },
   }),
   route('POST /api/console/admin/backends/try', {
     who: 'admin',
@@ -71,6 +105,8 @@ export const newBackendRoutes = [
     },
   }),
 ];
+
+const FREE = { input: nanoUsd(0), output: nanoUsd(0) };
 
 async function providers(parts: RouteParts) {
   const stored = new Set(((await parts.catalogEditor?.listProviderKeys()) ?? []).map(({ name }) => name));

@@ -177,7 +177,7 @@ function partsOf(
       return Promise.resolve({
         text: json,
         revision: version,
-        parse: (text) => catalog.parse(text),
+        parse: (text, entered) => catalog.parse(text, entered),
         write: (_, changed) => storedText(changed),
       });
     },

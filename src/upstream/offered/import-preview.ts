@@ -1,3 +1,4 @@
+import { defaultAddress } from '../../catalog/address.ts';
 import type { Catalog, UpstreamConfig } from '../../catalog/catalog.ts';
 import { storedText, withoutMissing, type CatalogMap } from '../../catalog/catalog-data.ts';
 import { editCatalog, editOf, pasteText, type CatalogEdit } from '../../catalog/import/catalog-edit.ts';
@@ -9,6 +10,7 @@ import {
   type PriceList,
   type TokenAmounts,
 } from '../../catalog/import/price-list.ts';
+import type { EnteredKey } from '../../catalog/key-rules.ts';
 import { catalogData } from '../../catalog/parse.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
 import { offeredModels } from './offered-models.ts';
@@ -47,7 +49,8 @@ export interface ImportPreview {
 /** A catalog's text, and how it is read and written where it is. */
 export interface ImportTarget {
   readonly text: string;
-  readonly parse: (text: string) => Catalog;
+  /** With a key that is not stored yet, if one is entered. */
+  readonly parse: (text: string, entered?: EnteredKey) => Catalog;
   readonly write: (text: string, changed: CatalogMap) => string;
 }
 
@@ -91,6 +94,34 @@ export async function previewImport(
     changed,
     paste: whole ? pasteText(whole) : '',
   };
+}
+
+/** The server that the provider's key is for and the name that the key is kept under. */
+interface TriedKey {
+  readonly name: string;
+  readonly origin: string;
+}
+
+/** Lists the provider's models with a key that is not stored; a key that the provider refuses is an {@link ImportError}. */
+export async function tryKey(
+  { text, parse }: ImportTarget,
+  { key, ...request }: ImportRequest & { readonly key: string },
+  signal: AbortSignal,
+): Promise<TriedKey> {
+  const name = request.server ? request.server.keyName : keyNameOf(request.provider);
+  if (name === undefined) throw new ImportError(`'${request.provider}' needs no key.`);
+  const { upstream } = withUpstream(text, (draft) => parse(draft, { name, value: key }), request);
+  await offeredModels({ ...upstream, apiKey: key }, signal).catch((error: unknown) => {
+    // Providers repeat the key that they refuse, and errors are logged.
+    throw error instanceof ImportError ? new ImportError(error.message.replaceAll(key, '‹key›')) : error;
+  });
+  return { name, origin: new URL(upstream.baseUrl ?? defaultAddress(upstream) ?? '').origin };
+}
+
+function keyNameOf(provider: string): string | undefined {
+  const presets: Readonly<Record<string, Preset>> = PRESETS;
+  if (Object.hasOwn(presets, provider)) return presets[provider]?.variable;
+  return Object.hasOwn(OWN_KINDS, provider) ? OWN_KINDS[provider] : undefined;
 }
 
 interface ImportStart {

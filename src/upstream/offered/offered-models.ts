@@ -50,8 +50,15 @@ export async function offeredModels(config: UpstreamConfig, signal: AbortSignal)
     return readOffered(await ask(config, listing, signal));
   } catch (thrown) {
     if (!(thrown instanceof UpstreamFailure)) throw thrown;
-    throw new ImportError(`Backend '${config.name}' does not list its models: ${thrown.message}.`);
+    throw new ImportError(`Backend '${config.name}' does not list its models: ${sentence(thrown.message)}`);
   }
+}
+
+const MAX_TOLD = 300;
+
+/** What a provider said, bounded, with one full stop. */
+function sentence(text: string): string {
+  return `${text.slice(0, MAX_TOLD).replace(/[.\s]+$/, '')}.`;
 }
 
 async function ask(config: UpstreamConfig, listing: Listing, signal: AbortSignal): Promise<unknown> {

@@ -1,6 +1,16 @@
 import type { chats as english } from '../en/chats.ts';
 
 export const chats: typeof english = {
+  refusal: {
+    amounts: 'Verfügbar: {{available}}. Für diese Anfrage nötig: {{required}}.',
+    held: 'Ihr Guthaben ist für laufende Anfragen vorgemerkt.',
+    limit: 'Eine Ausgabengrenze dieses Kontos ist erreicht.',
+    resets: 'Sie beginnt neu am {{time}}.',
+    tooMany: 'Zu viele Anfragen.',
+    seconds_one: 'Neuer Versuch in {{count, number}} Sekunde.',
+    seconds_other: 'Neuer Versuch in {{count, number}} Sekunden.',
+    now: 'Sie können es jetzt erneut versuchen.',
+  },
   chats: {
     title: 'Ihre Chats',
     open: 'Chats',

@@ -59,6 +59,7 @@ export const entry: typeof english = {
       'Der Link gilt 30 Minuten; ein Neustart des Servers gibt einen neuen. Wenn ihn jemand anderes betreibt, kommen Sie später wieder.',
     title: '{{name}} einrichten',
     invalidTitle: 'Dieser Link gilt nicht mehr',
+    done: 'Dieser Server ist eingerichtet. Melden Sie sich als sein Administrator an, um fortzufahren.',
     invalid:
       'Er ist abgelaufen, oder die Einrichtung ist schon abgeschlossen. Ein Neustart des Servers gibt einen neuen Link; sonst melden Sie sich an.',
     accountLead:

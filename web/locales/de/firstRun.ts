@@ -19,12 +19,13 @@ export const firstRun: typeof english = {
     cause: 'Willkommensguthaben',
   },
   firstRun: {
-    lead: 'Auf einer Seite vom leeren Server zur beantworteten, bezahlten Anfrage mit Beleg.',
+    lead: 'Legen Sie Ihr Konto an, senden Sie eine Testanfrage und verbinden Sie einen Anbieter.',
     account: 'Administratorkonto anlegen',
     accountDone: 'Angemeldet als {{email}}',
     credit: 'Startguthaben und Token',
     creditLead:
       'Ihr Konto beginnt mit {{amount}}, damit der erste Aufruf wie jeder andere bezahlt werden kann.',
+    creditLeft: 'Ihr Konto hat {{amount}}.',
     noCredit: 'Dieses Konto hat kein Startguthaben. Unter „Konten“ können Sie ihm etwas gutschreiben.',
     tokenLead: 'Dieses Token ist für Programme. Kopieren Sie es jetzt, es wird nicht noch einmal angezeigt.',
     tokenMake: 'Token anlegen',
@@ -44,8 +45,8 @@ export const firstRun: typeof english = {
     people: 'Leute einladen',
     peopleLead: 'Konten, Guthaben, Limits, Einladungen und ein Willkommensguthaben.',
     receiptEmpty: 'Füllt sich, während der Aufruf läuft.',
-    firstToken: 'Erstes Token nach',
-    duration: 'Ganze Antwort nach',
+    firstToken: 'Zeit bis zum ersten Token',
+    duration: 'Gesamtzeit',
     running: 'Läuft …',
   },
 };

@@ -119,9 +119,18 @@ export const frame: typeof english = {
     noPassword:
       'Sie melden sich über einen Anbieter an. Melden Sie sich ab und wieder an, und wiederholen Sie es dann innerhalb weniger Minuten.',
   },
+  again: {
+    title: 'Ihre Sitzung ist abgelaufen',
+    lead: 'Melden Sie sich an, um fortzufahren. Diese Seite und alle Eingaben bleiben erhalten.',
+    elsewhere: 'Andere Anmeldewege (neuer Tab)',
+    leave: 'Seite verlassen',
+    offline: 'Der Server ist nicht erreichbar. Neuer Versuch läuft …',
+  },
   errors: {
     title: 'Etwas ist schiefgelaufen',
     network: 'Der Server ist nicht erreichbar. Prüfen Sie Ihre Verbindung und versuchen Sie es erneut.',
+    notSent:
+      'Der Server ist nicht erreichbar. Ihre Eingaben sind noch da: Versuchen Sie es erneut, sobald er antwortet.',
     notFound: 'Seite nicht gefunden',
     notFoundLead: 'Die Adresse ist vielleicht falsch geschrieben, oder die Seite ist umgezogen.',
     broken: 'Diese Seite ist abgestürzt',

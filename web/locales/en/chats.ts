@@ -1,4 +1,14 @@
 export const chats = {
+  refusal: {
+    amounts: 'Available: {{available}}. Required for this request: {{required}}.',
+    held: 'Your balance is on hold for requests that are still running.',
+    limit: 'A spending limit of this account is reached.',
+    resets: 'It resets on {{time}}.',
+    tooMany: 'Too many requests.',
+    seconds_one: 'Try again in {{count, number}} second.',
+    seconds_other: 'Try again in {{count, number}} seconds.',
+    now: 'You can try again now.',
+  },
   chats: {
     title: 'Your chats',
     open: 'Chats',

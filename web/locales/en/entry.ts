@@ -56,6 +56,7 @@ export const entry = {
       'The link is valid for 30 minutes. Restart the server to get a new one. If someone else runs the server, come back later.',
     title: 'Set up {{name}}',
     invalidTitle: 'This link is no longer valid',
+    done: 'This server has been set up. Sign in as its administrator to continue.',
     invalid:
       'It may have expired, or setup may already be complete. Restart the server to get a new link, or sign in.',
     accountLead:

@@ -116,9 +116,17 @@ export const frame = {
     noPassword:
       'You sign in with an external provider. Sign out, sign in again and repeat this within a few minutes.',
   },
+  again: {
+    title: 'Your session has ended',
+    lead: 'Sign in to continue. This page and everything you entered stay as they are.',
+    elsewhere: 'Other ways to sign in (new tab)',
+    leave: 'Leave this page',
+    offline: 'Can’t reach the server. Trying again…',
+  },
   errors: {
     title: 'Something went wrong',
     network: 'Can’t reach the server. Check your connection and try again.',
+    notSent: 'Can’t reach the server. Your entries are still here: try again when it is back.',
     notFound: 'Page not found',
     notFoundLead: 'The address may be mistyped, or the page may have moved.',
     broken: 'This page crashed',

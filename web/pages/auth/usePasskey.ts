@@ -1,10 +1,8 @@
-import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect, useEffectEvent, useState } from 'react';
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser';
 import { useAction } from '../../lib/action.ts';
 import { call, ApiError } from '../../lib/api.ts';
 import { askForPasskey, canOfferInField, PasskeyCancelled, type AskOptions } from '../../lib/passkey.ts';
-import { refreshSession } from '../../lib/query.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 
 /** A challenge is valid for five minutes; a page that stays open longer requests another. */
@@ -14,9 +12,8 @@ const RENEW_MS = 4 * 60_000;
  * Signing in with a passkey: by the button, or from the autofill of the email field, which waits in the background. A
  * browser handles one request at a time, so the button ends the waiting.
  */
-export function usePasskey() {
+export function usePasskey(onDone: () => void) {
   const { t } = useTranslation();
-  const client = useQueryClient();
   const [turn] = useState(() => new Turn());
   const [refused, setRefused] = useState<Error>();
   const byButton = useAction(
@@ -28,8 +25,9 @@ export function usePasskey() {
         throw error instanceof PasskeyCancelled ? new Error(t('auth.passkeyCancelled')) : error;
       }
     },
-    { onDone: () => void refreshSession(client) },
+    { onDone },
   );
+  const done = useEffectEvent(onDone);
   useEffect(() => {
     const page = new AbortController();
     const offer = async (): Promise<void> => {
@@ -39,7 +37,7 @@ export function usePasskey() {
       const options = await challenge().catch(() => undefined);
       if (!options || signal.aborted) return;
       await proveWith(options, { inField: true, signal });
-      await refreshSession(client);
+      done();
     };
     const begin = (): void => {
       offer().catch((error: unknown) => {
@@ -54,7 +52,7 @@ export function usePasskey() {
       page.abort();
       turn.end();
     };
-  }, [client, turn]);
+  }, [turn]);
   return {
     error: byButton.error ?? refused,
     busy: byButton.isPending,

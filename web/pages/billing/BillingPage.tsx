@@ -39,7 +39,7 @@ export default function BillingPage() {
         <Card>
           <p className="text-sm text-ink-3">{t('billing.available')}</p>
           <p className="text-2xl font-semibold tracking-tight">
-            {overview ? <Money usd={overview.availableUsd} /> : '…'}
+            {overview ? <Money usd={overview.availableUsd} kind="available" /> : '…'}
           </p>
           {overview ? <Converted usd={overview.availableUsd} /> : null}
           <dl className="mt-5 flex flex-col gap-1.5">

@@ -80,6 +80,7 @@ export function entryColumns(
       cell: (row) => (
         <Money
           usd={row.amountUsd}
+          kind="charge"
           sign
           plain
           className={row.amountUsd.startsWith('-') ? '' : 'font-medium text-accent'}

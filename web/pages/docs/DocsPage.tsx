@@ -1,6 +1,7 @@
-import { lazy, Suspense } from 'react';
+import { Suspense } from 'react';
 import { useLocation, useParams } from 'wouter';
 import { guides } from 'virtual:guides';
+import { later } from '../../lib/chunk.ts';
 import { classes } from '../../lib/classes.ts';
 import { useTitle } from '../../lib/title.ts';
 import { useTranslation } from '../../lib/translation.tsx';
@@ -11,7 +12,7 @@ import { Link } from '../../ui/Link.tsx';
 import { Skeleton } from '../../ui/States.tsx';
 
 /** Loaded separately because it renders Markdown, which the reference does not need. */
-const GuideView = lazy(() => import('./GuideView.tsx'));
+const GuideView = later(() => import('./GuideView.tsx'));
 
 const API = 'reference';
 const FIRST = 'getting-started';

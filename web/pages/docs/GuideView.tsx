@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { guides, type Guide } from 'virtual:guides';
 import MarkdownRendered from '../../ui/MarkdownRendered.tsx';
 import { Empty, Skeleton } from '../../ui/States.tsx';
+import { loadChunk } from '../../lib/chunk.ts';
 import { publicOrigin } from '../../lib/origin.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 
@@ -31,7 +32,7 @@ export default function GuideView({ slug, part }: { slug: string; part: string |
 function GuideText({ guide, part }: { guide: Guide; part: string | undefined }) {
   const text = useQuery({
     queryKey: ['guide', guide.slug],
-    queryFn: async () => (await guide.load()).default,
+    queryFn: async () => (await loadChunk(guide.load)).default,
     staleTime: Infinity,
   });
   const box = useRef<HTMLElement>(null);

@@ -36,10 +36,10 @@ function Available({ overview }: { overview: Overview }) {
       <div>
         <p className="text-sm text-ink-3">{t('overview.available')}</p>
         <p className="mt-1 text-3xl font-semibold tracking-tight">
-          <Money usd={overview.availableUsd} />
+          <Money usd={overview.availableUsd} kind="available" />
         </p>
         <p className="mt-1 flex flex-wrap gap-x-3 text-sm text-ink-3">
-          <Converted usd={overview.availableUsd} />
+          <Converted usd={overview.availableUsd} kind="available" />
           <span>{t('overview.balance', { amount: usd(overview.balanceUsd) })}</span>
           <span>
             {overview.openHolds > 0
@@ -94,7 +94,8 @@ function Binding({ overview }: { overview: Overview }) {
     <div className="text-sm">
       <p>
         <span className="text-ink-3">{t('overview.binding')}: </span>
-        {what}, {t('overview.left', { left: usd(binding.leftUsd) })}
+        {what},{' '}
+        {t('overview.left', { left: formatUsd(binding.leftUsd, i18n.language, { kind: 'available' }) })}
       </p>
       {limits.monthlyUsd ? (
         <div className="mt-2">

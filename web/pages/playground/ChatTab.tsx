@@ -2,11 +2,12 @@ import CodeXml from 'lucide-react/icons/code-xml';
 import MessagesSquare from 'lucide-react/icons/messages-square';
 import RotateCcw from 'lucide-react/icons/rotate-ccw';
 import SlidersHorizontal from 'lucide-react/icons/sliders-horizontal';
-import { lazy, Suspense, useEffect, useState, useRef } from 'react';
+import { Suspense, useEffect, useState, useRef } from 'react';
 import questions from '../../../docs/guide/questions.json';
 import type { Answer } from '../../../src/console/contract/routes.ts';
 import type { ModelItem } from '../../lib/answers.ts';
 import { call } from '../../lib/api.ts';
+import { later } from '../../lib/chunk.ts';
 import { formatExactUsd } from '../../lib/money.ts';
 import { publicOrigin } from '../../lib/origin.ts';
 import { useTranslation } from '../../lib/translation.tsx';
@@ -32,7 +33,7 @@ import { useKeptChats, type KeptChats } from './useKeptChats.ts';
 
 type PlaygroundQuote = Answer<'POST /api/console/playground/quote'>;
 
-const AnswerFields = lazy(() => import('./structured/AnswerFields.tsx'));
+const AnswerFields = later(() => import('./structured/AnswerFields.tsx'));
 
 const NAME = 'chat';
 

@@ -44,7 +44,7 @@ export function Composer({ busy, onSend, onStop, takes, blocked, note }: Compose
     }
   };
   return (
-    <div className="sticky bottom-0 z-10 bg-page pb-4">
+    <div className="bottom-0 z-10 bg-page pb-4 [@media(min-height:34rem)]:sticky">
       <div
         {...(takes && attaching.drop)}
         className={classes(

@@ -1,7 +1,8 @@
 import Pencil from 'lucide-react/icons/pencil';
 import RefreshCw from 'lucide-react/icons/refresh-cw';
-import { lazy, Suspense, useState } from 'react';
+import { Suspense, useState } from 'react';
 import type { PlaygroundReceipt } from '../../lib/answers.ts';
+import { later } from '../../lib/chunk.ts';
 import { formatCount, formatDuration } from '../../lib/numbers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button, IconButton } from '../../ui/Button.tsx';
@@ -12,9 +13,11 @@ import { Markdown } from '../../ui/Markdown.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { FileChip } from './Attachments.tsx';
 import type { Turn } from './conversation.ts';
+import { isAccountsLimit } from './refusal.ts';
+import { RefusalNotice } from './RefusalNotice.tsx';
 
-const JsonAnswer = lazy(() => import('./structured/JsonAnswer.tsx'));
-const ToolCalls = lazy(() => import('./structured/ToolCalls.tsx'));
+const JsonAnswer = later(() => import('./structured/JsonAnswer.tsx'));
+const ToolCalls = later(() => import('./structured/ToolCalls.tsx'));
 
 interface TurnViewProps {
   readonly turn: Turn;
@@ -122,8 +125,10 @@ function Answer({ turn, onRegenerate, alternatives, onResults }: Omit<TurnViewPr
           <ToolCalls calls={turn.toolCalls} onResults={onResults} />
         </Suspense>
       ) : null}
-      <Ending turn={turn} />
-      {turn.status === 'failed' ? <Alternatives of={alternatives} /> : null}
+      <Ending turn={turn} onRetry={onRegenerate} />
+      {turn.error && isAccountsLimit(turn.error) ? null : turn.status === 'failed' ? (
+        <Alternatives of={alternatives} />
+      ) : null}
       {turn.status === 'streaming' ? null : (
         <div className="mt-2 flex flex-wrap items-center gap-x-1 gap-y-1">
           <CopyIconButton text={turn.text} label={t('playground.copy')} />
@@ -166,23 +171,17 @@ function Alternatives({ of }: { of: TurnViewProps['alternatives'] }) {
 }
 
 /** Why an answer did not end normally. */
-function Ending({ turn }: { turn: Turn }) {
+function Ending({ turn, onRetry }: { turn: Turn; onRetry: (() => void) | undefined }) {
   const { t } = useTranslation();
   if (turn.error) {
     return (
-      <div role="alert" className="mt-2 rounded-md border border-bad-line bg-bad-soft px-4 py-2.5 text-bad">
-        {turn.error.status === 402 ? <p className="font-medium">{t('playground.outOfMoney')}</p> : null}
-        <p>{turn.error.message}</p>
-        {turn.error.status === 402 ? (
-          <Link href="/app/billing" className="mt-1 inline-block font-medium underline underline-offset-2">
-            {t('playground.topUp')}
-          </Link>
-        ) : turn.isRefused ? (
-          <Link href="/app/refused" className="mt-1 inline-block font-medium underline underline-offset-2">
+      <RefusalNotice error={turn.error} onRetry={onRetry}>
+        {turn.isRefused && !isAccountsLimit(turn.error) ? (
+          <Link href="/app/refused" className="font-medium underline underline-offset-2">
             {t('chats.whyRefused')}
           </Link>
         ) : null}
-      </div>
+      </RefusalNotice>
     );
   }
   if (turn.status === 'stopped') return <p className="mt-2 text-sm text-ink-3">{t('playground.stopped')}</p>;
@@ -200,7 +199,7 @@ function AnswerFacts({ receipt }: { receipt: PlaygroundReceipt }) {
   const time = (ms: number): string => formatDuration(ms, i18n.language);
   return (
     <p className="flex flex-wrap gap-x-3 pl-1 text-sm text-ink-3 tabular-nums">
-      <Money usd={receipt.costUsd} plain className="font-medium text-ink-2" />
+      <Money usd={receipt.costUsd} kind="charge" plain className="font-medium text-ink-2" />
       {receipt.images > 0 ? null : (
         <span>
           {t('playground.tokensLine', {

@@ -3,6 +3,7 @@ import { ApiError } from '../../lib/api.ts';
 import { settledReceipt, streamChat, type ChatPart } from '../../lib/chatStream.ts';
 import { makeStore } from '../../lib/store.ts';
 import { fileText, NOTHING_ATTACHED, type Attached, type AttachedFile } from './attachments.ts';
+import { answerError, type AnswerError } from './refusal.ts';
 import type { Recipe } from './recipe.ts';
 import { formatOf, type AnswerFormat } from './structured/answerForm.ts';
 import { callMessages, isAnswered, withCallPart, type ToolCall } from './structured/toolCalls.ts';
@@ -19,7 +20,7 @@ export interface Turn {
   readonly reasoning: string;
   readonly status: 'streaming' | 'done' | 'stopped' | 'failed';
   readonly model: string;
-  readonly error?: { readonly message: string; readonly status: number };
+  readonly error?: AnswerError;
   readonly finish?: string;
   /** The format that was asked for, if it is not text. */
   readonly format?: AnswerFormat;
@@ -109,8 +110,7 @@ export function makeConversation(onSettled: () => void) {
 }
 
 function requestIdOf(failure: unknown): string | undefined {
-  const id = failure instanceof ApiError ? failure.body?.['requestId'] : undefined;
-  return typeof id === 'string' ? id : undefined;
+  return failure instanceof ApiError ? failure.requestId : undefined;
 }
 
 function newTurn(role: Turn['role'], model: string): Turn {
@@ -152,9 +152,7 @@ function withPart(turn: Turn, part: ChatPart): Turn {
 
 function ended(turn: Turn, failure: unknown, stopped: boolean): Turn {
   if (stopped) return { ...turn, status: 'stopped' };
-  const status = failure instanceof ApiError ? failure.status : 0;
-  const message = failure instanceof Error ? failure.message : String(failure);
-  return { ...turn, status: 'failed', error: { message, status } };
+  return { ...turn, status: 'failed', error: answerError(failure) };
 }
 
 export function bodyWith(recipe: Recipe, turns: readonly Turn[], text: string, attached: Attached) {

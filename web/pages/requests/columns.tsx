@@ -55,10 +55,10 @@ export function requestColumns(t: TFunction): Column<RequestItem>[] {
       cell: (row) =>
         row.state === 'pending' ? (
           <span className="text-ink-3">
-            ≤ <Money usd={row.heldUsd} plain />
+            ≤ <Money usd={row.heldUsd} kind="charge" plain />
           </span>
         ) : (
-          <Money usd={row.chargedUsd} plain />
+          <Money usd={row.chargedUsd} kind="charge" plain />
         ),
     },
     {

@@ -1,9 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query';
 import ArrowRight from 'lucide-react/icons/arrow-right';
 import Check from 'lucide-react/icons/check';
-import { useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { useParams } from 'wouter';
-import type { ModelItem } from '../../lib/answers.ts';
+import type { ModelItem, Overview } from '../../lib/answers.ts';
 import { useAction } from '../../lib/action.ts';
 import { useApi, call } from '../../lib/api.ts';
 import { classes } from '../../lib/classes.ts';
@@ -31,7 +31,8 @@ export default function SetupPage() {
   useTitle(t('setup.title', { name: 'Tollgate' }));
   const token = useSetupToken();
   const session = useSession().data;
-  const [created, setCreated] = useState(false);
+  // The first step creates the administrator and signs them in, so after a reload the session tells that it is done.
+  const created = session?.user?.role === 'admin';
   const check = useApi(
     'GET /api/console/setup',
     { query: { token } },
@@ -53,7 +54,7 @@ export default function SetupPage() {
             title={t('setup.invalidTitle')}
             action={<LinkButton href="/sign-in">{t('auth.signIn')}</LinkButton>}
           >
-            {t('setup.invalid')}
+            {check.error ? t('setup.done') : t('setup.invalid')}
           </Empty>
         ) : (
           <>
@@ -62,9 +63,7 @@ export default function SetupPage() {
             </h1>
             <p className="mt-1 mb-8 text-ink-3">{t('firstRun.lead')}</p>
             {!created && check.isPending ? <Skeleton className="h-56 w-full" /> : null}
-            {created || check.data ? (
-              <Steps token={token} isCreated={created} onCreated={() => setCreated(true)} />
-            ) : null}
+            {created || check.data ? <Steps token={token} isCreated={created} /> : null}
           </>
         )}
       </main>
@@ -81,16 +80,22 @@ function useSetupToken(): string {
 interface StepsProps {
   readonly token: string;
   readonly isCreated: boolean;
-  readonly onCreated: () => void;
 }
 
-function Steps({ token, isCreated, onCreated }: StepsProps) {
+function Steps({ token, isCreated }: StepsProps) {
   const { t } = useTranslation();
   const email = useSession().data?.user?.email;
   const firstCall = useFirstCall();
   const model = useFirstModel();
-  const isAnswered = firstCall.receipt !== undefined;
-  const hasToken = useFreshToken() !== undefined;
+  // Fetched once: it keeps showing the starting credit while the receipt shows what is left.
+  const overview = useApi('GET /api/console/overview', undefined, {
+    enabled: isCreated,
+    staleTime: Infinity,
+  }).data;
+  const wasAnswered = overview !== undefined && overview.latest.length > 0;
+  const isAnswered = firstCall.receipt !== undefined || wasAnswered;
+  const hasFreshToken = useFreshToken() !== undefined;
+  const hasToken = hasFreshToken || Boolean(overview?.token);
   return (
     <ol className="flex flex-col">
       <Step number={1} title={t('firstRun.account')} state={isCreated ? 'done' : 'now'}>
@@ -98,12 +103,12 @@ function Steps({ token, isCreated, onCreated }: StepsProps) {
           <p className="break-words text-ink-2">{t('firstRun.accountDone', { email })}</p>
         ) : (
           <div className="max-w-xl">
-            <AccountStep token={token} onDone={onCreated} />
+            <AccountStep token={token} />
           </div>
         )}
       </Step>
       <Step number={2} title={t('firstRun.credit')} state={hasToken ? 'done' : isCreated ? 'open' : 'later'}>
-        {isCreated ? <CreditStep /> : null}
+        {isCreated ? <CreditStep overview={overview} isUsed={wasAnswered} /> : null}
       </Step>
       <Step number={3} title={t('firstRun.call')} state={isAnswered ? 'done' : isCreated ? 'now' : 'later'}>
         {isCreated ? (
@@ -180,17 +185,14 @@ function Mark({ number, state, label }: Pick<StepProps, 'number' | 'state'> & { 
   );
 }
 
-function AccountStep({ token, onDone }: { token: string; onDone: () => void }) {
+function AccountStep({ token }: { token: string }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const { values, field } = useForm({ email: '', password: '', name: '' });
-  const create = useAction(
-    async () => {
-      await call('POST /api/console/setup', { body: { token, ...values, email: values.email.trim() } });
-      await refreshSession(client);
-    },
-    { onDone },
-  );
+  const create = useAction(async () => {
+    await call('POST /api/console/setup', { body: { token, ...values, email: values.email.trim() } });
+    await refreshSession(client);
+  });
   const weak = create.error?.code === 'weak_password';
   return (
     <Form onSubmit={() => create.mutate()}>
@@ -215,10 +217,8 @@ function AccountStep({ token, onDone }: { token: string; onDone: () => void }) {
 }
 
 /** The starting credit, and the token for programs, which may be created later. */
-function CreditStep() {
+function CreditStep({ overview, isUsed }: { overview: Overview | undefined; isUsed: boolean }) {
   const { t, i18n } = useTranslation();
-  // Fetched once: it keeps showing the starting credit while the receipt shows what is left.
-  const overview = useApi('GET /api/console/overview', undefined, { staleTime: Infinity }).data;
   const token = useFreshToken();
   const create = useCreateToken(() => undefined);
   const credited = overview !== undefined && approximate(overview.balanceUsd) > 0;
@@ -227,7 +227,9 @@ function CreditStep() {
       {overview ? (
         <p className="text-ink-2">
           {credited
-            ? t('firstRun.creditLead', { amount: formatUsd(overview.balanceUsd, i18n.language) })
+            ? t(isUsed ? 'firstRun.creditLeft' : 'firstRun.creditLead', {
+                amount: formatUsd(overview.balanceUsd, i18n.language),
+              })
             : t('firstRun.noCredit')}
         </p>
       ) : null}

@@ -121,7 +121,7 @@ function Balance({ money }: { money: NonNullable<Team['money']> }) {
     <Card>
       <p className="text-sm text-ink-3">{t('team.available')}</p>
       <p className="text-2xl font-semibold tracking-tight">
-        <Money usd={money.availableUsd} />
+        <Money usd={money.availableUsd} kind="available" />
       </p>
       <dl className="mt-5 flex flex-col gap-1.5">
         <LedgerLine label={t('team.balance')} value={<Money usd={money.balanceUsd} />} />

@@ -83,21 +83,23 @@ function RangePicker({ state, change }: RangePickerProps) {
         onChange={(days) => change({ days, from: undefined, to: undefined })}
         options={RANGE_DAYS.map((days) => ({ value: days, label: t('usage.last', { count: Number(days) }) }))}
       />
-      <TextField
-        label={t('usage.from')}
-        type="date"
-        value={range.from}
-        max={range.to}
-        onChange={(event) => change({ ...range, from: event.target.value })}
-      />
-      <TextField
-        label={t('usage.to')}
-        type="date"
-        value={range.to}
-        min={range.from}
-        max={today}
-        onChange={(event) => change({ ...range, to: event.target.value })}
-      />
+      <div className="flex gap-3">
+        <TextField
+          label={t('usage.from')}
+          type="date"
+          value={range.from}
+          max={range.to}
+          onChange={(event) => change({ ...range, from: event.target.value })}
+        />
+        <TextField
+          label={t('usage.to')}
+          type="date"
+          value={range.to}
+          min={range.from}
+          max={today}
+          onChange={(event) => change({ ...range, to: event.target.value })}
+        />
+      </div>
     </div>
   );
 }

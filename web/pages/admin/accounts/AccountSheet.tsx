@@ -173,7 +173,7 @@ function Latest({ account }: { account: AdminAccountDetail }) {
             <Time at={row.at} />
             <span className="min-w-0 flex-1 truncate">{row.model}</span>
             <RequestStatus request={row} />
-            <Money usd={row.chargedUsd} plain />
+            <Money usd={row.chargedUsd} kind="charge" plain />
           </li>
         ))}
       </ul>
@@ -185,7 +185,7 @@ function Latest({ account }: { account: AdminAccountDetail }) {
             <span className="min-w-0 flex-1 truncate" title={entry.cause}>
               {t(`billing.kinds.${entry.kind}`)} <span className="text-ink-3">{entry.cause}</span>
             </span>
-            <Money usd={entry.amountUsd} sign plain />
+            <Money usd={entry.amountUsd} kind="charge" sign plain />
           </li>
         ))}
       </ul>

@@ -113,7 +113,7 @@ function JobRow({ job, list, receivedAt }: JobRowProps) {
       {job.chargedUsd === null ? null : (
         <p className="flex gap-3 text-sm text-ink-3">
           <span>
-            {t('studio.charged')} <Money usd={job.chargedUsd} plain className="text-ink-2" />
+            {t('studio.charged')} <Money usd={job.chargedUsd} kind="charge" plain className="text-ink-2" />
           </span>
           <Link
             href={`/app/requests?id=${job.id}`}

@@ -17,6 +17,8 @@ import { Lightbox, type Picture } from '../../images/Lightbox.tsx';
 import { DIALECTS, type Dialect } from '../asCode.ts';
 import { imageAsCode } from './imageCode.ts';
 import { editImage, repeatImage } from './imageDraft.ts';
+import { isAccountsLimit } from '../refusal.ts';
+import { RefusalNotice } from '../RefusalNotice.tsx';
 import type { ImageRun, RunError } from './imageRuns.ts';
 import type { ImageBody } from './order.ts';
 
@@ -117,7 +119,8 @@ function Charge({ receipt }: { receipt: PlaygroundReceipt }) {
   return (
     <p className="flex flex-wrap gap-x-3 text-sm text-ink-3 tabular-nums">
       <span>
-        {t('studio.charged')} <Money usd={receipt.costUsd} plain className="font-medium text-ink-2" />
+        {t('studio.charged')}{' '}
+        <Money usd={receipt.costUsd} kind="charge" plain className="font-medium text-ink-2" />
       </span>
       {receipt.durationMs === null ? null : <span>{formatDuration(receipt.durationMs, i18n.language)}</span>}
       <ReceiptLink id={receipt.requestId} />
@@ -137,31 +140,23 @@ function ReceiptLink({ id }: { id: string }) {
 /** Why there are no images, and what was charged; a request that was never admitted is among the rejected ones. */
 function Failure({ error, receipt }: { error: RunError; receipt: PlaygroundReceipt | undefined }) {
   const { t } = useTranslation();
-  const isEmpty = error.status === 402;
   return (
-    <div role="alert" className="rounded-md border border-bad-line bg-bad-soft px-4 py-3 text-sm">
-      <p className="font-medium text-bad">{isEmpty ? t('playground.outOfMoney') : t('studio.failed')}</p>
-      <p className="mt-0.5 break-words">{error.message || t('errors.network')}</p>
-      <p className="mt-2 flex flex-wrap items-center gap-3">
+    <div className="text-sm">
+      <RefusalNotice error={error}>
         {receipt ? (
           <>
             <span className="text-ink-2">
-              {t('studio.charged')} <Money usd={receipt.costUsd} plain />
+              {t('studio.charged')} <Money usd={receipt.costUsd} kind="charge" plain />
             </span>
             <ReceiptLink id={receipt.requestId} />
           </>
         ) : null}
-        {!receipt && error.status >= 400 && error.status < 500 ? (
+        {!receipt && error.status >= 400 && error.status < 500 && !isAccountsLimit(error) ? (
           <Link href="/app/refused" className="text-accent underline-offset-2 hover:underline">
             {t('studio.toRefused')}
           </Link>
         ) : null}
-        {isEmpty ? (
-          <LinkButton small href="/app/billing">
-            {t('playground.topUp')}
-          </LinkButton>
-        ) : null}
-      </p>
+      </RefusalNotice>
     </div>
   );
 }

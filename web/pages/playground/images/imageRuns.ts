@@ -1,13 +1,14 @@
 import { useSyncExternalStore } from 'react';
 import type { ErrorBody } from '../../../../src/console/contract.ts';
 import type { ModelItem, PlaygroundReceipt } from '../../../lib/answers.ts';
-import { urlOf } from '../../../lib/api.ts';
+import { ApiError, fetchRoute } from '../../../lib/api.ts';
 import { settledReceipt } from '../../../lib/chatStream.ts';
 import { readEvents } from '../../../lib/eventStream.ts';
 import { makeStore } from '../../../lib/store.ts';
 import { imageFileName } from '../../images/fileName.ts';
 import type { Picture } from '../../images/Lightbox.tsx';
 import { withSeed, type ImageBody } from './order.ts';
+import { answerError, type AnswerError } from '../refusal.ts';
 import type { Reference } from './references.ts';
 
 /** One request for images, from the click to its receipt. */
@@ -26,10 +27,7 @@ export interface ImageRun {
   readonly error: RunError | undefined;
 }
 
-export interface RunError {
-  readonly message: string;
-  /** 0 if there was no answer. */
-  readonly status: number;
+export interface RunError extends AnswerError {
   readonly requestId: string | undefined;
 }
 
@@ -108,8 +106,9 @@ async function follow(run: ImageRun): Promise<void> {
       else patch(run.id, (before) => withPart(before, part, requestId));
     }
     patch(run.id, (before) => ({ ...before, state: before.error ? 'failed' : 'done', preview: undefined }));
-  } catch {
-    const error = { message: '', status: 0, requestId };
+  } catch (failure) {
+    if (failure instanceof ApiError) requestId ??= failure.requestId;
+    const error = { ...answerError(failure), requestId };
     patch(run.id, (before) => ({ ...before, state: 'failed', error, preview: undefined }));
   }
   await addReceipt(run.id, requestId);
@@ -136,19 +135,12 @@ interface ImageEvent {
 
 /** The images of one request as they come. The session authenticates it, so the browser needs no token. */
 async function* streamImages(body: ImageBody): AsyncGenerator<ImagePart> {
-  const response = await fetch(urlOf('POST /api/console/playground/images'), {
-    method: 'POST',
-    credentials: 'same-origin',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ ...body, stream: true }),
+  const response = await fetchRoute('POST /api/console/playground/images', {
+    body: { ...body, stream: true },
   });
   const requestId = response.headers.get('x-request-id');
   if (requestId) yield { kind: 'begun', requestId };
-  if (!response.ok || !response.body) {
-    const { status } = response;
-    yield { kind: 'failed', status, message: await messageOf(response) };
-    return;
-  }
+  if (!response.body) throw new ApiError(response.status, 'internal_error', 'The answer has no body.');
   for await (const { event, data } of readEvents(response.body, MAX_EVENT_CHARACTERS)) {
     const message: unknown = JSON.parse(data);
     // The event's name tells which of the messages this is.
@@ -169,14 +161,6 @@ function pictureOf({ type, b64_json, url, output_format = 'png' }: ImageEvent): 
 function ownPath(url: string): string {
   const [, id] = /\/images\/(img_\w+)/.exec(url) ?? [];
   return id === undefined ? url : `/api/console/images/${id}`;
-}
-
-async function messageOf(response: Response): Promise<string> {
-  try {
-    return ((await response.json()) as ErrorBody).error.message;
-  } catch {
-    return `The server answered ${response.status}.`;
-  }
 }
 
 /** If money was held, a failure before the first byte has a receipt too, which says that nothing was charged. */

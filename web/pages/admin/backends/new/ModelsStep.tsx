@@ -6,7 +6,7 @@ import { call } from '../../../../lib/api.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';
-import { TextField } from '../../../../ui/Field.tsx';
+import { Check, TextField } from '../../../../ui/Field.tsx';
 import { Form } from '../../../../ui/Form.tsx';
 import { FormError } from '../../../../ui/States.tsx';
 import { ImportedModels } from '../../catalog/ImportedModels.tsx';
@@ -104,21 +104,29 @@ const AMOUNT = /^\d{1,5}(?:[.,]\d{1,9})?$/;
 
 function PriceForm({ busy, onAsk }: PriceProps) {
   const { t } = useTranslation();
-  const [input, setInput] = useState('0');
-  const [output, setOutput] = useState('0');
+  const [input, setInput] = useState('');
+  const [output, setOutput] = useState('');
+  const [isFree, setFree] = useState(false);
+  const [isZero, setZero] = useState(false);
   const amount = (text: string): string => text.trim().replace(',', '.');
-  const errorOf = (text: string) => (AMOUNT.test(text.trim()) ? undefined : t('newBackend.badPrice'));
+  const errorOf = (text: string) =>
+    isFree || text.trim() === '' || AMOUNT.test(text.trim()) ? undefined : t('newBackend.badPrice');
   return (
     <Form
       className="flex flex-wrap items-start gap-4"
       onSubmit={() => {
         if (errorOf(input) !== undefined || errorOf(output) !== undefined) return;
-        onAsk({ ownPrice: { input: amount(input), output: amount(output) } });
+        const prices = { input: amount(input), output: amount(output) };
+        const bothZero = !isFree && Number(prices.input) === 0 && Number(prices.output) === 0;
+        setZero(bothZero);
+        if (!bothZero) onAsk({ ownPrice: isFree ? 'free' : prices });
       }}
     >
       <TextField
         label={t('newBackend.inputPrice')}
-        error={errorOf(input)}
+        error={errorOf(input) ?? (isZero && !isFree ? t('newBackend.sayFree') : undefined)}
+        required={!isFree}
+        disabled={isFree}
         inputMode="decimal"
         value={input}
         onChange={(event) => setInput(event.target.value)}
@@ -127,10 +135,18 @@ function PriceForm({ busy, onAsk }: PriceProps) {
       <TextField
         label={t('newBackend.outputPrice')}
         error={errorOf(output)}
+        required={!isFree}
+        disabled={isFree}
         inputMode="decimal"
         value={output}
         onChange={(event) => setOutput(event.target.value)}
         fieldClassName="w-full sm:w-56"
+      />
+      <Check
+        label={t('newBackend.free')}
+        className="sm:mt-8"
+        checked={isFree}
+        onChange={(event) => setFree(event.target.checked)}
       />
       <ListButton busy={busy} />
     </Form>

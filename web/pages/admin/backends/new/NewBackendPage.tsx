@@ -11,7 +11,7 @@ import { FormError, Loaded, Skeleton } from '../../../../ui/States.tsx';
 import { toast } from '../../../../ui/Toast.tsx';
 import { READS_OF_DRAFT, replaceDraft } from '../../draft/draft.ts';
 import { ModelsStep } from './ModelsStep.tsx';
-import type { ChosenProvider } from './provider.ts';
+import { NO_SERVER, type ChosenProvider, type EnteredServer } from './provider.ts';
 import { ProviderTiles } from './ProviderTiles.tsx';
 import { PublishStep } from './PublishStep.tsx';
 
@@ -20,6 +20,8 @@ export default function NewBackendPage() {
   const { t } = useTranslation();
   const providers = useApi('GET /api/console/admin/providers');
   const [chosen, setChosen] = useState<ChosenProvider>();
+  // What was entered for a server of one's own, for when the form is opened again.
+  const [entered, setEntered] = useState<EnteredServer>(NO_SERVER);
   const [draft, setDraft] = useState<AdminCatalogImport>();
   // Saved to the draft, so that nothing is lost by leaving the page now.
   const keep = useAction(
@@ -48,12 +50,19 @@ export default function NewBackendPage() {
               <h2 className="text-lg font-semibold">{chosen.title}</h2>
               <p className="text-sm break-all text-ink-3">{chosen.host}</p>
             </div>
+            {chosen.keyName !== undefined && chosen.hasKey ? (
+              <Button onClick={() => choose({ ...chosen, hasKey: false })}>
+                {t('newBackend.replaceKey')}
+              </Button>
+            ) : null}
             <Button onClick={() => choose(undefined)}>{t('newBackend.change')}</Button>
           </div>
         </Card>
       ) : (
         <Loaded query={providers} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
-          {(data) => <ProviderTiles providers={data} onChoose={choose} />}
+          {(data) => (
+            <ProviderTiles providers={data} entered={entered} onEnter={setEntered} onChoose={choose} />
+          )}
         </Loaded>
       )}
       {chosen && needsKey ? (
@@ -75,15 +84,18 @@ export default function NewBackendPage() {
   );
 }
 
-/** The key is stored encrypted, and sent only to this provider's server. */
+/** The key is tried first, then stored encrypted; it is sent only to this provider's server. */
 function KeyStep({ chosen, onStored }: { chosen: ChosenProvider; onStored: () => void }) {
   const { t } = useTranslation();
   const [value, setValue] = useState('');
   const store = useAction(
     async () =>
-      await call('PUT /api/console/admin/catalog/keys/{id}', {
-        params: { id: chosen.keyName ?? '' },
-        body: { value: value.trim(), host: chosen.origin },
+      await call('POST /api/console/admin/backends/key', {
+        body: {
+          provider: chosen.name,
+          ...(chosen.server && { server: chosen.server }),
+          value: value.trim(),
+        },
       }),
     {
       refresh: ['GET /api/console/admin/catalog/keys', 'GET /api/console/admin/providers'],
@@ -108,10 +120,12 @@ function KeyStep({ chosen, onStored }: { chosen: ChosenProvider; onStored: () =>
           fieldClassName="w-full sm:w-96"
         />
         <Button type="submit" kind="primary" busy={store.isPending} className="sm:mt-6.5">
-          {t('newBackend.storeKey')}
+          {store.isPending ? t('newBackend.tryingKey') : t('newBackend.storeKey')}
         </Button>
       </Form>
-      <FormError error={store.error} />
+      <div className="mt-3">
+        <FormError error={store.error} />
+      </div>
     </Card>
   );
 }

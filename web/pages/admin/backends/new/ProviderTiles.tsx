@@ -6,14 +6,23 @@ import { Button } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';
 import { Check, TextField } from '../../../../ui/Field.tsx';
 import { Form } from '../../../../ui/Form.tsx';
-import { listedProvider, localServer, ownServer, type ChosenProvider } from './provider.ts';
+import {
+  listedProvider,
+  localServer,
+  ownServer,
+  type ChosenProvider,
+  type EnteredServer,
+} from './provider.ts';
 
 interface ProviderTilesProps {
   readonly providers: AdminProviders;
   readonly onChoose: (provider: ChosenProvider) => void;
+  readonly entered: EnteredServer;
+  readonly onEnter: (server: EnteredServer) => void;
 }
 
-export function ProviderTiles({ providers, onChoose }: ProviderTilesProps) {
+export function ProviderTiles({ providers, ...own }: ProviderTilesProps) {
+  const { onChoose } = own;
   const { t } = useTranslation();
   const [text, setText] = useState('');
   const wanted = text.trim().toLowerCase();
@@ -59,7 +68,7 @@ export function ProviderTiles({ providers, onChoose }: ProviderTilesProps) {
           ))}
         </Tiles>
       </Card>
-      <OwnServer onChoose={onChoose} />
+      <OwnServer {...own} />
     </>
   );
 }
@@ -97,18 +106,16 @@ function Tile({ title, note, isAdded, hasKey, onClick }: TileProps) {
 }
 
 /** Any other server that speaks OpenAI's API. */
-function OwnServer({ onChoose }: { onChoose: (provider: ChosenProvider) => void }) {
+function OwnServer({ entered, onEnter, onChoose }: Omit<ProviderTilesProps, 'providers'>) {
   const { t } = useTranslation();
-  const [name, setName] = useState('');
-  const [address, setAddress] = useState('');
-  const [needsKey, setNeedsKey] = useState(true);
+  const { name, address, needsKey } = entered;
   const [isWrong, setWrong] = useState(false);
   return (
     <Card title={t('newBackend.other')} hint={t('newBackend.otherHint')}>
       <Form
         className="flex flex-wrap items-start gap-4"
         onSubmit={() => {
-          const server = ownServer(name, address, needsKey);
+          const server = ownServer(entered);
           setWrong(!server);
           if (server) onChoose(server);
         }}
@@ -120,7 +127,7 @@ function OwnServer({ onChoose }: { onChoose: (provider: ChosenProvider) => void 
           pattern="[a-z][a-z0-9_\-]{0,39}"
           autoComplete="off"
           value={name}
-          onChange={(event) => setName(event.target.value.toLowerCase())}
+          onChange={(event) => onEnter({ ...entered, name: event.target.value.toLowerCase() })}
           fieldClassName="w-full sm:w-56"
         />
         <TextField
@@ -132,14 +139,14 @@ function OwnServer({ onChoose }: { onChoose: (provider: ChosenProvider) => void 
           autoComplete="off"
           placeholder="https://llm.example.com/v1"
           value={address}
-          onChange={(event) => setAddress(event.target.value)}
+          onChange={(event) => onEnter({ ...entered, address: event.target.value })}
           fieldClassName="w-full sm:w-96"
         />
         <Check
           label={t('newBackend.needsKey')}
           className="sm:mt-8"
           checked={needsKey}
-          onChange={(event) => setNeedsKey(event.target.checked)}
+          onChange={(event) => onEnter({ ...entered, needsKey: event.target.checked })}
         />
         <Button type="submit" className="sm:mt-6.5">
           {t('newBackend.next')}

@@ -79,7 +79,7 @@ function Trial({ draft, yaml }: { draft: AdminCatalogImport; yaml: string }) {
           {data.ok ? (
             <p className="mt-2 text-sm text-ink-3">
               {t('newBackend.used', { input: data.inputTokens ?? 0, output: data.outputTokens ?? 0 })}{' '}
-              <Money usd={data.cost} />
+              <Money usd={data.cost} kind="charge" />
             </p>
           ) : null}
         </div>

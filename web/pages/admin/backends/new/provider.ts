@@ -32,8 +32,16 @@ export function localServer({ name, title, host }: AdminProviders['local'][numbe
   return { name, title, host, origin, keyName: undefined, hasKey: true, isListed: false };
 }
 
+export interface EnteredServer {
+  readonly name: string;
+  readonly address: string;
+  readonly needsKey: boolean;
+}
+
+export const NO_SERVER: EnteredServer = { name: '', address: '', needsKey: true };
+
 /** `undefined` if the address is not valid. */
-export function ownServer(name: string, address: string, needsKey: boolean): ChosenProvider | undefined {
+export function ownServer({ name, address, needsKey }: EnteredServer): ChosenProvider | undefined {
   const baseUrl = address.trim().replace(/\/+$/, '');
   if (!/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl)) return undefined;
   const { host, origin } = new URL(baseUrl);
