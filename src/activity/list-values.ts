@@ -1,19 +1,20 @@
 import { sql, type Kysely } from 'kysely';
 import type { EntryKind, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
+import { spendersOf } from './spenders.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 
 /** More than anybody chooses from; beyond it a value can still be typed into the address. */
 const MAX_VALUES = 500;
 
-/** The kinds of lines that an account's statement has, or all statements. */
+/** The kinds of lines that the statement of a person or a team has, or all statements. */
 export async function entryKinds({ db, reader }: Parts, accountId: string | undefined): Promise<EntryKind[]> {
   let entries = db.selectFrom('entry').select('kind').distinct();
   let receipts = db.selectFrom('receipt').select('id').limit(1);
   if (accountId !== undefined) {
     entries = entries.where('account_id', '=', accountId);
-    receipts = receipts.where('account_id', '=', accountId);
+    receipts = receipts.where('account_id', 'in', await spendersOf(db, accountId));
   }
   const [kinds, charges] = await Promise.all([reader.all(entries), reader.all(receipts)]);
   const found = kinds.map(({ kind }) => kind);

@@ -5,6 +5,8 @@ import { Fault } from '../std/fault.ts';
 import { plural } from '../std/plural.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
+import { emailsOf } from './accounts.ts';
+import { spendersOf } from './spenders.ts';
 
 const contentSchema = z.object({
   /** As the operator's settings were when it was issued. */
@@ -16,6 +18,18 @@ const contentSchema = z.object({
   models: z.array(
     z.object({ endpoint: z.string(), model: z.string(), requests: z.number(), charged: z.number().int() }),
   ),
+  /** Of a team: what each of its accounts was charged on each day, which together is what `days` has. */
+  accounts: z
+    .array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        day: z.number(),
+        requests: z.number(),
+        charged: z.number().int(),
+      }),
+    )
+    .optional(),
 });
 
 type StatementContent = z.output<typeof contentSchema>;
@@ -92,16 +106,17 @@ async function issue(tx: Transaction<Schema>, order: StatementOrder): Promise<Mo
   const before = await statementOf(tx, accountId, month);
   if (before) return before;
   const range = rangeOf(month);
-  await refuseWhileRunning(tx, accountId, range);
-  const opening = await balanceBefore(tx, accountId, range);
+  const spenders = await spendersOf(tx, accountId);
+  await refuseWhileRunning(tx, spenders, range);
+  const opening = await balanceBefore(tx, { accountId, spenders }, range);
   const { moved, entries } = await entriesOf(tx, accountId, range);
-  const usage = usageOf(tx, accountId, range);
+  const usage = usageOf(tx, spenders, range);
   const days = (await usage.select('day').groupBy('day').orderBy('day').execute()).map(withNumbers);
   const byModel = usage.select(['endpoint', 'model']).groupBy(['endpoint', 'model']);
   const models = (await byModel.orderBy('endpoint').orderBy('model').execute()).map(withNumbers);
   const charged = days.reduce((sum, day) => sum + day.charged, 0);
   const amounts = { opening, moved, charged, closing: opening + moved - charged };
-  const content = { issuer, entries, days, models };
+  const content = { issuer, entries, days, models, ...(await byAccount(tx, { accountId, spenders }, range)) };
   const { last } = await tx
     .selectFrom('statement')
     .select(sql<number | string>`coalesce(max(number), 0)`.as('last'))
@@ -141,13 +156,13 @@ function rangeOf(month: number): MonthRange {
 
 async function refuseWhileRunning(
   tx: Transaction<Schema>,
-  accountId: string,
+  spenders: readonly string[],
   { end }: MonthRange,
 ): Promise<void> {
   const running = await tx
     .selectFrom('hold')
     .select('id')
-    .where('account_id', '=', accountId)
+    .where('account_id', 'in', spenders)
     .where('created_at', '<', end)
     .limit(1)
     .executeTakeFirst();
@@ -159,9 +174,14 @@ function moneyOf(tx: Transaction<Schema>, accountId: string) {
   return tx.selectFrom('entry').where('account_id', '=', accountId).where('kind', '<>', 'charge');
 }
 
+interface PayerAndSpenders {
+  readonly accountId: string;
+  readonly spenders: readonly string[];
+}
+
 async function balanceBefore(
   tx: Transaction<Schema>,
-  accountId: string,
+  { accountId, spenders }: PayerAndSpenders,
   { start, fromDay }: MonthRange,
 ): Promise<number> {
   const money = await moneyOf(tx, accountId)
@@ -171,7 +191,7 @@ async function balanceBefore(
   const usage = await tx
     .selectFrom('usage_day')
     .select(sql<number | string>`coalesce(sum(charged), 0)`.as('total'))
-    .where('account_id', '=', accountId)
+    .where('account_id', 'in', spenders)
     .where('day', '<', fromDay)
     .executeTakeFirstOrThrow();
   return Number(money.total) - Number(usage.total);
@@ -213,10 +233,30 @@ async function byDay(ofMonth: ReturnType<typeof moneyOf>): Promise<StatementCont
   }));
 }
 
-function usageOf(tx: Transaction<Schema>, accountId: string, { fromDay, toDay }: MonthRange) {
+/** Nothing for a person, whose days are those of one account. */
+async function byAccount(
+  tx: Transaction<Schema>,
+  { accountId, spenders }: PayerAndSpenders,
+  range: MonthRange,
+): Promise<Pick<StatementContent, 'accounts'>> {
+  if (spenders.includes(accountId)) return {};
+  const rows = await usageOf(tx, spenders, range)
+    .select(['account_id as id', 'day'])
+    .groupBy(['account_id', 'day'])
+    .orderBy('day')
+    .orderBy('account_id')
+    .execute();
+  const names = await emailsOf(
+    tx,
+    rows.map(({ id }) => id),
+  );
+  return { accounts: rows.map((row) => ({ ...withNumbers(row), name: names.get(row.id) ?? row.id })) };
+}
+
+function usageOf(tx: Transaction<Schema>, spenders: readonly string[], { fromDay, toDay }: MonthRange) {
   return tx
     .selectFrom('usage_day')
-    .where('account_id', '=', accountId)
+    .where('account_id', 'in', spenders)
     .where('day', '>=', fromDay)
     .where('day', '<', toDay)
     .select([sql<string>`sum(requests)`.as('requests'), sql<string>`sum(charged)`.as('charged')]);

@@ -7,11 +7,11 @@ import type { MonthlyStatement } from './monthly-statement.ts';
 const HEADER = ['statement', 'account', 'date', 'kind', 'description', 'amount_usd'];
 
 /**
- * A statement as CSV: the balance before, every entry, every day's usage, the balance after. The amounts from the first to
+ * A statement as CSV: the balance before, every entry, every day's usage (of a team by account), the balance after. The amounts from the first to
  * the last but one add up to the last, exactly. Who issued it and how amounts were rounded are lines without an amount.
  */
 export function statementCsv(statement: MonthlyStatement, account: string): string {
-  const { number, month, issuer, opening, closing, entries, days } = statement;
+  const { number, month, issuer, opening, closing, entries, days, accounts } = statement;
   const row = (date: string, kind: string, description: string, amount?: number): string =>
     csvLine([number, account, date, kind, description, amount === undefined ? null : signedUsd(amount)]);
   const about = (kind: string, text: string): string =>
@@ -24,9 +24,13 @@ export function statementCsv(statement: MonthlyStatement, account: string): stri
     about('rounding', 'each request was rounded up once to a billionth of a dollar; sums are not rounded'),
     row(`${monthText(month)}-01`, 'opening', '', opening),
     ...entries.map(({ at, kind, cause, amount }) => row(new Date(at).toISOString(), kind, cause, amount)),
-    ...days.map(({ day, requests, charged }) =>
-      row(dayTextOf(day), 'charge', plural(requests, 'request'), negative(charged)),
-    ),
+    ...(accounts
+      ? accounts.map(({ name, day, requests, charged }) =>
+          row(dayTextOf(day), 'charge', `${name}: ${plural(requests, 'request')}`, negative(charged)),
+        )
+      : days.map(({ day, requests, charged }) =>
+          row(dayTextOf(day), 'charge', plural(requests, 'request'), negative(charged)),
+        )),
     row(dayTextOf(lastDayOf(month)), 'closing', '', closing),
   ].join('');
 }

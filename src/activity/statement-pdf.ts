@@ -65,7 +65,7 @@ async function writeEntries(
 
 async function writeRequests(
   sheet: StatementSheet,
-  { days, models }: MonthlyStatement,
+  { days, models, accounts = [] }: MonthlyStatement,
   language: StatementLanguage,
 ): Promise<void> {
   const texts = STATEMENT_TEXTS[language];
@@ -75,10 +75,17 @@ async function writeRequests(
   if (days.length === 0) sheet.line(texts.nothing);
   for (const { day, requests, charged } of days)
     line(`${monthText(Math.floor(day / 100))}-${String(day % 100).padStart(2, '0')}`, requests, charged);
+  if (accounts.length > 0) sheet.table(texts.accounts, texts.amount, texts.continued);
+  for (const own of Map.groupBy(accounts, ({ id }) => id).values())
+    line(own[0]?.name ?? '', sumOf(own, 'requests'), sumOf(own, 'charged'));
   if (models.length === 0) return;
   sheet.table(texts.models, texts.amount, texts.continued);
   for await (const { endpoint, model, requests, charged } of withPauses(models))
     line(`${endpoint}/${model}`, requests, charged);
+}
+
+function sumOf<Name extends string>(rows: readonly Readonly<Record<Name, number>>[], name: Name): number {
+  return rows.reduce((sum, row) => sum + row[name], 0);
 }
 
 const TOGETHER = 50;
@@ -125,6 +132,7 @@ const EN = {
   moved: 'Payments, credits and adjustments',
   charged: 'Requests',
   days: 'Requests by day',
+  accounts: 'Requests by member and app',
   models: 'Requests by model',
   requests: 'requests',
   nothing: 'None this month',
@@ -150,6 +158,7 @@ const DE: StatementTexts = {
   moved: 'Zahlungen, Gutschriften und Korrekturen',
   charged: 'Anfragen',
   days: 'Anfragen nach Tag',
+  accounts: 'Anfragen nach Mitglied und App',
   models: 'Anfragen nach Modell',
   requests: 'Anfragen',
   nothing: 'Keine in diesem Monat',

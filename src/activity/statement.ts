@@ -15,11 +15,12 @@ import {
   type TableFilter,
   type TablePage,
 } from './table-page.ts';
+import { spendersOf } from './spenders.ts';
 import { usageDays } from './usage-sums.ts';
 import { ALL_ACCOUNTS } from './usage.ts';
 
 export interface StatementFilter {
-  /** Absent: all accounts, whose charges of a day are one line. */
+  /** A person or a team. Absent: all accounts, whose charges of a day are one line. */
   readonly accountId?: string | undefined;
   /** `money` is everything but charges. */
   readonly kind?: EntryKind | 'money' | undefined;
@@ -171,11 +172,42 @@ export interface ChargedDay {
   readonly archived: boolean;
 }
 
-/** The newest days of a range (yyyymmdd, both inclusive) on which there were requests, the newest first. */
+interface DaysAsked {
+  readonly from: number;
+  readonly to: number;
+  readonly limit: number;
+}
+
+type DayParts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
+
+/**
+ * The newest days of a range (yyyymmdd, both inclusive) on which a wallet paid for requests, the newest first. What is among
+ * the newest days of all its accounts is among the newest of each that had requests then.
+ */
 export async function chargedDays(
-  { db, reader }: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> },
+  parts: DayParts,
+  walletId: string,
+  asked: DaysAsked,
+): Promise<readonly ChargedDay[]> {
+  const spenders = await spendersOf(parts.db, walletId);
+  const found = await Promise.all(spenders.map((id) => daysOfAccount(parts, id, asked)));
+  const [only, ...others] = found;
+  if (only && others.length === 0) return only;
+  return [...Map.groupBy(found.flat(), ({ day }) => day)]
+    .map(([day, parts]) => ({
+      day,
+      requests: parts.reduce((sum, { requests }) => sum + requests, 0),
+      charged: parts.reduce((sum, { charged }) => sum + charged, 0),
+      archived: parts.some(({ archived }) => archived),
+    }))
+    .toSorted((a, b) => b.day - a.day)
+    .slice(0, asked.limit);
+}
+
+async function daysOfAccount(
+  { db, reader }: DayParts,
   accountId: string,
-  { from, to, limit }: { readonly from: number; readonly to: number; readonly limit: number },
+  { from, to, limit }: DaysAsked,
 ): Promise<ChargedDay[]> {
   const used = await reader.all(
     newestDays(db, { accountId, where: sql` AND u.requests > 0`, from, to, limit }),

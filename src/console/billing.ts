@@ -1,17 +1,21 @@
 import { z } from 'zod';
+import { monthSpent } from '../activity/accounts.ts';
 import { entryKinds, paymentStates } from '../activity/list-values.ts';
 import { statementPage, type StatementFilter, type StatementLine } from '../activity/statement.ts';
+import { moneyOf } from '../identity/accounts/accounts.ts';
+import { freeOf } from '../ledger/decide.ts';
 import { Fault } from '../std/fault.ts';
 import { dayOf } from '../std/calendar.ts';
 import { usd } from './amounts.ts';
 import type { SearchedPage, Millis, Usd } from './contract.ts';
 import { limitOf, markCursor, pagingFields } from './paging.ts';
+import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
 import type { PaymentItem } from './payments.ts';
 import { recentOf } from './recent-answers.ts';
-import { route } from './route.ts';
 import { statementDay } from './statements.ts';
 import { searchField } from './table-query.ts';
+import { walletRoute, type ChosenWallet } from './wallet.ts';
 
 const KINDS = ['credit', 'charge', 'refund', 'adjustment', 'overrun'] as const;
 /** `money` leaves out the charges of requests; days are UTC, both inclusive. */
@@ -24,35 +28,37 @@ export const entryFields = {
 };
 const querySchema = z.strictObject(entryFields);
 
-/** The account's statement, and redeeming codes. */
+/** A balance, what changed it, and redeeming codes. */
 export const billingRoutes = [
-  route('GET /api/console/entries', {
-    who: 'user',
+  walletRoute('GET /api/console/wallet', {
+    right: 'see_money',
+    handle: (parts, wallet) => walletView(parts, wallet),
+  }),
+  walletRoute('GET /api/console/entries', {
+    right: 'see_money',
     compressed: true,
-    query: querySchema,
-    async handle(parts, { user, query }): Promise<SearchedPage<Entry>> {
+    query: entryFields,
+    async handle(parts, wallet, { query }): Promise<SearchedPage<Entry>> {
       const { lines, ...page } = await findLines(parts, query, {
-        accountId: user.accountId,
+        accountId: wallet.id,
         search: query.search === undefined ? undefined : { text: query.search, isOperator: false },
       });
       return { ...page, items: lines.map(entryOf) };
     },
   }),
-  /** What the filters of the account's lists offer. */
-  route('GET /api/console/list-values', {
-    who: 'user',
-    handle: ({ store, reader, clock }, { user: { accountId } }): Promise<ListValues> =>
-      recentOf(store, accountId).get('lists', clock.now(), () =>
-        listValues({ db: store.db, reader }, accountId),
-      ),
+  /** What the filters of these lists offer. */
+  walletRoute('GET /api/console/list-values', {
+    right: 'see_money',
+    handle: ({ store, reader, clock }, { id }): Promise<ListValues> =>
+      recentOf(store, id).get('lists', clock.now(), () => listValues({ db: store.db, reader }, id)),
   }),
-  route('POST /api/console/redeem', {
-    who: 'user',
+  walletRoute('POST /api/console/redeem', {
+    right: 'change_money',
     body: z.strictObject({ code: z.string().min(1).max(100) }),
-    async handle(parts, { user, body }) {
-      // A code is money: attempts are limited per account, and a code is far too long to be guessed.
+    async handle(parts, wallet, { user, body }) {
+      // A code is money: attempts are limited per person, and a code is far too long to be guessed.
       parts.auth.throttle.act('redeem', user.accountId);
-      const redeemed = await parts.codes.redeem(body.code, user.accountId);
+      const redeemed = await parts.codes.redeem(body.code, wallet.id);
       if (!redeemed) {
         throw new Fault('code_invalid', 'This code is not valid, was redeemed already, or is too old.', {
           param: 'code',
@@ -62,6 +68,22 @@ export const billingRoutes = [
     },
   }),
 ];
+
+async function walletView(parts: RouteParts, { id, mayPay }: ChosenWallet) {
+  const account = await requireAccount(parts, id);
+  const { monthly_limit: monthlyLimit } = account;
+  return {
+    balanceUsd: usd(account.balance),
+    heldUsd: usd(account.held),
+    /** Of refunds and disputes; taken as running requests release it. */
+    owedUsd: usd(account.owed),
+    availableUsd: usd(freeOf(moneyOf(account))),
+    /** Null: it has none. */
+    monthlyUsd: monthlyLimit === null ? null : usd(monthlyLimit),
+    monthSpentUsd: usd(monthSpent(account, parts.clock.now())),
+    mayPay,
+  };
+}
 
 /** What the filters of an account's lists offer: whatever occurs in them. */
 export interface ListValues {

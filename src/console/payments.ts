@@ -11,14 +11,14 @@ import {
   type PaymentRow,
 } from '../payments/payment-rows.ts';
 import type { Payments } from '../payments/payments.ts';
-import type { AccountId } from '../std/ids.ts';
 import { ZERO, type NanoUsd } from '../std/money.ts';
 import { readUsd, usd } from './amounts.ts';
 import type { SearchedPage, Millis, Usd } from './contract.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
-import { emptyBody, route, type ConsoleMeta } from './route.ts';
+import { emptyBody, type ConsoleMeta } from './route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from './table-query.ts';
+import { walletRoute, type ChosenWallet } from './wallet.ts';
 
 const amountText = z.string().max(31);
 export const paymentFields = {
@@ -29,66 +29,66 @@ export const paymentFields = {
 
 /** Top-up by card, the saved card, the automatic top-up. Cards are entered at the payment provider only. */
 export const paymentConsoleRoutes = [
-  route('GET /api/console/payments', {
-    who: 'user',
-    handle: (parts, { user }) => cardPayments(parts, user.accountId),
+  walletRoute('GET /api/console/payments', {
+    right: 'see_money',
+    handle: (parts, wallet) => cardPayments(parts, wallet),
   }),
-  route('GET /api/console/payments/history', {
-    who: 'user',
-    query: z.strictObject({ ...paymentFields, sort: orderSchema(['time', 'amount']) }),
-    async handle(parts, { user, query }): Promise<SearchedPage<PaymentItem>> {
-      const page = await findPayments(parts, { ...query, accountId: user.accountId }, query);
+  walletRoute('GET /api/console/payments/history', {
+    right: 'see_money',
+    query: { ...paymentFields, sort: orderSchema(['time', 'amount']) },
+    async handle(parts, wallet, { query }): Promise<SearchedPage<PaymentItem>> {
+      const page = await findPayments(parts, { ...query, accountId: wallet.id }, query);
       return searchedPage(page, paymentItem);
     },
   }),
   /** Answers with the address of the provider's page. A payment counts only once the provider's event reports it. */
-  route('POST /api/console/payments/checkout', {
-    who: 'user',
+  walletRoute('POST /api/console/payments/checkout', {
+    right: 'change_money',
     body: z.strictObject({ amountUsd: amountText, saveCard: z.boolean() }),
-    async handle(parts, { user, body, meta }) {
-      const payments = await requirePayments(parts, user.accountId);
+    async handle(parts, wallet, { body, meta }) {
+      const payments = await requirePayments(parts, wallet);
       const amount = await offeredAmount(parts, body.amountUsd);
-      const request = await checkoutPage(parts, user.accountId, meta);
+      const request = await checkoutPage(parts, wallet, meta);
       const title = `${request.title}: $${usd(amount)}`;
       return await payments.beginTopUp({ ...request, title, amount, saveCard: body.saveCard });
     },
   }),
-  route('POST /api/console/payments/card', {
-    who: 'user',
+  walletRoute('POST /api/console/payments/card', {
+    right: 'change_money',
     body: emptyBody,
-    async handle(parts, { user, meta }) {
-      const payments = await requirePayments(parts, user.accountId);
-      return await payments.beginCard(await checkoutPage(parts, user.accountId, meta));
+    async handle(parts, wallet, { meta }) {
+      const payments = await requirePayments(parts, wallet);
+      return await payments.beginCard(await checkoutPage(parts, wallet, meta));
     },
   }),
-  route('POST /api/console/payments/card/remove', {
-    who: 'user',
+  walletRoute('POST /api/console/payments/card/remove', {
+    right: 'change_money',
     body: emptyBody,
-    async handle(parts, { user }) {
-      await requireProvider(parts).removeCard(user.accountId);
-      return await cardPayments(parts, user.accountId);
+    async handle(parts, wallet) {
+      await requireProvider(parts).removeCard(wallet.id);
+      return await cardPayments(parts, wallet);
     },
   }),
   /** The next charge may come at once, if the balance is below the threshold. */
-  route('PUT /api/console/payments/automatic', {
-    who: 'user',
+  walletRoute('PUT /api/console/payments/automatic', {
+    right: 'change_money',
     body: z.strictObject({ thresholdUsd: amountText, amountUsd: amountText, monthlyMaxUsd: amountText }),
-    async handle(parts, { user, body }) {
-      const payments = await requirePayments(parts, user.accountId);
-      await payments.setAutomatic(user.accountId, {
+    async handle(parts, wallet, { body }) {
+      const payments = await requirePayments(parts, wallet);
+      await payments.setAutomatic(wallet.id, {
         threshold: positive(body.thresholdUsd, 'thresholdUsd'),
         amount: await offeredAmount(parts, body.amountUsd),
         monthlyMax: positive(body.monthlyMaxUsd, 'monthlyMaxUsd'),
       });
-      return await cardPayments(parts, user.accountId);
+      return await cardPayments(parts, wallet);
     },
   }),
-  route('POST /api/console/payments/automatic/stop', {
-    who: 'user',
+  walletRoute('POST /api/console/payments/automatic/stop', {
+    right: 'change_money',
     body: emptyBody,
-    async handle(parts, { user }) {
-      await requireProvider(parts).setAutomatic(user.accountId, undefined);
-      return await cardPayments(parts, user.accountId);
+    async handle(parts, wallet) {
+      await requireProvider(parts).setAutomatic(wallet.id, undefined);
+      return await cardPayments(parts, wallet);
     },
   }),
 ];
@@ -102,11 +102,11 @@ export async function findPayments(
   return { ...page, rows: await withReversed(parts.store.db, page.rows) };
 }
 
-async function cardPayments(parts: RouteParts, accountId: AccountId) {
+async function cardPayments(parts: RouteParts, { id, mayPay }: ChosenWallet) {
   const [site, account, topUp] = await Promise.all([
     readSite(parts.store),
-    requireAccount(parts, accountId),
-    topUpOf(parts.store, accountId),
+    requireAccount(parts, id),
+    topUpOf(parts.store, id),
   ]);
   const wasSet = topUp !== undefined && topUp.amount > 0;
   return {
@@ -117,8 +117,8 @@ async function cardPayments(parts: RouteParts, accountId: AccountId) {
     /** A card is saved at the provider; nothing about it is known here. */
     hasCard: topUp !== undefined && topUp.method_id !== null,
     automatic: wasSet ? await automaticView(parts, topUp) : null,
-    /** The account may begin a payment or save a card. */
-    canPay: account.cards_off_at === null && account.paused_reason === null,
+    /** The caller may begin a payment or save a card. */
+    canPay: mayPay && account.cards_off_at === null && account.paused_reason === null,
     /** A payment was disputed, and no operator has allowed card payments since. */
     cardsOff: account.cards_off_at !== null,
     /** Why the account is paused; null while it is not. */
@@ -182,10 +182,10 @@ function requireProvider({ payments }: RouteParts): Payments {
 }
 
 /** Each begins something at the provider: their number is bounded, and a paused account begins nothing. */
-async function requirePayments(parts: RouteParts, accountId: AccountId): Promise<Payments> {
+async function requirePayments(parts: RouteParts, { id }: ChosenWallet): Promise<Payments> {
   const payments = requireProvider(parts);
-  parts.auth.throttle.act('payment', accountId);
-  const { paused_reason } = await requireAccount(parts, accountId);
+  parts.auth.throttle.act('payment', id);
+  const { paused_reason } = await requireAccount(parts, id);
   if (paused_reason !== null) throw new Fault('forbidden', 'This account is paused. Write to the operator.');
   return payments;
 }
@@ -205,7 +205,7 @@ function positive(text: string, param: string): NanoUsd {
   return amount;
 }
 
-async function checkoutPage({ store, publicUrl }: RouteParts, accountId: AccountId, meta: ConsoleMeta) {
-  const page = `${publicUrl ?? meta.origin}/app/billing`;
-  return { accountId, title: (await readSite(store)).siteName, returnUrl: page, cancelUrl: page };
+async function checkoutPage({ store, publicUrl }: RouteParts, wallet: ChosenWallet, meta: ConsoleMeta) {
+  const page = `${publicUrl ?? meta.origin}/app/billing${wallet.isTeams ? '?wallet=team' : ''}`;
+  return { accountId: wallet.id, title: (await readSite(store)).siteName, returnUrl: page, cancelUrl: page };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { JsonBody } from '../http/request-body.ts';
 import type { IncomingRequest, Method } from '../http/router.ts';
+import type { TeamRight } from '../identity/accounts/team-roles.ts';
 import type { AuthMeta, Visitor } from '../identity/sign-in/session.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { RequestRecord } from '../std/request-record.ts';
@@ -34,6 +35,8 @@ export interface RouteDeclaration<
   readonly withinMs?: number;
   /** It does as much as a request of the public API, and takes one of the same places. */
   readonly takesPlace?: true;
+  /** It is about the caller's own money or their team's; of the team's only for roles with this right. */
+  readonly wallet?: TeamRight;
   /** Both schemas refuse fields that they do not have. */
   readonly query?: Query;
   readonly body?: Body;

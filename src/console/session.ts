@@ -6,6 +6,8 @@ import { readPublicPages, readSite } from '../identity/sign-in/site.ts';
 import { answer } from './answers.ts';
 import type { RouteParts } from './parts.ts';
 import { authMeta, route } from './route.ts';
+import { rightsOf } from './team-view.ts';
+import { spenderOf } from './token.ts';
 
 const password = z.string().min(1).max(1_024);
 /** From the link that the server printed: `/setup/{token}`. */
@@ -107,8 +109,10 @@ async function sessionState(parts: RouteParts, user: Visitor | undefined) {
   };
 }
 
-async function signedInUser({ store }: RouteParts, user: Visitor) {
-  const [preference, credential, person] = await Promise.all([
+async function signedInUser(parts: RouteParts, user: Visitor) {
+  const { store } = parts;
+  const [team, preference, credential, person] = await Promise.all([
+    ownTeamName(parts, user),
     store.db.selectFrom('preference').selectAll().where('account_id', '=', user.accountId).executeTakeFirst(),
     store.db
       .selectFrom('auth_account')
@@ -136,7 +140,14 @@ async function signedInUser({ store }: RouteParts, user: Visitor) {
     confirmedUntil: user.provedAt + CONFIRMED_MS,
     language: preference?.language ?? null,
     theme: preference?.theme ?? 'system',
+    /** The team they are in; null: none. */
+    team,
   };
+}
+
+async function ownTeamName(parts: RouteParts, user: Visitor) {
+  const { team } = await spenderOf(parts, user);
+  return team && { ...team, rights: rightsOf(team.role) };
 }
 
 const MAX_SESSIONS = 100;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { inflateSync } from 'node:zlib';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { newRequestId, type AccountId } from '../std/ids.ts';
+import { pdfPages } from './testing/pdf-pages.ts';
 import { PASSWORD, PRICE, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const DAY_MS = 86_400_000;
@@ -226,22 +226,4 @@ function cells(text: string): string[][] {
 function nanoOf(usd: string): number {
   const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d+)\.(\d+)$/.exec(usd) ?? [];
   return Number(`${sign}${whole}${fraction.padEnd(9, '0')}`);
-}
-
-/** What each page of a PDF says, read from its content streams: pieces of text are hexadecimal and in Windows-1252. */
-function pdfPages(bytes: Uint8Array): string[] {
-  const raw = Buffer.from(bytes).toString('latin1');
-  // By their length: compressed bytes may end in what looks like a line break.
-  const streams = [...raw.matchAll(/\/Length (\d+)[^>]*>>\nstream\n/g)].map((found) => {
-    const start = found.index + found[0].length;
-    return inflateSync(bytes.slice(start, start + Number(found[1]))).toString('latin1');
-  });
-  const decoder = new TextDecoder('windows-1252');
-  return streams
-    .filter((stream) => stream.includes('BT'))
-    .map((stream) =>
-      [...stream.matchAll(/<([0-9a-f]*)> Tj/g)]
-        .map(([, hex = '']) => decoder.decode(Buffer.from(hex, 'hex')))
-        .join('\n'),
-    );
 }

@@ -8,18 +8,18 @@ import { monthOf } from '../std/calendar.ts';
 import { dayText, usd } from './amounts.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
-import { route } from './route.ts';
+import { walletRoute } from './wallet.ts';
 
 /** Ten years. */
 const MAX_MONTHS = 120;
 
 /** A month's days, and its statement: issued when it is first fetched, and the same for ever after. */
 export const statementRoutes = [
-  route('GET /api/console/statements', {
-    who: 'user',
-    async handle(parts, { user }) {
-      const { created_at } = await requireAccount(parts, user.accountId);
-      const issued = await issuedNumbers(parts.store.db, user.accountId);
+  walletRoute('GET /api/console/statements', {
+    right: 'see_money',
+    async handle(parts, { id }) {
+      const { created_at } = await requireAccount(parts, id);
+      const issued = await issuedNumbers(parts.store.db, id);
       return monthsSince(created_at, parts.clock.now()).map((month) => ({
         month: monthText(month),
         /** Null: it was never fetched; it gets its number when it is. */
@@ -27,31 +27,31 @@ export const statementRoutes = [
       }));
     },
   }),
-  route('GET /api/console/statements/{month}/days', {
-    who: 'user',
+  walletRoute('GET /api/console/statements/{month}/days', {
+    right: 'see_money',
     compressed: true,
-    async handle({ store, reader }, { user, params }) {
+    async handle({ store, reader }, { id }, { params }) {
       const first = readMonth(params.month) * 100 + 1;
       const range = { from: first, to: first + 30, limit: 31 };
-      const days = await chargedDays({ db: store.db, reader }, user.accountId, range);
+      const days = await chargedDays({ db: store.db, reader }, id, range);
       return days.map(statementDay);
     },
   }),
-  route('GET /api/console/statements/{month}/csv', {
-    who: 'user',
-    async handle(parts, { user, params }) {
-      const { statement, account } = await fetchStatement(parts, user.accountId, params.month);
+  walletRoute('GET /api/console/statements/{month}/csv', {
+    right: 'see_money',
+    async handle(parts, { id }, { params }) {
+      const { statement, account } = await fetchStatement(parts, id, params.month);
       return download(statementCsv(statement, account), {
         type: 'text/csv; charset=utf-8',
         name: fileName(statement, 'csv'),
       });
     },
   }),
-  route('GET /api/console/statements/{month}/pdf', {
-    who: 'user',
-    query: z.strictObject({ language: z.enum(['en', 'de']).optional() }),
-    async handle(parts, { user, params, query: { language = 'en' } }) {
-      const { statement, account } = await fetchStatement(parts, user.accountId, params.month);
+  walletRoute('GET /api/console/statements/{month}/pdf', {
+    right: 'see_money',
+    query: { language: z.enum(['en', 'de']).optional() },
+    async handle(parts, { id }, { params, query: { language = 'en' } }) {
+      const { statement, account } = await fetchStatement(parts, id, params.month);
       // Loaded when it is first needed: few ask for one, and once a month.
       const { statementPdf } = await import('../activity/statement-pdf.ts');
       return download(await statementPdf(statement, { account, language }), {
@@ -86,11 +86,14 @@ async function fetchStatement(
 ): Promise<{ statement: MonthlyStatement; account: string }> {
   parts.auth.throttle.act('statement', accountId);
   const month = readMonth(text);
-  const { id, email, created_at } = await requireAccount(parts, accountId);
+  const { id, kind, name, email, created_at } = await requireAccount(parts, accountId);
   if (month < monthOf(created_at)) throw noStatement();
   const { issuer } = await readSite(parts.store);
   const order = { accountId, month, issuer, now: parts.clock.now() };
-  return { statement: await issueStatement(parts.store, order), account: `${email} (${id})` };
+  return {
+    statement: await issueStatement(parts.store, order),
+    account: `${kind === 'team' ? name : email} (${id})`,
+  };
 }
 
 function noStatement(): Fault {

@@ -66,7 +66,7 @@ export async function teamView(parts: RouteParts, member: TeamMember) {
     name: team.name ?? '',
     role: member.role,
     /** What this role may do. */
-    rights: RIGHTS.filter((right) => teamRoleMay(member.role, right)),
+    rights: rightsOf(member.role),
     /** The own row among the accounts. */
     ownId: member.account.id,
     /** Null for whoever sees only the own account. */
@@ -85,6 +85,10 @@ export async function teamView(parts: RouteParts, member: TeamMember) {
       expiresAt,
     })),
   };
+}
+
+export function rightsOf(role: TeamRole): TeamRight[] {
+  return RIGHTS.filter((right) => teamRoleMay(role, right));
 }
 
 // The keys of the table, which has no others.

@@ -74,6 +74,8 @@ export class AutomaticTopUps {
       .select(['top_up.account_id', 'top_up.amount'])
       .where(sql<boolean>`top_up.enabled = 1`)
       .where('account.status', '=', 'active')
+      // A team that was closed needs no money.
+      .where('account.ended_at', 'is', null)
       .where(sql<boolean>`account.balance - account.held - account.owed < top_up.threshold`)
       .where((where) => mayBegin(where, this.#monthStart()))
       .orderBy('top_up.account_id')
@@ -259,9 +261,10 @@ export class TopUpTrigger {
     this.#waiting++;
     try {
       const account = await this.#parts.ledger.identify(caller);
-      if (!account || !this.#thresholds.has(account.accountId)) return false;
-      await this.#begin(account.accountId);
-      await this.#ended(account.accountId, signal);
+      const walletId = account?.team?.id ?? account?.accountId ?? '';
+      if (!this.#thresholds.has(walletId)) return false;
+      await this.#begin(walletId);
+      await this.#ended(walletId, signal);
       const now = await this.#parts.ledger.identify(caller);
       return now !== undefined && availableOf(now) > available;
     } finally {

@@ -161,7 +161,7 @@ export class Payments {
     const cents = amount === undefined ? undefined : centsOf(amount);
     const checkout = { paymentId, accountId, cents, customerId, title, cancelUrl };
     const { sessionId, url } = await this.#asked(
-      () => provider.openCheckout({ ...checkout, returnUrl: `${returnUrl}?payment=${paymentId}` }),
+      () => provider.openCheckout({ ...checkout, returnUrl: withPayment(returnUrl, paymentId) }),
       async () => await this.#rows.markFailed(paymentId, 'provider_unavailable'),
     );
     await store.db
@@ -280,4 +280,11 @@ async function sweepPayments({ store, provider, clock }: SweepParts): Promise<vo
     await provider.forgetCustomer(customer_id);
     await db.deleteFrom('top_up').where('account_id', '=', account_id).execute();
   }
+}
+
+/** The page knows by it that somebody comes back from paying. */
+function withPayment(page: string, paymentId: string): string {
+  const url = new URL(page);
+  url.searchParams.set('payment', paymentId);
+  return url.href;
 }

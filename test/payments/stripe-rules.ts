@@ -11,7 +11,7 @@ export interface StandInAnswer {
 }
 
 const ANY = /^.{1,5000}$/s;
-const OURS: FormRules = { tollgate_payment: /^pay_\w+$/, tollgate_account: /^acc_\w+$/ };
+const OURS: FormRules = { tollgate_payment: /^pay_\w+$/, tollgate_account: /^(acc|team)_\w+$/ };
 const SESSION: FormRules = {
   'client_reference_id?': /^.{1,200}$/,
   'customer?': /^cus_\w+$/,

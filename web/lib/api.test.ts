@@ -30,13 +30,13 @@ afterEach(async () => {
 test('a route is called by its method and path, with parameters encoded and empty filters left out', async () => {
   await call('GET /api/console/requests/{id}', { params: { id: 'a/b c' } });
   await call('GET /api/console/usage', { query: { from: '2026-11-01', to: '' } });
-  await call('POST /api/console/redeem', { body: { code: 'x' } });
+  await call('POST /api/console/redeem', { body: { code: 'x' }, query: { wallet: 'team' } });
   await call('POST /api/console/token');
   await call('DELETE /api/console/token');
   expect(asked).toEqual([
     { method: 'GET', path: '/api/console/requests/a%2Fb%20c', body: '' },
     { method: 'GET', path: '/api/console/usage?from=2026-11-01', body: '' },
-    { method: 'POST', path: '/api/console/redeem', body: '{"code":"x"}' },
+    { method: 'POST', path: '/api/console/redeem?wallet=team', body: '{"code":"x"}' },
     { method: 'POST', path: '/api/console/token', body: '{}' },
     { method: 'DELETE', path: '/api/console/token', body: '' },
   ]);
@@ -57,7 +57,9 @@ test('what the server does not declare does not compile', async () => {
   // @ts-expect-error of another name
   await call('GET /api/console/requests/{id}', { params: { name: 'x' } });
   // @ts-expect-error not a field of its body
-  await call('POST /api/console/redeem', { body: { coupon: 'x' } });
+  await call('POST /api/console/redeem', { body: { coupon: 'x' }, query: { wallet: 'own' } });
+  // @ts-expect-error whose money it is must be said
+  await call('POST /api/console/redeem', { body: { code: 'x' } });
   // @ts-expect-error not a filter of its list
   await call('GET /api/console/usage', { query: { account: 'x' } });
   // @ts-expect-error the answer has no such field

@@ -37,18 +37,30 @@ export class ApiError extends Error {
 /** Reads that components share, cache and refresh. */
 export type ReadRoute = JsonRoute & `GET ${string}`;
 
+/** Whose money: the own account's or the team's. */
+export type Wallet = 'own' | 'team';
+
 type HasParams<Route extends ConsoleRoute> = [keyof ParamsOf<Route>] extends [never] ? false : true;
+/** It is about money: a call that does not say whose does not compile. */
+export type IsAboutMoney<Route extends ConsoleRoute> = 'wallet' extends keyof QueryOf<Route> ? true : false;
 
 type CallOptions<Route extends ConsoleRoute> = (HasParams<Route> extends true
   ? { readonly params: ParamsOf<Route> }
-  : object) & {
-  readonly query?: QueryOf<Route> | undefined;
-  readonly body?: BodyOf<Route> | undefined;
-  readonly signal?: AbortSignal | undefined;
-};
+  : object) &
+  (IsAboutMoney<Route> extends true
+    ? { readonly query: QueryOf<Route> & { readonly wallet: Wallet } }
+    : { readonly query?: QueryOf<Route> | undefined }) & {
+    readonly body?: BodyOf<Route> | undefined;
+    readonly signal?: AbortSignal | undefined;
+  };
 
-type OptionsFor<Route extends ConsoleRoute> =
-  HasParams<Route> extends true ? [options: CallOptions<Route>] : [options?: CallOptions<Route>];
+type OptionsFor<Route extends ConsoleRoute> = true extends HasParams<Route> | IsAboutMoney<Route>
+  ? [options: CallOptions<Route>]
+  : [options?: CallOptions<Route>];
+
+type ReadArguments<Route extends ConsoleRoute> = true extends HasParams<Route> | IsAboutMoney<Route>
+  ? [options: Omit<CallOptions<Route>, 'body' | 'signal'>, more?: ReadOptions]
+  : [options?: Omit<CallOptions<Route>, 'body' | 'signal'>, more?: ReadOptions];
 
 /** One call of the console's API, typed by its route. */
 export async function call<Route extends JsonRoute>(
@@ -71,8 +83,7 @@ export async function fetchRoute<Route extends ConsoleRoute>(
 /** Pass `enabled: false` to wait until there is something to ask. */
 export function useApi<Route extends ReadRoute>(
   route: Route,
-  options?: Omit<CallOptions<Route>, 'body' | 'signal'>,
-  { keepsPrevious, ...more }: ReadOptions = {},
+  ...[options, { keepsPrevious, ...more } = {}]: ReadArguments<Route>
 ): UseQueryResult<Answer<Route>, ApiError> {
   return useQuery<Answer<Route>, ApiError>({
     queryKey: [route, options ?? null],

@@ -4,15 +4,16 @@ import {
   type InfiniteData,
   type UseInfiniteQueryResult,
 } from '@tanstack/react-query';
-import type { Answer } from '../../src/console/contract/routes.ts';
-import { send, urlOf, type ApiError, type ReadRoute } from './api.ts';
+import type { Answer, ConsoleRoute } from '../../src/console/contract/routes.ts';
+import { send, urlOf, type ApiError, type IsAboutMoney, type ReadRoute, type Wallet } from './api.ts';
 
 type PagedRoute = {
   [Route in ReadRoute]: Answer<Route> extends { items: unknown[]; next: string | null } ? Route : never;
 }[ReadRoute];
 
-interface PagesOptions {
-  readonly query?: Record<string, string | undefined>;
+interface PagesOptions<Route extends ConsoleRoute> {
+  readonly query?: Record<string, string | undefined> &
+    (IsAboutMoney<Route> extends true ? { readonly wallet: Wallet } : object);
   readonly limit?: number;
   /** Refetches the first pages periodically, for a live list. */
   readonly refetchInterval?: number | false;
@@ -23,8 +24,11 @@ interface PagesOptions {
  */
 export function usePages<Route extends PagedRoute>(
   route: Route,
-  { query = {}, limit = 50, refetchInterval = false }: PagesOptions = {},
+  ...[options]: true extends IsAboutMoney<Route>
+    ? [options: PagesOptions<Route> & Required<Pick<PagesOptions<Route>, 'query'>>]
+    : [options?: PagesOptions<Route>]
 ): UseInfiniteQueryResult<InfiniteData<Answer<Route>>, ApiError> {
+  const { query = {}, limit = 50, refetchInterval = false } = options ?? {};
   return useInfiniteQuery<
     Answer<Route>,
     ApiError,

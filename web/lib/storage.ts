@@ -1,6 +1,9 @@
 /** The playground's chats; removed when the user signs out. */
 export const CHATS_KEY = 'tollgate.chats';
 
+/** Whose balance was chosen to be shown; removed with them. */
+export const WALLET_KEY = 'tollgate.wallet';
+
 /** Browsers may forbid storage; a preference that cannot be stored is not worth an error. */
 export function readStored(key: string): string | undefined {
   try {

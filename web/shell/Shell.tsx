@@ -5,12 +5,12 @@ import { useLocation } from 'wouter';
 import { later } from '../lib/chunk.ts';
 import { useSite } from '../lib/session.ts';
 import { useTranslation } from '../lib/translation.tsx';
+import { useWallet } from '../lib/wallet.ts';
 import { IconButton } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { Logo } from '../ui/Logo.tsx';
-import { Banner } from './Banner.tsx';
 import { ErrorBoundary } from './ErrorBoundary.tsx';
-import { ACCOUNT_NAV, ADMIN_NAV } from './navigation.ts';
+import { ACCOUNT_NAV, ADMIN_NAV, teamNav, type NavGroup } from './navigation.ts';
 import { openPalette, onPalette } from './palette.ts';
 import { Sidebar } from './Sidebar.tsx';
 
@@ -22,7 +22,7 @@ interface ShellProps {
 /** Sidebar on wide screens, a drawer on narrow ones, and the page beside it. */
 export function Shell({ area, children }: ShellProps) {
   const { t } = useTranslation();
-  const groups = area === 'admin' ? ADMIN_NAV : ACCOUNT_NAV;
+  const groups = useNav(area);
   const main = useRef<HTMLElement>(null);
   const [location] = useLocation();
   useFocusOnArrival(main);
@@ -39,7 +39,11 @@ export function Shell({ area, children }: ShellProps) {
       </aside>
       <TopBar area={area} />
       <main ref={main} id="content" tabIndex={-1} className="min-w-0 outline-none">
-        {area === 'account' ? <Banner /> : null}
+        {area === 'account' ? (
+          <Suspense fallback={null}>
+            <Banner />
+          </Suspense>
+        ) : null}
         <ErrorBoundary at={location}>
           {children}
           <Shortcuts />
@@ -49,8 +53,15 @@ export function Shell({ area, children }: ShellProps) {
   );
 }
 
+function useNav(area: ShellProps['area']): readonly NavGroup[] {
+  const { team } = useWallet();
+  if (area === 'admin') return ADMIN_NAV;
+  return team ? teamNav() : ACCOUNT_NAV;
+}
+
 function TopBar({ area }: { area: 'account' | 'admin' }) {
   const { t } = useTranslation();
+  const groups = useNav(area);
   const site = useSite();
   const [location] = useLocation();
   // Tied to one location, so that navigating by any means closes it.
@@ -74,11 +85,7 @@ function TopBar({ area }: { area: 'account' | 'admin' }) {
         <Search size={18} aria-hidden />
       </IconButton>
       <Dialog open={open} onClose={() => setOpen(false)} title={t('nav.menu')} kind="drawer" hideTitle>
-        <Sidebar
-          groups={area === 'admin' ? ADMIN_NAV : ACCOUNT_NAV}
-          area={area}
-          onNavigate={() => setOpen(false)}
-        />
+        <Sidebar groups={groups} area={area} onNavigate={() => setOpen(false)} />
       </Dialog>
     </header>
   );
@@ -95,6 +102,7 @@ function useFocusOnArrival(main: RefObject<HTMLElement | null>): void {
   }, [location, main]);
 }
 
+const Banner = later(async () => ({ default: (await import('./AccountParts.tsx')).Banner }));
 const Palette = later(() => import('./Palette.tsx'));
 const SEQUENCE_MS = 1000;
 

@@ -6,12 +6,14 @@ import Search from 'lucide-react/icons/search';
 import Settings from 'lucide-react/icons/settings';
 import ShieldCheck from 'lucide-react/icons/shield-check';
 import Sun from 'lucide-react/icons/sun';
+import { lazy, Suspense } from 'react';
 import { useLocation } from 'wouter';
 import { useApi } from '../lib/api.ts';
 import { classes } from '../lib/classes.ts';
 import { useSite, useUser, signOut } from '../lib/session.ts';
 import { useTheme } from '../lib/theme.ts';
 import { useTranslation } from '../lib/translation.tsx';
+import { useWallet } from '../lib/wallet.ts';
 import { Link } from '../ui/Link.tsx';
 import { Logo } from '../ui/Logo.tsx';
 import { Menu } from '../ui/Menu.tsx';
@@ -48,6 +50,11 @@ export function Sidebar({ groups, area, onNavigate }: SidebarProps) {
       <div className="px-3 pb-3">
         <SearchButton />
       </div>
+      {area === 'account' ? (
+        <Suspense fallback={null}>
+          <WalletSwitch />
+        </Suspense>
+      ) : null}
       <nav aria-label={t('nav.label')} className="thin-scroll min-h-0 flex-1 overflow-y-auto px-3 pb-4">
         {groups.map((group) => (
           <Group key={group.label} group={group} onNavigate={onNavigate} />
@@ -58,6 +65,8 @@ export function Sidebar({ groups, area, onNavigate }: SidebarProps) {
     </div>
   );
 }
+
+const WalletSwitch = lazy(async () => ({ default: (await import('./AccountParts.tsx')).WalletSwitch }));
 
 function Group({ group, onNavigate }: { group: NavGroup; onNavigate: (() => void) | undefined }) {
   const { t } = useTranslation();
@@ -139,7 +148,12 @@ function AccountMenu() {
   const user = useUser();
   const [, navigate] = useLocation();
   const { dark, choose } = useTheme();
-  const overview = useApi('GET /api/console/overview', undefined, { staleTime: 15_000 });
+  const { wallet, team } = useWallet();
+  const money = useApi(
+    'GET /api/console/wallet',
+    { query: { wallet } },
+    { staleTime: 15_000, enabled: !team || team.rights.includes('see_money') },
+  );
   return (
     <div className="border-t border-line p-3">
       <Menu
@@ -157,7 +171,7 @@ function AccountMenu() {
             <span className="min-w-0 flex-1">
               <span className="block truncate text-sm font-medium">{user.name || user.email}</span>
               <span className="block text-sm text-ink-3">
-                {overview.data ? <Money usd={overview.data.availableUsd} kind="available" /> : '…'}
+                {money.data ? <Money usd={money.data.availableUsd} kind="available" /> : (team?.name ?? '…')}
               </span>
             </span>
             <ChevronsUpDown size={15} className="shrink-0 text-ink-3" aria-hidden />

@@ -31,6 +31,8 @@ interface NavItem {
   readonly icon: LucideIcon;
   /** Pressed after `g`. */
   readonly key?: string;
+  /** It shows the own account alone. */
+  readonly own?: true;
 }
 
 export interface NavGroup {
@@ -38,22 +40,24 @@ export interface NavGroup {
   readonly items: readonly NavItem[];
 }
 
+const TEAM: NavItem = { href: '/app/team', label: 'team', icon: Users, key: 't' };
+
 export const ACCOUNT_NAV: readonly NavGroup[] = [
   {
     label: 'use',
     items: [
-      { href: '/app', label: 'overview', icon: Gauge, key: 'o' },
+      { href: '/app', label: 'overview', icon: Gauge, key: 'o', own: true },
       { href: '/app/playground', label: 'playground', icon: MessageSquare, key: 'p' },
-      { href: '/app/images', label: 'images', icon: Images, key: 'i' },
+      { href: '/app/images', label: 'images', icon: Images, key: 'i', own: true },
       { href: '/app/models', label: 'models', icon: Layers, key: 'm' },
     ],
   },
   {
     label: 'track',
     items: [
-      { href: '/app/usage', label: 'usage', icon: ChartColumn, key: 'u' },
-      { href: '/app/requests', label: 'requests', icon: List, key: 'r' },
-      { href: '/app/refused', label: 'refused', icon: Ban },
+      { href: '/app/usage', label: 'usage', icon: ChartColumn, key: 'u', own: true },
+      { href: '/app/requests', label: 'requests', icon: List, key: 'r', own: true },
+      { href: '/app/refused', label: 'refused', icon: Ban, own: true },
       { href: '/app/billing', label: 'billing', icon: ReceiptText, key: 'b' },
       { href: '/app/statements', label: 'statements', icon: FileText },
     ],
@@ -63,8 +67,8 @@ export const ACCOUNT_NAV: readonly NavGroup[] = [
     items: [
       { href: '/app/quickstart', label: 'quickstart', icon: SquareTerminal, key: 'q' },
       { href: '/app/key', label: 'key', icon: KeyRound, key: 'k' },
-      { href: '/app/team', label: 'team', icon: Users, key: 't' },
-      { href: '/app/webhooks', label: 'webhooks', icon: Webhook, key: 'w' },
+      TEAM,
+      { href: '/app/webhooks', label: 'webhooks', icon: Webhook, key: 'w', own: true },
       { href: '/docs', label: 'docs', icon: BookOpen, key: 'd' },
       { href: '/app/settings', label: 'settings', icon: Settings, key: 's' },
     ],
@@ -102,6 +106,19 @@ export const ADMIN_NAV: readonly NavGroup[] = [
     ],
   },
 ];
+
+/** The pages that can show a team's account. Its own page is the overview, and comes first. */
+export function teamNav(): NavGroup[] {
+  return ACCOUNT_NAV.map(({ label, items }, index) => {
+    const others = items.filter((item) => !item.own && item !== TEAM);
+    return { label, items: index === 0 ? [TEAM, ...others] : others };
+  });
+}
+
+/** Whether a page can show a team's account. */
+export function isTeamPage(location: string): boolean {
+  return !ACCOUNT_NAV.some(({ items }) => items.some(({ own, href }) => own && isCurrent(href, location)));
+}
 
 /** `/app` matches only itself; the others also match the pages below them. */
 export function isCurrent(href: string, location: string): boolean {

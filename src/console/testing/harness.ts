@@ -17,6 +17,8 @@ import { RedeemCodes } from '../../ledger/codes.ts';
 import { openLedger } from '../../ledger/open-ledger.ts';
 import type { Attempt, Ledger } from '../../ledger/port.ts';
 import { NO_USAGE, type Price, type Usage } from '../../ledger/price.ts';
+import { Payments } from '../../payments/payments.ts';
+import type { PaymentProvider } from '../../payments/port.ts';
 import type { Clock } from '../../std/clock.ts';
 import { newRequestId, systemRandom, type AccountId, type RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
@@ -79,6 +81,8 @@ interface TestConsoleOptions extends TestMessagesOptions {
   readonly databaseUrl?: string;
   readonly backends?: Partial<BackendHealth>;
   readonly operation?: Partial<OperationHealth>;
+  /** Where cards are paid; absent: they are not taken. */
+  readonly paymentProvider?: PaymentProvider;
 }
 
 export async function testConsole(options: TestConsoleOptions = {}): Promise<TestConsole> {
@@ -146,7 +150,7 @@ type PartsOfTest = Pick<TestConsole, 'store' | 'ledger' | 'catalog' | 'clock' | 
 
 function partsOf(
   { store, ledger, catalog, clock, messages }: PartsOfTest,
-  { publicUrl, backends, operation }: TestConsoleOptions,
+  { publicUrl, backends, operation, paymentProvider: provider }: TestConsoleOptions,
 ): ConsoleParts {
   const passwords = makePasswords({ parallel: 2, queue: 500, cost: { memoryKib: 64, passes: 1 } });
   const { notices } = messages;
@@ -168,7 +172,8 @@ function partsOf(
     accounts: new Accounts({ store, ledger, pepper: KEY, clock, notices }),
     teams: new Teams({ store, ledger, pepper: KEY, clock }),
     codes: new RedeemCodes({ store, ledger, key: KEY, clock }),
-    payments: undefined,
+    payments:
+      provider && new Payments({ store, ledger, provider, clock, random: systemRandom, log: silentLog }),
     catalog,
     restartNeeded: () => [],
     catalogEditor: catalog,

@@ -7,6 +7,8 @@ import type { TeamRole } from '../../store/schema.ts';
 export const TEAM_RIGHTS = {
   see_own: ['owner', 'admin', 'viewer', 'member'],
   see_all: ['owner', 'admin', 'viewer'],
+  see_money: ['owner', 'admin', 'viewer'],
+  change_money: ['owner'],
   change_apps: ['owner', 'admin'],
   change_webhooks: ['owner', 'admin'],
   change_members: ['owner', 'admin'],

@@ -81,6 +81,7 @@ export const frame: typeof english = {
     adminAudit: 'Protokoll',
     adminSettings: 'Servereinstellungen',
     toAdmin: 'Verwaltung',
+    wallet: 'Konto',
     toAccount: 'Mein Konto',
     signIn: 'Anmelden',
     signOut: 'Abmelden',

@@ -61,6 +61,8 @@ export const payments: typeof english = {
   statements: {
     title: 'Kontoauszüge',
     lead: 'Was eingegangen ist und was belastet wurde, Monat für Monat. Monate und Tage sind UTC.',
+    teamLead:
+      'Was auf das Guthaben von {{team}} einging und was abgebucht wurde, nach Monat, Mitglied und App. Monate und Tage sind UTC.',
     month: 'Monat',
     number: 'Kontoauszug Nr. {{number}}',
     unissued: 'Kontoauszug dieses Monats',

@@ -259,6 +259,11 @@ export const records: typeof english = {
   billing: {
     title: 'Abrechnung',
     lead: 'Vorausbezahlt: Sie können nie mehr ausgeben, als Sie Guthaben haben.',
+    teamLead: 'Das Team {{team}} kann nicht mehr ausgeben als sein Guthaben.',
+    hidden: 'Mitglieder sehen das Geld des Teams nicht',
+    hiddenLead:
+      'Inhaber, Admins und Betrachter sehen es. Was Sie selbst ausgeben können, steht auf der Seite des Teams.',
+    ownersPay: 'Nur Inhaber des Teams können Guthaben aufladen.',
     available: 'Verfügbar',
     balance: 'Guthaben',
     held: 'Reserviert',

@@ -79,6 +79,7 @@ export const frame = {
     adminAudit: 'Audit log',
     adminSettings: 'Site settings',
     toAdmin: 'Administration',
+    wallet: 'Account',
     toAccount: 'My account',
     signIn: 'Sign in',
     signOut: 'Sign out',

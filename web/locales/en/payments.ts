@@ -59,6 +59,8 @@ export const payments = {
   statements: {
     title: 'Statements',
     lead: 'What came in and what was charged, month by month. Months and days are UTC.',
+    teamLead:
+      'What came into {{team}}’s balance and what was charged, by month, member and app. Months and days are UTC.',
     month: 'Month',
     number: 'Statement no. {{number}}',
     unissued: 'Statement of this month',

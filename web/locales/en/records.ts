@@ -258,6 +258,10 @@ export const records = {
   billing: {
     title: 'Billing',
     lead: 'Prepaid: you can’t spend more than your balance.',
+    teamLead: 'The team {{team}} can’t spend more than its balance.',
+    hidden: 'The team’s money is not shown to members',
+    hiddenLead: 'Owners, admins and viewers see it. What you can spend yourself is on the team’s page.',
+    ownersPay: 'Only the team’s owners can add funds.',
     available: 'Available',
     balance: 'Balance',
     held: 'On hold',

@@ -5,6 +5,7 @@ import { call } from '../../lib/api.ts';
 import { useForm } from '../../lib/form.ts';
 import { formatUsd, parseUsd } from '../../lib/money.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useWallet } from '../../lib/wallet.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
@@ -19,12 +20,16 @@ const CHANGED = ['GET /api/console/payments'] as const;
 
 /** The saved card, and automatic top-up below a threshold. */
 export function Automatic({ payments }: { payments: CardPayments }) {
+  const { wallet } = useWallet();
   const { t, i18n } = useTranslation();
-  const addCard = useAction(async () => await call('POST /api/console/payments/card', { body: {} }), {
-    onDone: ({ url }) => location.assign(url),
-  });
+  const addCard = useAction(
+    async () => await call('POST /api/console/payments/card', { body: {}, query: { wallet } }),
+    {
+      onDone: ({ url }) => location.assign(url),
+    },
+  );
   const removeCard = useAction(
-    async () => await call('POST /api/console/payments/card/remove', { body: {} }),
+    async () => await call('POST /api/console/payments/card/remove', { body: {}, query: { wallet } }),
     { refresh: CHANGED },
   );
   const { automatic } = payments;
@@ -59,6 +64,7 @@ export function Automatic({ payments }: { payments: CardPayments }) {
 }
 
 function RuleForm({ payments }: { payments: CardPayments }) {
+  const { wallet } = useWallet();
   const { t, i18n } = useTranslation();
   const { automatic, amountsUsd } = payments;
   const { values, field } = useForm({
@@ -71,6 +77,7 @@ function RuleForm({ payments }: { payments: CardPayments }) {
   const save = useAction(
     async () =>
       await call('PUT /api/console/payments/automatic', {
+        query: { wallet },
         body: {
           thresholdUsd: thresholdUsd ?? '',
           amountUsd: values.amount,
@@ -79,9 +86,12 @@ function RuleForm({ payments }: { payments: CardPayments }) {
       }),
     { refresh: CHANGED, onDone: () => toast(t('common.saved')) },
   );
-  const stop = useAction(async () => await call('POST /api/console/payments/automatic/stop', { body: {} }), {
-    refresh: CHANGED,
-  });
+  const stop = useAction(
+    async () => await call('POST /api/console/payments/automatic/stop', { body: {}, query: { wallet } }),
+    {
+      refresh: CHANGED,
+    },
+  );
   const isOn = automatic?.enabled === true;
   const wrong = (value: string | undefined): string | undefined =>
     value === undefined ? t('payments.badAmount') : undefined;

@@ -4,6 +4,7 @@ import { useSite } from '../../lib/session.ts';
 import { usePages } from '../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../lib/table.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useWallet } from '../../lib/wallet.ts';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
@@ -13,18 +14,31 @@ import { TableList } from '../../ui/TableList.tsx';
 import { ReceiptSheet } from '../requests/ReceiptSheet.tsx';
 import { Automatic } from './Automatic.tsx';
 import { CardTopUp } from './CardTopUp.tsx';
-import { entryColumns, ownRequestsHref } from './columns.tsx';
+import { entryColumns, requestsOfDay } from './columns.tsx';
 import { EntryKindFilter } from './EntryKindFilter.tsx';
 import { PaymentHistory } from './PaymentHistory.tsx';
 import { Redeem } from './Redeem.tsx';
+import { SeesMoney } from './SeesMoney.tsx';
 
 export default function BillingPage() {
   const { t } = useTranslation();
-  const overview = useApi('GET /api/console/overview').data;
-  const payments = useApi('GET /api/console/payments').data;
-  const site = useSite();
   return (
-    <Page title={t('billing.title')} lead={t('billing.lead')}>
+    <SeesMoney title={t('billing.title')}>
+      <Billing />
+    </SeesMoney>
+  );
+}
+
+function Billing() {
+  const { t } = useTranslation();
+  const { wallet, team } = useWallet();
+  const money = useApi('GET /api/console/wallet', { query: { wallet } }).data;
+  const payments = useApi('GET /api/console/payments', { query: { wallet } }).data;
+  return (
+    <Page
+      title={t('billing.title')}
+      lead={team ? t('billing.teamLead', { team: team.name }) : t('billing.lead')}
+    >
       {payments?.pausedBy ? (
         <p role="alert" className="rounded-lg border border-bad-line bg-bad-soft px-5 py-4 text-bad">
           {t(`payments.paused.${payments.pausedBy}`)}
@@ -39,34 +53,27 @@ export default function BillingPage() {
         <Card>
           <p className="text-sm text-ink-3">{t('billing.available')}</p>
           <p className="text-2xl font-semibold tracking-tight">
-            {overview ? <Money usd={overview.availableUsd} kind="available" /> : '…'}
+            {money ? <Money usd={money.availableUsd} kind="available" /> : '…'}
           </p>
-          {overview ? <Converted usd={overview.availableUsd} /> : null}
+          {money ? <Converted usd={money.availableUsd} /> : null}
           <dl className="mt-5 flex flex-col gap-1.5">
-            <LedgerLine
-              label={t('billing.balance')}
-              value={overview ? <Money usd={overview.balanceUsd} /> : '…'}
-            />
-            <LedgerLine label={t('billing.held')} value={overview ? <Money usd={overview.heldUsd} /> : '…'} />
-            {overview && Number(overview.owedUsd) > 0 ? (
-              <LedgerLine label={t('billing.owed')} value={<Money usd={overview.owedUsd} />} />
+            <LedgerLine label={t('billing.balance')} value={money ? <Money usd={money.balanceUsd} /> : '…'} />
+            <LedgerLine label={t('billing.held')} value={money ? <Money usd={money.heldUsd} /> : '…'} />
+            {money && Number(money.owedUsd) > 0 ? (
+              <LedgerLine label={t('billing.owed')} value={<Money usd={money.owedUsd} />} />
             ) : null}
           </dl>
         </Card>
-        <Card title={t('billing.redeem')}>
-          <Redeem />
-          <div className="mt-5 border-t border-line pt-4 text-sm">
-            <p className="font-medium">{t('billing.howTo')}</p>
-            <p className="whitespace-pre-line text-ink-2">{site?.topUpHint || t('billing.howToDefault')}</p>
-          </div>
-        </Card>
+        <AddFunds mayPay={money?.mayPay === true} />
       </div>
       {payments?.enabled ? (
         <>
-          <div className="grid gap-5 lg:grid-cols-[1fr_1.2fr]">
-            <CardTopUp payments={payments} />
-            <Automatic payments={payments} />
-          </div>
+          {money?.mayPay ? (
+            <div key={wallet} className="grid gap-5 lg:grid-cols-[1fr_1.2fr]">
+              <CardTopUp payments={payments} />
+              <Automatic payments={payments} />
+            </div>
+          ) : null}
           <PaymentHistory />
         </>
       ) : null}
@@ -75,15 +82,36 @@ export default function BillingPage() {
   );
 }
 
+function AddFunds({ mayPay }: { mayPay: boolean }) {
+  const { t } = useTranslation();
+  const site = useSite();
+  if (!mayPay)
+    return (
+      <Card title={t('billing.howTo')}>
+        <p className="text-ink-2">{t('billing.ownersPay')}</p>
+      </Card>
+    );
+  return (
+    <Card title={t('billing.redeem')}>
+      <Redeem />
+      <div className="mt-5 border-t border-line pt-4 text-sm">
+        <p className="font-medium">{t('billing.howTo')}</p>
+        <p className="whitespace-pre-line text-ink-2">{site?.topUpHint || t('billing.howToDefault')}</p>
+      </div>
+    </Card>
+  );
+}
+
 function Entries() {
   const { t, i18n } = useTranslation();
+  const { wallet, team } = useWallet();
   const table = useTable({
     fields: ['kind', 'from', 'to'],
     sorts: { offered: [], usual: NEWEST_FIRST },
   });
   const [open, setOpen] = useState<string>();
-  const pages = usePages('GET /api/console/entries', { query: table.query });
-  const values = useApi('GET /api/console/list-values').data;
+  const pages = usePages('GET /api/console/entries', { query: { ...table.query, wallet } });
+  const values = useApi('GET /api/console/list-values', { query: { wallet } }).data;
   return (
     <Card flush title={t('billing.entries')} hint={t('billing.entriesHint')}>
       <TableFilters table={table} searchLabel={t('tables.searchEntries')} className="px-5 pb-4">
@@ -94,11 +122,11 @@ function Entries() {
         pages={pages}
         table={table}
         label={t('billing.entries')}
-        columns={entryColumns({ t, i18n }, { onReceipt: setOpen, requestsHref: ownRequestsHref })}
+        columns={entryColumns({ t, i18n }, { onReceipt: setOpen, requestsHref: requestsOfDay(wallet) })}
         rowKey={(row) => row.id}
         empty={<Empty title={t('billing.empty')}>{t('billing.emptyLead')}</Empty>}
       />
-      <ReceiptSheet id={open} onClose={() => setOpen(undefined)} />
+      <ReceiptSheet isTeams={team !== undefined} id={open} onClose={() => setOpen(undefined)} />
     </Card>
   );
 }

@@ -4,6 +4,7 @@ import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { formatUsd } from '../../lib/money.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useWallet } from '../../lib/wallet.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Check } from '../../ui/Field.tsx';
@@ -14,10 +15,15 @@ import { FormError } from '../../ui/States.tsx';
 /** Choosing an amount; the card is entered on the payment provider's page. */
 export function CardTopUp({ payments }: { payments: CardPayments }) {
   const { t, i18n } = useTranslation();
+  const { wallet } = useWallet();
   const [chosen, setChosen] = useState(payments.amountsUsd[0] ?? '');
   const [saveCard, setSaveCard] = useState(false);
   const pay = useAction(
-    async () => await call('POST /api/console/payments/checkout', { body: { amountUsd: chosen, saveCard } }),
+    async () =>
+      await call('POST /api/console/payments/checkout', {
+        body: { amountUsd: chosen, saveCard },
+        query: { wallet },
+      }),
     { onDone: ({ url }) => location.assign(url) },
   );
   const shown = (amount: string): string => formatUsd(amount, i18n.language);

@@ -5,6 +5,7 @@ import { formatUsd } from '../../lib/money.ts';
 import { usePages } from '../../lib/pages.ts';
 import { NEWEST_FIRST, useTable, type TableState } from '../../lib/table.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useWallet } from '../../lib/wallet.ts';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Money } from '../../ui/Money.tsx';
@@ -21,6 +22,7 @@ const WAITING_MS = 3_000;
 
 export function PaymentHistory() {
   const { t, i18n } = useTranslation();
+  const { wallet } = useWallet();
   const isBack = new URLSearchParams(location.search).has('payment');
   const table = useTable({
     fields: ['state'],
@@ -28,10 +30,10 @@ export function PaymentHistory() {
     prefix: 'payment_',
   });
   const pages = usePages('GET /api/console/payments/history', {
-    query: table.query,
+    query: { ...table.query, wallet },
     refetchInterval: isBack ? WAITING_MS : false,
   });
-  const values = useApi('GET /api/console/list-values').data;
+  const values = useApi('GET /api/console/list-values', { query: { wallet } }).data;
   return (
     <Card flush title={t('payments.history')}>
       <TableFilters table={table} searchLabel={t('tables.searchPayments')} className="px-5 pb-4">

@@ -3,6 +3,7 @@ import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { formatExactUsd } from '../../lib/money.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { BALANCE_READS, useWallet } from '../../lib/wallet.ts';
 import { Button } from '../../ui/Button.tsx';
 import { TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
@@ -11,12 +12,13 @@ import { Form } from '../../ui/Form.tsx';
 const CODE_LOOKS_LIKE = '0000-0000-0000-0000';
 
 export function Redeem() {
+  const { wallet } = useWallet();
   const { t, i18n } = useTranslation();
   const [code, setCode] = useState('');
   const redeem = useAction(
-    async () => await call('POST /api/console/redeem', { body: { code: code.trim() } }),
+    async () => await call('POST /api/console/redeem', { body: { code: code.trim() }, query: { wallet } }),
     {
-      refresh: ['GET /api/console/overview', 'GET /api/console/entries'],
+      refresh: [...BALANCE_READS, 'GET /api/console/entries'],
       onDone: () => setCode(''),
     },
   );

@@ -1,5 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { Answer, ItemOf } from '../../../src/console/contract/routes.ts';
+import type { Wallet } from '../../lib/api.ts';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { Money } from '../../ui/Money.tsx';
@@ -90,9 +91,10 @@ export function entryColumns(
   ];
 }
 
-/** The account's own requests of a UTC day. */
-export function ownRequestsHref(day: string): string {
-  return hrefWith('/app/requests', { from: day, to: day, zone: 'utc' });
+/** The requests of a UTC day that a wallet paid for. A team's are listed on its page. */
+export function requestsOfDay(wallet: Wallet): (day: string) => string {
+  return (day) =>
+    wallet === 'team' ? '/app/team' : hrefWith('/app/requests', { from: day, to: day, zone: 'utc' });
 }
 
 interface DayRequestsProps {

@@ -2,6 +2,7 @@ import { useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import type { ModelItem } from '../../lib/answers.ts';
 import { refreshReads } from '../../lib/query.ts';
+import { BALANCE_READS } from '../../lib/wallet.ts';
 import { type Conversation, type ConversationState, makeConversation } from './conversation.ts';
 import { chosenModel, recipeOf, useDraft, type Draft, type Recipe } from './recipe.ts';
 
@@ -42,7 +43,7 @@ export function useConversation(name: string): [Conversation, ConversationState]
 function conversationOf(name: string, client: QueryClient): Conversation {
   let conversation = conversations.get(name);
   if (!conversation) {
-    conversation = makeConversation(() => void refreshReads(client, ['GET /api/console/overview']));
+    conversation = makeConversation(() => void refreshReads(client, BALANCE_READS));
     conversations.set(name, conversation);
   }
   return conversation;

@@ -1,15 +1,17 @@
 import { useApi } from '../../lib/api.ts';
 import { formatUtcDay } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useWallet } from '../../lib/wallet.ts';
 import { Card } from '../../ui/Card.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Empty, ErrorState, SkeletonRows } from '../../ui/States.tsx';
 import { Table } from '../../ui/Table.tsx';
-import { DayRequests, ownRequestsHref } from '../billing/columns.tsx';
+import { DayRequests, requestsOfDay } from '../billing/columns.tsx';
 
 export function Days({ month }: { month: string }) {
   const { t, i18n } = useTranslation();
-  const days = useApi('GET /api/console/statements/{month}/days', { params: { month } });
+  const { wallet } = useWallet();
+  const days = useApi('GET /api/console/statements/{month}/days', { params: { month }, query: { wallet } });
   return (
     <Card flush title={t('statements.days')} hint={t('statements.daysHint')}>
       {days.error && !days.data ? (
@@ -33,7 +35,7 @@ export function Days({ month }: { month: string }) {
               id: 'requests',
               header: t('statements.requests'),
               align: 'right',
-              cell: (row) => <DayRequests day={row} href={ownRequestsHref(row.day)} />,
+              cell: (row) => <DayRequests day={row} href={requestsOfDay(wallet)(row.day)} />,
             },
             {
               id: 'charged',

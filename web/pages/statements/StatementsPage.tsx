@@ -7,26 +7,38 @@ import { useToday } from '../../lib/now.ts';
 import { useSearchState } from '../../lib/search.ts';
 import { formatUtcMonth } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useWallet } from '../../lib/wallet.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { SelectField } from '../../ui/Field.tsx';
 import { FormError } from '../../ui/States.tsx';
+import { SeesMoney } from '../billing/SeesMoney.tsx';
 import { Days } from './Days.tsx';
 
 type StatementMonth = Answer<'GET /api/console/statements'>[number];
 
-/** A month at a time: its statement once it is over, and its days, which open into their requests. */
 export default function StatementsPage() {
+  const { t } = useTranslation();
+  return (
+    <SeesMoney title={t('statements.title')}>
+      <Statements />
+    </SeesMoney>
+  );
+}
+
+/** A month at a time: its statement once it is over, and its days, which open into their requests. */
+function Statements() {
   const { t, i18n } = useTranslation();
   const [state, change] = useSearchState();
   const current = useToday().slice(0, 7);
-  const over = useApi('GET /api/console/statements').data ?? [];
+  const { wallet, team } = useWallet();
+  const over = useApi('GET /api/console/statements', { query: { wallet } }).data ?? [];
   const months = [current, ...over.map(({ month }) => month)];
   const month = months.find((one) => one === state['month']) ?? current;
   return (
     <Page
       title={t('statements.title')}
-      lead={t('statements.lead')}
+      lead={team ? t('statements.teamLead', { team: team.name }) : t('statements.lead')}
       actions={
         <SelectField
           label={t('statements.month')}
@@ -42,7 +54,7 @@ export default function StatementsPage() {
         </SelectField>
       }
     >
-      <Statement key={month} month={month} listed={over.find((one) => one.month === month)} />
+      <Statement key={`${wallet} ${month}`} month={month} listed={over.find((one) => one.month === month)} />
       <Days month={month} />
     </Page>
   );
@@ -50,14 +62,18 @@ export default function StatementsPage() {
 
 function Statement({ month, listed }: { month: string; listed: StatementMonth | undefined }) {
   const { t, i18n } = useTranslation();
+  const { wallet } = useWallet();
   const language = i18n.language.startsWith('de') ? 'de' : 'en';
   const fetchFile = useAction(
     async (kind: 'pdf' | 'csv') => {
       const params = { month };
       const response =
         kind === 'pdf'
-          ? await fetchRoute('GET /api/console/statements/{month}/pdf', { params, query: { language } })
-          : await fetchRoute('GET /api/console/statements/{month}/csv', { params });
+          ? await fetchRoute('GET /api/console/statements/{month}/pdf', {
+              params,
+              query: { language, wallet },
+            })
+          : await fetchRoute('GET /api/console/statements/{month}/csv', { params, query: { wallet } });
       const [, name] = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
       saveFile(name ?? `statement-${month}.${kind}`, await response.blob());
     },

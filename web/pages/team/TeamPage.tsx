@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { useLocation } from 'wouter';
 import UserPlus from 'lucide-react/icons/user-plus';
 import Plus from 'lucide-react/icons/plus';
 import { useAction } from '../../lib/action.ts';
@@ -6,6 +7,7 @@ import { call, useApi } from '../../lib/api.ts';
 import { useNow } from '../../lib/now.ts';
 import { formatRelative } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { chooseWallet } from '../../lib/wallet.ts';
 import { AskDialog } from '../../ui/AskDialog.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
@@ -77,7 +79,7 @@ function OwnTeam({ team }: { team: Team }) {
   return (
     <>
       <div className={team.money ? 'grid gap-5 lg:grid-cols-[1fr_1.2fr]' : ''}>
-        {team.money ? <Balance money={team.money} /> : null}
+        {team.money ? <Balance money={team.money} mayPay={rights.includes('change_money')} /> : null}
         <TeamUsage />
       </div>
       <Card
@@ -115,8 +117,13 @@ function OwnTeam({ team }: { team: Team }) {
   );
 }
 
-function Balance({ money }: { money: NonNullable<Team['money']> }) {
+function Balance({ money, mayPay }: { money: NonNullable<Team['money']>; mayPay: boolean }) {
   const { t } = useTranslation();
+  const [, navigate] = useLocation();
+  const open = (): void => {
+    chooseWallet('team');
+    navigate('/app/billing');
+  };
   return (
     <Card>
       <p className="text-sm text-ink-3">{t('team.available')}</p>
@@ -127,7 +134,11 @@ function Balance({ money }: { money: NonNullable<Team['money']> }) {
         <LedgerLine label={t('team.balance')} value={<Money usd={money.balanceUsd} />} />
         <LedgerLine label={t('team.held')} value={<Money usd={money.heldUsd} />} />
       </dl>
-      <p className="mt-4 text-sm text-ink-3">{t('team.funds')}</p>
+      <div className="mt-4">
+        <Button small onClick={open}>
+          {mayPay ? t('team.funds') : t('team.billing')}
+        </Button>
+      </div>
     </Card>
   );
 }

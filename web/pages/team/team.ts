@@ -1,6 +1,7 @@
 import type { Answer, BodyOf } from '../../../src/console/contract/routes.ts';
 import type { ReadRoute } from '../../lib/api.ts';
 import { parseUsd } from '../../lib/money.ts';
+import { BALANCE_READS } from '../../lib/wallet.ts';
 
 export type Team = NonNullable<Answer<'GET /api/console/team'>['team']>;
 export type TeamAccount = Team['accounts'][number];
@@ -15,7 +16,8 @@ export const TEAM_READS: readonly ReadRoute[] = ['GET /api/console/team'];
 export const MEMBERSHIP_READS: readonly ReadRoute[] = [
   ...TEAM_READS,
   'GET /api/console/token',
-  'GET /api/console/overview',
+  'GET /api/console/session',
+  ...BALANCE_READS,
   'GET /api/console/quickstart',
 ];
 

@@ -5,6 +5,7 @@ import { ApiError, fetchRoute } from '../../../lib/api.ts';
 import { settledReceipt } from '../../../lib/chatStream.ts';
 import { readEvents } from '../../../lib/eventStream.ts';
 import { makeStore } from '../../../lib/store.ts';
+import { BALANCE_READS } from '../../../lib/wallet.ts';
 import { imageFileName } from '../../images/fileName.ts';
 import type { Picture } from '../../images/Lightbox.tsx';
 import { withSeed, type ImageBody } from './order.ts';
@@ -42,7 +43,7 @@ export interface ImageOrder {
 export const CHANGED_BY_IMAGES = [
   'GET /api/console/images',
   'GET /api/console/image-facets',
-  'GET /api/console/overview',
+  ...BALANCE_READS,
 ] as const;
 
 const MOST_KEPT = 30;

@@ -1,0 +1,226 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { STRIPE_KEY } from '../../test/payments/stripe-rules.ts';
+import { StripeStandIn, WEBHOOK_SECRET } from '../../test/payments/stripe-stand-in.ts';
+import { testPostgres } from '../../test/support/postgres.ts';
+import { Teams } from '../identity/accounts/teams.ts';
+import { RedeemCodes } from '../ledger/codes.ts';
+import { StripeProvider } from '../payments/stripe/stripe-provider.ts';
+import type { AccountId } from '../std/ids.ts';
+import { nanoUsd } from '../std/money.ts';
+import type { RouteDeclaration } from './route.ts';
+import { ROUTES } from './routes.ts';
+import { pdfPages } from './testing/pdf-pages.ts';
+import { KEY, PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+const DAY_MS = 86_400_000;
+const ROLES = ['owner', 'admin', 'viewer', 'member'] as const;
+type Role = (typeof ROLES)[number];
+const SEEING = ['owner', 'admin', 'viewer'] as const;
+const PAYING = ['owner'] as const;
+
+/** Every route about money, and which roles of a team may use it. The table in the program is not asked. */
+const MONEY_ROUTES: Readonly<Record<string, { readonly who: readonly Role[]; readonly body?: object }>> = {
+  'GET /api/console/wallet': { who: SEEING },
+  'GET /api/console/entries': { who: SEEING },
+  'GET /api/console/list-values': { who: SEEING },
+  'POST /api/console/redeem': { who: PAYING, body: { code: '0000-0000-0000-0000' } },
+  'GET /api/console/payments': { who: SEEING },
+  'GET /api/console/payments/history': { who: SEEING },
+  'POST /api/console/payments/checkout': { who: PAYING, body: { amountUsd: '10', saveCard: false } },
+  'POST /api/console/payments/card': { who: PAYING },
+  'POST /api/console/payments/card/remove': { who: PAYING },
+  'PUT /api/console/payments/automatic': {
+    who: PAYING,
+    body: { thresholdUsd: '1', amountUsd: '10', monthlyMaxUsd: '100' },
+  },
+  'POST /api/console/payments/automatic/stop': { who: PAYING },
+  'GET /api/console/statements': { who: SEEING },
+  'GET /api/console/statements/{month}/days': { who: SEEING },
+  'GET /api/console/statements/{month}/csv': { who: SEEING },
+  'GET /api/console/statements/{month}/pdf': { who: SEEING },
+};
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
+  let site: TestConsole;
+  let teams: Teams;
+  let stripe: StripeStandIn;
+  let people = 0;
+
+  beforeAll(async () => {
+    const databaseUrl = store === 'postgres' ? await (await testPostgres()).freshDatabase() : undefined;
+    stripe = new StripeStandIn();
+    const keys = { secretKey: STRIPE_KEY, webhookSecret: WEBHOOK_SECRET, address: stripe.url };
+    const paymentProvider = new StripeProvider({ ...keys, now: () => site.clock.now() });
+    site = await testConsole({ ...(databaseUrl ? { databaseUrl } : {}), paymentProvider });
+    // Sessions end by the real time, so the months of these tests are over before it.
+    advance(-100 * DAY_MS);
+    const admin = await site.admin();
+    await admin.must('PATCH', '/api/console/admin/settings', { topUpAmounts: ['10'] });
+    teams = new Teams({ store: site.store, ledger: site.ledger, pepper: KEY, clock: site.clock });
+  });
+  afterEach(async () => expect((await site.ledger.verify()).breaches).toEqual([]));
+  afterAll(async () => {
+    await site.close();
+    await stripe.stop();
+  });
+
+  function advance(ms: number): void {
+    site.advance(ms);
+    stripe.clock += Math.floor(ms / 1_000);
+  }
+
+  interface Person {
+    readonly browser: Browser;
+    readonly id: AccountId;
+    readonly email: string;
+  }
+
+  async function person(): Promise<Person> {
+    const email = `payer-${++people}@example.com`;
+    const browser = await site.user(email);
+    // An account's id, as the server says.
+    return { browser, id: (await browser.accountId()) as AccountId, email };
+  }
+
+  async function newTeam(): Promise<Record<Role, Person> & { readonly id: AccountId }> {
+    const owner = await person();
+    const { id } = await teams.create(`wallet ${people}`, owner, {
+      balance: nanoUsd(5_000_000_000),
+      actor: 'test',
+    });
+    const joined = async (role: Role): Promise<Person> => {
+      const one = await person();
+      await teams.add(id, one, { role });
+      return one;
+    };
+    const [admin, viewer, member] = [await joined('admin'), await joined('viewer'), await joined('member')];
+    // The primary key of an account is an account id.
+    return { id: id as AccountId, owner, admin, viewer, member };
+  }
+
+  async function balanceOf(id: string): Promise<number> {
+    const query = site.store.db.selectFrom('account').select('balance').where('id', '=', id);
+    return (await query.executeTakeFirstOrThrow()).balance;
+  }
+
+  const monthNow = (): string => new Date(site.clock.now()).toISOString().slice(0, 7);
+  const pathOf = (name: string): string =>
+    `${name.split(' ')[1]?.replace('{month}', monthNow())}?wallet=team`;
+
+  test('each route about money lets exactly the right roles at the money of their own team', async () => {
+    const declared = (ROUTES as readonly RouteDeclaration[]).filter(({ wallet }) => wallet !== undefined);
+    expect(declared.map(({ name }) => name).toSorted()).toEqual(
+      Object.keys(MONEY_ROUTES).toSorted() as never,
+    );
+    const team = await newTeam();
+    const other = await newTeam();
+    const strangers = { stranger: await person(), nobody: { browser: site.browser() } };
+    for (const [name, { who, body }] of Object.entries(MONEY_ROUTES)) {
+      const tried = async ({ browser }: Pick<Person, 'browser'>): Promise<number> =>
+        (await browser.call(name.split(' ')[0] ?? '', pathOf(name), body)).status;
+      for (const role of ROLES) {
+        const status = await tried(team[role]);
+        const isIn = status !== 403 && status !== 404 && status !== 401;
+        const mayBe404 = name.includes('/csv') || name.includes('/pdf');
+        expect([name, role, isIn || (mayBe404 && status === 404)]).toEqual([
+          name,
+          role,
+          who.some((one) => one === role),
+        ]);
+        expect(status).toBeLessThan(500);
+      }
+      expect([name, await tried(strangers.stranger)]).toEqual([name, 404]);
+      expect([name, await tried(strangers.nobody)]).toEqual([name, 401]);
+    }
+    expect(await balanceOf(other.id)).toBe(5_000_000_000);
+  });
+
+  test('an owner of another team sees and pays that team alone, whatever the address says', async () => {
+    const [mine, theirs] = [await newTeam(), await newTeam()];
+    await site.credit(theirs.id, 3);
+    const read = async (more: string) =>
+      await mine.owner.browser.call('GET', `/api/console/wallet?wallet=${more}`);
+    expect((await read('team')).body).toMatchObject({ balanceUsd: '5.00' });
+    expect((await read('own')).body).toMatchObject({ balanceUsd: '0.00' });
+    expect((await read(theirs.id)).status).toBe(400);
+    expect((await read(`team&accountId=${theirs.id}`)).status).toBe(400);
+  });
+
+  test('a code that an owner redeems for the team is credited to the team, and never to the owner', async () => {
+    const team = await newTeam();
+    const codes = new RedeemCodes({ store: site.store, ledger: site.ledger, key: KEY, clock: site.clock });
+    const made = await codes.make({
+      amount: nanoUsd(2_000_000_000),
+      count: 1,
+      batch: undefined,
+      expiresAt: undefined,
+      actor: 'test',
+    });
+    const body = { code: made.codes[0] };
+    expect((await team.admin.browser.call('POST', '/api/console/redeem?wallet=team', body)).status).toBe(403);
+    await team.owner.browser.must('POST', '/api/console/redeem?wallet=team', body);
+    expect([await balanceOf(team.id), await balanceOf(team.owner.id)]).toEqual([7_000_000_000, 0]);
+    const { items } = await team.viewer.browser.must<{ items: { cause: string }[] }>(
+      'GET',
+      '/api/console/entries?wallet=team',
+    );
+    expect(items).toHaveLength(2);
+  });
+
+  test('a card payment that an owner begins for the team is the team’s, and leads back to the team’s page', async () => {
+    const team = await newTeam();
+    const { paymentId, url } = await team.owner.browser.must<{ paymentId: string; url: string }>(
+      'POST',
+      '/api/console/payments/checkout?wallet=team',
+      { amountUsd: '10', saveCard: true },
+    );
+    const row = await site.store.db
+      .selectFrom('payment')
+      .select(['account_id', 'amount'])
+      .where('id', '=', paymentId)
+      .executeTakeFirstOrThrow();
+    expect(row).toEqual({ account_id: team.id, amount: 10_000_000_000 });
+    expect(url).toStartWith('http');
+    expect(String(stripe.calls.at(-1)?.form['success_url'])).toEndWith(
+      `/app/billing?wallet=team&payment=${paymentId}`,
+    );
+    for (const [wallet, expected] of [
+      ['team', 1],
+      ['own', 0],
+    ] as const) {
+      const path = `/api/console/payments/history?wallet=${wallet}`;
+      const { items } = await team.owner.browser.must<{ items: unknown[] }>('GET', path);
+      expect([wallet, items.length]).toEqual([wallet, expected]);
+    }
+  });
+
+  test('a team’s statement has a line for each account, which add up with the entries to its balance', async () => {
+    const team = await newTeam();
+    const { app } = await teams.makeApp(team.id, 'nightly', {});
+    const member = await teams.membership(team.member.id);
+    await site.charge(app.id, { model: 'of-app', usage: { input: 1_001, cached: 0, output: 7 } });
+    await site.charge(app.id, { model: 'of-app', usage: { input: 3, cached: 0 } });
+    await site.charge(member?.id ?? '', { model: 'of-member', usage: { input: 13, cached: 0 } });
+    await teams.end(app);
+    const month = monthNow();
+    const days = `/api/console/statements/${month}/days?wallet=team`;
+    const [day] = await team.viewer.browser.must<{ requests: number }[]>('GET', days);
+    expect(day?.requests).toBe(3);
+    advance(40 * DAY_MS);
+    const viewer = site.browser();
+    await viewer.must('POST', '/api/auth/sign-in/email', { email: team.viewer.email, password: PASSWORD });
+    const file = async (kind: string) =>
+      await viewer.raw('GET', `/api/console/statements/${month}/${kind}?wallet=team`);
+    const csv = await (await file('csv')).text();
+    const rows = csv.trim().split('\r\n').map((line) => line.split(',')); // prettier-ignore
+    const charges = rows.filter(([, , , kind]) => kind === 'charge').map(([, , , , text]) => text);
+    expect(charges.toSorted()).toEqual(['nightly: 2 requests', `${team.member.email}: 1 request`]);
+    const amounts = rows.map((row) => row.at(-1) ?? '').filter((text) => /^-?\d/.test(text));
+    const nano = amounts.map((text) => Math.round(Number(text) * 1e9));
+    expect(nano.slice(0, -1).reduce((sum, amount) => sum + amount, 0)).toBe(nano.at(-1) ?? NaN);
+    expect(nano.at(-1)).toBe(await balanceOf(team.id));
+    const pdf = pdfPages(new Uint8Array(await (await file('pdf')).arrayBuffer())).join('\n');
+    expect(pdf).toContain('Requests by member and app');
+    expect(pdf).toContain('nightly   (requests: 2)');
+  });
+});

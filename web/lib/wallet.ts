@@ -1,0 +1,36 @@
+import { useSyncExternalStore } from 'react';
+import type { SignedInUser } from './answers.ts';
+import type { ReadRoute, Wallet } from './api.ts';
+import { useUser } from './session.ts';
+import { readStored, WALLET_KEY, writeStored } from './storage.ts';
+import { makeStore } from './store.ts';
+
+type OwnTeam = NonNullable<SignedInUser['team']>;
+
+interface WalletChoice {
+  readonly wallet: Wallet;
+  /** The chosen team; its rights say what may be done with its money. */
+  readonly team: OwnTeam | undefined;
+}
+
+/** A page that somebody comes back to after paying for a team says so. */
+const asked = new URLSearchParams(location.search).get('wallet') ?? readStored(WALLET_KEY);
+const chosen = makeStore<{ wallet: Wallet }>({ wallet: asked === 'team' ? 'team' : 'own' });
+
+/** Whose money the pages show: the own account's, or the team's for whoever is in one and has chosen it. */
+export function useWallet(): WalletChoice {
+  const { team } = useUser();
+  const { wallet } = useSyncExternalStore(chosen.subscribe, chosen.get);
+  return team && wallet === 'team' ? { wallet, team } : { wallet: 'own', team: undefined };
+}
+
+export function chooseWallet(wallet: Wallet): void {
+  writeStored(WALLET_KEY, wallet);
+  chosen.change({ wallet });
+}
+
+/** What every payment and every charge changes. */
+export const BALANCE_READS = [
+  'GET /api/console/overview',
+  'GET /api/console/wallet',
+] as const satisfies readonly ReadRoute[];
