@@ -181,9 +181,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
       .executeTakeFirstOrThrow();
     expect(row).toEqual({ account_id: team.id, amount: 10_000_000_000 });
     expect(url).toStartWith('http');
-    expect(String(stripe.calls.at(-1)?.form['success_url'])).toEndWith(
-      `/app/billing?wallet=team&payment=${paymentId}`,
-    );
+    expect(stripe.calls.at(-1)?.form).toMatchObject({
+      success_url: expect.stringMatching(`/app/billing\\?wallet=team&payment=${paymentId}$`) as string,
+    });
     for (const [wallet, expected] of [
       ['team', 1],
       ['own', 0],
@@ -222,5 +222,43 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     const pdf = pdfPages(new Uint8Array(await (await file('pdf')).arrayBuffer())).join('\n');
     expect(pdf).toContain('Requests by member and app');
     expect(pdf).toContain('nightly   (requests: 2)');
+  });
+
+  test('a team is closed by an owner while nothing runs: its tokens end, and what was paid goes to an owner', async () => {
+    const team = await newTeam();
+    const { app } = await teams.makeApp(team.id, 'last one', {});
+    const close = async ({ browser }: Pick<Person, 'browser'>): Promise<number> =>
+      (await browser.call('POST', '/api/console/team/close')).status;
+    for (const role of ['admin', 'viewer', 'member'] as const)
+      expect([role, await close(team[role])]).toEqual([role, 403]);
+    expect(await close(await person())).toBe(404);
+    const tokenOf = async () =>
+      (
+        await site.store.db
+          .selectFrom('account')
+          .select('token_hash')
+          .where('id', '=', app.id)
+          .executeTakeFirstOrThrow()
+      ).token_hash;
+    const running = await site.begin(app.id);
+    expect(await close(team.owner)).toBe(409);
+    expect(await tokenOf()).not.toBeNull();
+    await site.ledger.void(running, { attempts: [], durationMs: 1, outcome: 'client_left' });
+    const { team: shown } = await team.owner.browser.must<{ team: { closing: unknown } }>(
+      'GET',
+      '/api/console/team',
+    );
+    expect(shown.closing).toEqual({
+      returnedUsd: '5.00',
+      returnedTo: team.owner.email,
+      lostUsd: '0.00',
+      blockedBy: null,
+    });
+    expect(await close(team.owner)).toBe(200);
+    expect(await tokenOf()).toBeNull();
+    expect([await balanceOf(team.id), await balanceOf(team.owner.id)]).toEqual([0, 5_000_000_000]);
+    for (const role of ROLES)
+      expect(await team[role].browser.must('GET', '/api/console/team')).toMatchObject({ team: null });
+    expect((await team.owner.browser.call('GET', '/api/console/wallet?wallet=team')).status).toBe(404);
   });
 });

@@ -7,6 +7,7 @@ import { freeOf } from '../ledger/decide.ts';
 import { Budget } from '../ledger/budget.ts';
 import { periodEnd } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';
+import { nanoUsd } from '../std/money.ts';
 import type { TeamRole } from '../store/schema.ts';
 import { usd } from './amounts.ts';
 import type { RouteParts } from './parts.ts';
@@ -57,8 +58,9 @@ export async function teamView(parts: RouteParts, member: TeamMember) {
   const { store, teams, clock } = parts;
   const now = clock.now();
   const seesAll = teamRoleMay(member.role, 'see_all');
-  const [team, accounts, invites] = await Promise.all([
-    store.db.selectFrom('account').selectAll().where('id', '=', member.teamId).executeTakeFirstOrThrow(),
+  const team = await requireTeamRow(parts, member.teamId);
+  const [closing, accounts, invites] = await Promise.all([
+    teamRoleMay(member.role, 'close') ? closingOf(parts, team) : null,
     seesAll ? teams.accounts(member.teamId) : [member.account],
     teamRoleMay(member.role, 'change_members') ? openTeamInvites(store.db, member.teamId, now) : [],
   ]);
@@ -77,6 +79,8 @@ export async function teamView(parts: RouteParts, member: TeamMember) {
           availableUsd: usd(freeOf(moneyOf(team))),
         }
       : null,
+    /** What closing the team would do; null for whoever may not close it. */
+    closing,
     accounts: accounts.map((account) => teamAccountView(account, now)),
     invites: invites.map(({ id, role, budget, expiresAt }) => ({
       id,
@@ -84,6 +88,23 @@ export async function teamView(parts: RouteParts, member: TeamMember) {
       budget: budget ? { amountUsd: usd(budget.amount), per: budget.per } : null,
       expiresAt,
     })),
+  };
+}
+
+function requireTeamRow({ store }: RouteParts, teamId: string): Promise<Account> {
+  return store.db.selectFrom('account').selectAll().where('id', '=', teamId).executeTakeFirstOrThrow();
+}
+
+export async function closingOf({ teams }: RouteParts, team: Account) {
+  const [returned, accounts] = await Promise.all([teams.movable(team.id), teams.accounts(team.id)]);
+  return {
+    /** Goes to the first owner's own balance. */
+    returnedUsd: usd(returned),
+    returnedTo: accounts.find(({ team_role }) => team_role === 'owner')?.name ?? '',
+    /** Gifts and codes, which never move. */
+    lostUsd: usd(nanoUsd(team.balance - returned)),
+    /** Why it cannot be closed now. */
+    blockedBy: team.open_holds > 0 ? ('holds' as const) : team.owed > 0 ? ('debt' as const) : null,
   };
 }
 

@@ -3,11 +3,13 @@ import { endTeamInvite } from '../identity/accounts/team-invites.ts';
 import { TEAM_ROLES } from '../identity/accounts/teams.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import { Fault } from '../std/fault.ts';
+import type { AccountId } from '../std/ids.ts';
 import { readUsd, usd } from './amounts.ts';
+import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
 import { budgetSchema, readBudget } from './team-limits.ts';
-import { membershipOf, requireRight, requireTeamRight, teamView } from './team-view.ts';
+import { closingOf, membershipOf, requireRight, requireTeamRight, teamView } from './team-view.ts';
 
 const secretBody = z.strictObject({ secret: z.string().min(1).max(100) });
 
@@ -37,6 +39,22 @@ export const teamRoutes = [
       const { account } = await requireTeamRight(parts, user, 'leave');
       await parts.teams.end(account);
       return {};
+    },
+  }),
+  /** Ends all of its tokens. Nothing may be under way, so that no money is left behind. */
+  route('POST /api/console/team/close', {
+    who: 'user',
+    confirmed: true,
+    body: emptyBody,
+    async handle(parts, { user }) {
+      const { teamId } = await requireTeamRight(parts, user, 'close');
+      const team = await requireAccount(parts, teamId);
+      const { blockedBy } = await closingOf(parts, team);
+      if (blockedBy) throw new Fault('conflict', CLOSING_BLOCKED[blockedBy]);
+      const { returned, writtenOff } = await parts.teams.close(team, user.accountId);
+      // The primary key of an account is an account id.
+      await parts.payments?.removeCard(teamId as AccountId);
+      return { returnedUsd: usd(returned), writtenOffUsd: usd(writtenOff) };
     },
   }),
   /** The only time the secret of the invitation is shown. It works once, within a week. */
@@ -89,6 +107,11 @@ export const teamRoutes = [
     },
   }),
 ];
+
+const CLOSING_BLOCKED = {
+  holds: 'Requests of the team are still running. Close it when they are over.',
+  debt: 'The team owes money of a refund or dispute. Settle it first.',
+};
 
 async function ownTeam(parts: RouteParts, user: Visitor) {
   const member = await membershipOf(parts, user);

@@ -33,11 +33,11 @@ interface WalletRouteOptions<
   readonly compressed?: true;
   readonly query?: Fields;
   readonly body?: Body;
-  handle(
+  readonly handle: (
     parts: RouteParts,
     wallet: ChosenWallet,
     call: RouteCall<Name, 'user', WalletQuery<Fields>, Body>,
-  ): Promise<Answer>;
+  ) => Promise<Answer>;
 }
 
 /**
@@ -47,7 +47,7 @@ interface WalletRouteOptions<
 export function walletRoute<
   const Name extends RouteName,
   Answer,
-  Fields extends z.ZodRawShape = Record<never, never>,
+  Fields extends z.ZodRawShape = Readonly<Record<never, z.ZodType>>,
   Body extends z.ZodType = z.ZodUndefined,
 >(
   name: Name,

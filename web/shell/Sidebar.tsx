@@ -6,9 +6,10 @@ import Search from 'lucide-react/icons/search';
 import Settings from 'lucide-react/icons/settings';
 import ShieldCheck from 'lucide-react/icons/shield-check';
 import Sun from 'lucide-react/icons/sun';
-import { lazy, Suspense } from 'react';
+import { Suspense } from 'react';
 import { useLocation } from 'wouter';
 import { useApi } from '../lib/api.ts';
+import { later } from '../lib/chunk.ts';
 import { classes } from '../lib/classes.ts';
 import { useSite, useUser, signOut } from '../lib/session.ts';
 import { useTheme } from '../lib/theme.ts';
@@ -66,7 +67,7 @@ export function Sidebar({ groups, area, onNavigate }: SidebarProps) {
   );
 }
 
-const WalletSwitch = lazy(async () => ({ default: (await import('./AccountParts.tsx')).WalletSwitch }));
+const WalletSwitch = later(async () => ({ default: (await import('./AccountParts.tsx')).WalletSwitch }));
 
 function Group({ group, onNavigate }: { group: NavGroup; onNavigate: (() => void) | undefined }) {
   const { t } = useTranslation();

@@ -55,6 +55,8 @@ export interface TestConsole {
   credit(accountId: string, usd: number): Promise<void>;
   /** One settled chat, as the relay would leave it in the books. */
   charge(accountId: string, more?: ChargeOptions): Promise<RequestId>;
+  /** A chat that has its hold and runs until the test ends it. */
+  begin(accountId: string): Promise<RequestId>;
   close(): Promise<void>;
 }
 
@@ -119,6 +121,7 @@ export async function testConsole(options: TestConsoleOptions = {}): Promise<Tes
     advance: (ms) => void (ahead += ms),
     browser,
     ...actors(parts, browser),
+    begin: (accountId) => begin(books.ledger, clock, accountId as AccountId),
     charge: (accountId, more) => charge(books.ledger, clock, accountId as AccountId, more),
     async close() {
       await server.stop();
@@ -336,20 +339,7 @@ async function charge(
   accountId: AccountId,
   more: ChargeOptions = {},
 ): Promise<RequestId> {
-  const requestId = newRequestId(clock.now());
-  const admission = await ledger.admit({
-    requestId,
-    caller: { kind: 'account', id: accountId },
-    rate: 'chat',
-    endpoint: more.endpoint ?? 'svc_chat',
-    model: more.model ?? 'house-echo',
-    price: PRICE,
-    ceiling: { kind: 'tokens', input: 1_000, output: 1_000, choices: 1 },
-    stream: false,
-    client: '=cmd|test',
-    limits: { chatPerMinute: 100_000, imagesPerMinute: 100_000, concurrent: 1_000 },
-  });
-  if (admission.kind !== 'admitted') throw new Error(admission.reason);
+  const requestId = await begin(ledger, clock, accountId, more);
   const attempts = more.attempts ?? [
     { upstream: 'house', result: more.failed ? ('failed' as const) : ('served' as const), durationMs: 5 },
   ];
@@ -366,6 +356,29 @@ async function charge(
       finishReason: 'stop',
     });
   }
+  return requestId;
+}
+
+async function begin(
+  ledger: Ledger,
+  clock: Clock,
+  accountId: AccountId,
+  more: Pick<ChargeOptions, 'endpoint' | 'model'> = {},
+): Promise<RequestId> {
+  const requestId = newRequestId(clock.now());
+  const admission = await ledger.admit({
+    requestId,
+    caller: { kind: 'account', id: accountId },
+    rate: 'chat',
+    endpoint: more.endpoint ?? 'svc_chat',
+    model: more.model ?? 'house-echo',
+    price: PRICE,
+    ceiling: { kind: 'tokens', input: 1_000, output: 1_000, choices: 1 },
+    stream: false,
+    client: '=cmd|test',
+    limits: { chatPerMinute: 100_000, imagesPerMinute: 100_000, concurrent: 1_000 },
+  });
+  if (admission.kind !== 'admitted') throw new Error(admission.reason);
   return requestId;
 }
 

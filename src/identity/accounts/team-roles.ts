@@ -13,6 +13,7 @@ export const TEAM_RIGHTS = {
   change_webhooks: ['owner', 'admin'],
   change_members: ['owner', 'admin'],
   change_owners: ['owner'],
+  close: ['owner'],
   leave: ['owner', 'admin', 'viewer', 'member'],
 } as const satisfies Record<string, readonly TeamRole[]>;
 

@@ -121,6 +121,21 @@ export const deTeam: TeamStrings = {
       'Das Token im Team gilt ab sofort nicht mehr. Eigenes Konto und Guthaben bleiben. Die bisherige Nutzung bleibt für das Team sichtbar.',
     removeGo: 'Aus dem Team entfernen',
     removed: '{{name}} wurde entfernt',
+    close: 'Team schließen',
+    closeTitle: '{{team}} schließen?',
+    closeTokens:
+      'Die Tokens aller Mitglieder und Apps funktionieren sofort nicht mehr und lassen sich nicht wiederherstellen.',
+    closeMoney: '{{amount}} gehen auf das eigene Guthaben von {{owner}}.',
+    closeLost:
+      '{{amount}} aus Geschenken und Codes lassen sich nicht übertragen und verfallen. Verbrauchen Sie sie vorher, um sie zu nutzen.',
+    closeStatements:
+      'Die gespeicherte Karte des Teams wird entfernt. Laden Sie benötigte Kontoauszüge vorher herunter: Danach kann niemand das Team mehr öffnen.',
+    closeBlocked: {
+      holds: 'Anfragen des Teams laufen noch. Schließen Sie es, wenn sie beendet sind.',
+      debt: 'Das Team schuldet Geld für eine zurückgegebene Zahlung. Laden Sie zuerst Guthaben auf, um sie zu begleichen.',
+    },
+    closeGo: 'Team schließen',
+    closed: 'Das Team ist geschlossen',
     leave: 'Team verlassen',
     leaveTitle: '{{team}} verlassen?',
     leaveLead:

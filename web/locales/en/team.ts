@@ -118,6 +118,19 @@ export const enTeam = {
       'Their token in the team stops working immediately. They keep their own account and balance. Their past use stays visible to the team.',
     removeGo: 'Remove from team',
     removed: '{{name}} was removed',
+    close: 'Close team',
+    closeTitle: 'Close {{team}}?',
+    closeTokens: 'The tokens of all members and apps stop working immediately and cannot be restored.',
+    closeMoney: '{{amount}} goes to the own balance of {{owner}}.',
+    closeLost: '{{amount}} from gifts and codes cannot be moved and is lost. Use it up first to keep it.',
+    closeStatements:
+      'The team’s saved card is removed. Download the statements you need first: afterwards nobody can open the team.',
+    closeBlocked: {
+      holds: 'Requests of the team are still running. Close it when they are over.',
+      debt: 'The team owes money for a returned payment. Add funds to settle it first.',
+    },
+    closeGo: 'Close team',
+    closed: 'The team is closed',
     leave: 'Leave team',
     leaveTitle: 'Leave {{team}}?',
     leaveLead:

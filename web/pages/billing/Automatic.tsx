@@ -86,12 +86,6 @@ function RuleForm({ payments }: { payments: CardPayments }) {
       }),
     { refresh: CHANGED, onDone: () => toast(t('common.saved')) },
   );
-  const stop = useAction(
-    async () => await call('POST /api/console/payments/automatic/stop', { body: {}, query: { wallet } }),
-    {
-      refresh: CHANGED,
-    },
-  );
   const isOn = automatic?.enabled === true;
   const wrong = (value: string | undefined): string | undefined =>
     value === undefined ? t('payments.badAmount') : undefined;
@@ -120,18 +114,31 @@ function RuleForm({ payments }: { payments: CardPayments }) {
           {...field('monthlyMax')}
         />
       </div>
-      <FormError error={save.error ?? stop.error} />
+      <FormError error={save.error} />
       <div className="flex flex-wrap gap-2">
         <Button type="submit" kind="primary" busy={save.isPending} disabled={!payments.canPay}>
           {isOn ? t('payments.change') : t('payments.turnOn')}
         </Button>
-        {isOn ? (
-          <Button busy={stop.isPending} onClick={() => stop.mutate()}>
-            {t('payments.turnOff')}
-          </Button>
-        ) : null}
+        {isOn ? <TurnOff /> : null}
       </div>
     </Form>
+  );
+}
+
+function TurnOff() {
+  const { t } = useTranslation();
+  const { wallet } = useWallet();
+  const stop = useAction(
+    async () => await call('POST /api/console/payments/automatic/stop', { body: {}, query: { wallet } }),
+    { refresh: CHANGED },
+  );
+  return (
+    <>
+      <Button busy={stop.isPending} onClick={() => stop.mutate()}>
+        {t('payments.turnOff')}
+      </Button>
+      <FormError error={stop.error} />
+    </>
   );
 }
 

@@ -16,6 +16,7 @@ import { Money } from '../../ui/Money.tsx';
 import { Empty, FormError, Loaded, Skeleton } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { AppToken, type MadeToken } from './AppToken.tsx';
+import { CloseTeam } from './CloseTeam.tsx';
 import { CreateTeam } from './CreateTeam.tsx';
 import { InviteDialog } from './InviteDialog.tsx';
 import { JoinCard } from './JoinCard.tsx';
@@ -37,7 +38,14 @@ export default function TeamPage() {
           ? `${t('team.role', { role: t(`team.roles.${team.role}`) })} ${t(`team.roleAbout.${team.role}`)}`
           : t('team.lead')
       }
-      actions={team ? <Leave name={team.name} /> : undefined}
+      actions={
+        team ? (
+          <div className="flex flex-wrap gap-2">
+            {team.closing ? <CloseTeam name={team.name} closing={team.closing} /> : null}
+            <Leave name={team.name} />
+          </div>
+        ) : undefined
+      }
     >
       <Loaded query={state} skeleton={<Skeleton className="h-40 w-full rounded-lg" />}>
         {(shown) => (
