@@ -241,6 +241,8 @@ test('beyond the rate the playground counts the seconds down and then asks again
   };
   await say('one');
   await page.getByText(/first token/).waitFor();
+  // Until the answer has ended, nothing else is sent.
+  await page.getByRole('button', { name: 'Regenerate' }).waitFor();
   await say('two');
   const alert = page.getByRole('main').getByRole('alert');
   await alert.getByText(/^Try again in \d+ seconds?\.$/).waitFor();
