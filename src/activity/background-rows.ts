@@ -4,7 +4,13 @@ import type { StoredResponseState } from '../store/schema-services.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { addBytes, type ResponseSpace } from './response-space.ts';
-import { bytesOf, SealedJson, type ResponseItems, type StoredAnswer, type StoredJob } from './response-store.ts';
+import {
+  bytesOf,
+  SealedJson,
+  type ResponseItems,
+  type StoredAnswer,
+  type StoredJob,
+} from './response-store.ts';
 
 /** How a response ends that was made in the background. */
 export interface BackgroundEnd {

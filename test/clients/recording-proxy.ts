@@ -55,6 +55,8 @@ export class RecordingProxy {
       body: text,
       status: answer.status,
       requestId: answer.headers.get('x-request-id'),
+      atMs: performance.now(),
+      retryAfterMs: retryAfterMs(answer.headers),
     });
     this.#onStatus?.(answer.status);
     return new Response(answer.body, { status: answer.status, headers: answer.headers });
@@ -69,4 +71,13 @@ export interface RecordedExchange {
   readonly body: string;
   readonly status: number;
   readonly requestId: string | null;
+  /** When it was answered, on the clock of this process. */
+  readonly atMs: number;
+  /** How long the client was told to wait. */
+  readonly retryAfterMs: number | undefined;
+}
+
+function retryAfterMs(headers: Headers): number | undefined {
+  const given = headers.get('retry-after-ms');
+  return given === null ? undefined : Number(given);
 }

@@ -69,7 +69,10 @@ function newVersionRefusal(body: Fields): Refusal | undefined {
   for (const { role, content } of listOf(body['messages'])) {
     if (role === 'assistant' && listOf(content).some(({ type }) => type === 'document'))
       return bad('messages: a document block is not allowed in an assistant message');
-    if (role === 'user' && listOf(content).some((block) => block['type'] === 'text' && listOf(block['citations']).length > 0))
+    if (
+      role === 'user' &&
+      listOf(content).some((block) => block['type'] === 'text' && listOf(block['citations']).length > 0)
+    )
       return bad('messages: citations are not allowed in a user message');
   }
   return undefined;

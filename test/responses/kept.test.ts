@@ -228,6 +228,7 @@ describe.each(Object.entries(STORES))('on %s', (_name, open) => {
     await db().updateTable('response_storage').set(off).where('account_id', '=', account.id).execute();
     const unstored = await ask(gateway, account, {});
     expect(unstored.store).toBe(false);
+    backend.script(() => streamed(['Hello'], { prompt: 1, completion: 1 }));
     expect((await ask(gateway, account, { stream: true })).store).toBe(false);
     expect(await rows(account)).toEqual([{ id }]);
     expect(await refusal(gateway, account, { previous_response_id: unstored.id })).toMatchObject(NOT_FOUND);

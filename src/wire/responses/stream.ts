@@ -39,15 +39,15 @@ export interface ResponsesEncoder extends ChatEncoder {
 /** The stream of the Responses API: numbered events, ended by `response.completed`, `.incomplete` or `.failed`. */
 export function responsesEncoder(context: ResponseContext): ResponsesEncoder {
   const state = openResponse(context);
-  let closing: string | undefined;
-  const close = (): string => (closing ??= encodeAll(closeResponse(state)));
+  let ended: ResponsesEvent[] | undefined;
+  const end = (): ResponsesEvent[] => (ended ??= endOfItems(state));
   return {
     chunk: (_data, chunk) => encodeAll(reduceResponse(state, chunk)),
     error: (fault) => encodeAll(failResponse(state, fault)),
-    done: close,
+    done: () => encodeAll([...end(), ...endOfResponse(state)]),
     whole: (usage) => {
       if (usage) reduceResponse(state, usageChunk({ id: context.id, model: context.model }, usage, 0));
-      close();
+      end();
       return finalObject(state);
     },
   };
@@ -86,8 +86,15 @@ export function reduceResponse(state: ResponsesState, chunk: ChatChunk): Respons
 
 /** The end of the answer: closes whatever is open, then sends the whole answer. */
 export function closeResponse(state: ResponsesState): ResponsesEvent[] {
+  return [...endOfItems(state), ...endOfResponse(state)];
+}
+
+function endOfItems(state: ResponsesState): ResponsesEvent[] {
+  return collect(state, (emit) => endItems(state, emit));
+}
+
+function endOfResponse(state: ResponsesState): ResponsesEvent[] {
   return collect(state, (emit) => {
-    endItems(state, emit);
     const response = finalObject(state);
     emit({ type: response.status === 'incomplete' ? 'response.incomplete' : 'response.completed', response });
   });
