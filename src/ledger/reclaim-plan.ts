@@ -20,7 +20,7 @@ export interface ReclaimBooks {
   readonly collected: readonly Moved[];
 }
 
-export interface WalletMoney {
+interface WalletMoney {
   readonly balance: NanoUsd;
   readonly held: NanoUsd;
   readonly owed: NanoUsd;
