@@ -182,7 +182,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     expect(row).toEqual({ account_id: team.id, amount: 10_000_000_000 });
     expect(url).toStartWith('http');
     expect(stripe.calls.at(-1)?.form).toMatchObject({
-      success_url: expect.stringMatching(`/app/billing\\?wallet=team&payment=${paymentId}$`) as string,
+      success_url: expect.stringContaining(`/app/billing?wallet=team&payment=${paymentId}`) as string,
     });
     for (const [wallet, expected] of [
       ['team', 1],

@@ -47,7 +47,7 @@ interface WalletRouteOptions<
 export function walletRoute<
   const Name extends RouteName,
   Answer,
-  Fields extends z.ZodRawShape = Readonly<Record<never, z.ZodType>>,
+  Fields extends z.ZodRawShape = typeof walletFields,
   Body extends z.ZodType = z.ZodUndefined,
 >(
   name: Name,
