@@ -5,19 +5,24 @@ import { Button } from '../ui/Button.tsx';
 interface Props extends WithTranslation {
   readonly children: ReactNode;
   /** The page inside; another one has not crashed. */
-  readonly at?: string;
+  readonly at?: string | undefined;
+}
+
+interface State {
+  readonly failed: boolean;
+  readonly at: string | undefined;
 }
 
 /** A page that crashes says so and offers a way out; the shell around it stays. */
-class Boundary extends Component<Props, { failed: boolean }> {
-  override state = { failed: false };
+class Boundary extends Component<Props, State> {
+  override state: State = { failed: false, at: this.props.at };
 
-  static getDerivedStateFromError(): { failed: boolean } {
+  static getDerivedStateFromError(): Pick<State, 'failed'> {
     return { failed: true };
   }
 
-  override componentDidUpdate({ at }: Props): void {
-    if (this.state.failed && at !== this.props.at) this.setState({ failed: false });
+  static getDerivedStateFromProps({ at }: Props, state: State): State | null {
+    return at === state.at ? null : { failed: false, at };
   }
 
   override render(): ReactNode {

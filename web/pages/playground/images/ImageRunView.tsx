@@ -6,7 +6,7 @@ import type { PlaygroundReceipt } from '../../../lib/answers.ts';
 import { formatDuration } from '../../../lib/numbers.ts';
 import { publicOrigin } from '../../../lib/origin.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
-import { Button, LinkButton } from '../../../ui/Button.tsx';
+import { Button } from '../../../ui/Button.tsx';
 import { Code } from '../../../ui/Code.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
 import { Link } from '../../../ui/Link.tsx';
