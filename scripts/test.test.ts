@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Glob } from 'bun';
+import { CpuMeter } from './cpu-meter.ts';
 import { STAGES } from './test-groups.ts';
 
 /** What the test runner guarantees to a program that reads its last line. */
@@ -77,6 +78,31 @@ test('what is thrown while no test runs has failed, and is told at the end', () 
   expect(text.trimEnd()).toMatch(/ passed, 1 failed$/);
   expect(code).toBe(1);
 });
+
+const meter = CpuMeter.make('probe');
+await meter?.remove();
+
+test.if(meter !== undefined)(
+  'the CPU seconds of a group count what its tests started, and each file has its share',
+  () => {
+    const spin = `const used = () => { const { user, system } = process.cpuUsage(); return user + system; };
+    for (const end = used() + 300_000; used() < end; ) for (let turn = 0; turn < 1e6; turn++);`;
+    writeFileSync(
+      join(folder, 'busy.test.ts'),
+      `import { test } from 'bun:test';
+     test('starts another', () => { Bun.spawnSync([process.execPath, '-e', ${JSON.stringify(spin)}]); });`,
+    );
+    writeFileSync(
+      join(folder, 'idle.test.ts'),
+      `import { test } from 'bun:test'; test('does nothing', () => {});`,
+    );
+    const files = ['busy.test.ts', 'idle.test.ts'];
+    const { text } = run([join(ROOT, 'scripts/test.ts'), '--timings', ...files], folder);
+    expect(Number(/^chosen: .*, ([\d.]+) s of CPU$/m.exec(text)?.[1])).toBeGreaterThanOrEqual(0.3);
+    for (const file of files) expect(text).toMatch(new RegExp(`^[\\d.]+ s of CPU: ${file}$`, 'm'));
+    expect(text.trimEnd()).toEndWith('\n2 passed, 0 failed');
+  },
+);
 
 describe('a property that fails', () => {
   const FAILING = `import fc from 'fast-check';

@@ -3,13 +3,15 @@
  * another. Most tests wait more than they compute, so rows of groups run side by side, and each of their lines begins
  * with its group. The servers that they start in processes of their own are the binary of `npm run build`, which starts
  * three times as quickly as the sources. Then prints what CI reads: `N passed, N failed` alone on the last line. There is no second try: a test
- * that fails once has failed. Arguments are passed on to `bun test` as a filter and run as one group.
+ * that fails once has failed. Arguments are passed on to `bun test` as a filter and run as one group; `--timings` lists
+ * the CPU seconds of groups and files before that line, where the system tells them.
  *
  * Property tests use a new seed in each run, the one in `FAST_CHECK_SEED` if it is set; see `test/support/property-seed.ts`.
  */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { quickestFolder } from '../test/support/quickest-folder.ts';
+import { CpuMeter } from './cpu-meter.ts';
 import { STAGES, type TestGroup, type TestRow } from './test-groups.ts';
 
 /** A test that hangs is a failure; none needs a tenth of this. */
@@ -42,7 +44,10 @@ const folder = mkdtempSync(join(quickestFolder(), 'tollgate-test-'));
 // A Postgres that is started by root runs as another user.
 chmodSync(folder, 0o755);
 const binary = join(folder, 'bin/tollgate');
-const only = process.argv.slice(2);
+const TIMINGS = '--timings';
+const isTimed = process.argv.includes(TIMINGS);
+const only = process.argv.slice(2).filter((word) => word !== TIMINGS);
+const fileSeconds = new Map<string, number>();
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures: string[] = [];
 if (only.length > 0) {
@@ -56,6 +61,7 @@ if (only.length > 0) {
 rmSync(folder, { recursive: true, force: true });
 // Once more at the end: whoever keeps only the last part of a long log still learns what failed.
 for (const failure of failures.slice(0, MAX_FAILURES_TOLD)) console.log(failure);
+if (isTimed) tellFileSeconds();
 if (total.skipped > 0) console.log(`${total.skipped} skipped`);
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1);
@@ -94,7 +100,8 @@ async function runInTurn(groups: TestRow): Promise<void> {
     console.log(`${name}: FAST_CHECK_SEED=${seed}`);
     const count = await runTests(group);
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
-    console.log(`${name}: ${count.passed} passed, ${count.failed} failed in ${seconds} s`);
+    const cpu = count.cpuSeconds === undefined ? '' : `, ${count.cpuSeconds.toFixed(1)} s of CPU`;
+    console.log(`${name}: ${count.passed} passed, ${count.failed} failed in ${seconds} s${cpu}`);
     total.passed += count.passed;
     total.failed += count.failed;
     total.skipped += count.skipped;
@@ -102,37 +109,42 @@ async function runInTurn(groups: TestRow): Promise<void> {
   }
 }
 
-async function runTests({ name, paths, shard, linesBegin = `${name} | ` }: TestGroup): Promise<Count> {
+interface Run extends Count {
+  readonly cpuSeconds: number | undefined;
+}
+
+async function runTests({ name, paths, shard, linesBegin = `${name} | ` }: TestGroup): Promise<Run> {
   const report = join(folder, `${name}.xml`);
-  const child = Bun.spawn(
-    [
-      process.execPath,
-      'test',
-      `--timeout=${TEST_TIMEOUT_MS}`,
-      '--reporter=junit',
-      `--reporter-outfile=${report}`,
-      ...(shard ? [`--shard=${shard}`] : []),
-      ...paths.map((path) => `./${path}`),
-    ],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: GROUP_TIMEOUT_MS,
-      env: {
-        ...process.env,
-        NODE_ENV: 'test',
-        FAST_CHECK_SEED: seed,
-        TOLLGATE_TEST_GROUP: name,
-        // What a killed test leaves behind goes with the run.
-        TMPDIR: folder,
-      },
+  const command = [
+    process.execPath,
+    'test',
+    `--timeout=${TEST_TIMEOUT_MS}`,
+    '--reporter=junit',
+    `--reporter-outfile=${report}`,
+    ...(shard ? [`--shard=${shard}`] : []),
+    ...paths.map((path) => `./${path}`),
+  ];
+  const meter = isTimed ? CpuMeter.make(name) : undefined;
+  const times = meter && new FileTimes(meter);
+  const child = Bun.spawn(meter?.counted(command) ?? command, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: GROUP_TIMEOUT_MS,
+    env: {
+      ...process.env,
+      NODE_ENV: 'test',
+      FAST_CHECK_SEED: seed,
+      TOLLGATE_TEST_GROUP: name,
+      // What a killed test leaves behind goes with the run.
+      TMPDIR: folder,
     },
-  );
+  });
   const outside: string[] = [];
   let linesLeft = 0;
   await Promise.all([
     forEachLine(child.stdout, (line) => console.log(linesBegin + line)),
     forEachLine(child.stderr, (line) => {
       console.error(linesBegin + line);
+      times?.hear(line);
       // What is thrown while no test is running is in no report.
       if (line.startsWith('# Unhandled error')) linesLeft = MAX_ERROR_LINES;
       if (linesLeft-- > 0 && outside.length < MAX_FAILURES_TOLD * MAX_ERROR_LINES)
@@ -140,11 +152,40 @@ async function runTests({ name, paths, shard, linesBegin = `${name} | ` }: TestG
     }),
   ]);
   await child.exited;
-  const result = readReport(report);
+  const result = { ...readReport(report), cpuSeconds: meter?.seconds() };
+  await meter?.remove();
   // A process that died, or failed outside a test, must not pass for a quiet success.
   if (child.exitCode === 0 || result.failed > 0) return result;
   const ended = `✗ ${name} ended with ${child.signalCode ?? child.exitCode}`;
   return { ...result, failed: 1, failures: [[ended, ...outside].join('\n')] };
+}
+
+/**
+ * Bun names each file before its tests, and all of them when the last has ended. On a busy machine the name is read late,
+ * and what was used until then counts for the file before.
+ */
+class FileTimes {
+  readonly #meter: CpuMeter;
+  #file = 'before the first file';
+  #seconds = 0;
+
+  constructor(meter: CpuMeter) {
+    this.#meter = meter;
+  }
+
+  hear(line: string): void {
+    const next = /^(\S+\.test\.tsx?):$/.exec(line)?.[1];
+    if (next === undefined && !line.startsWith('Ran ')) return;
+    const seconds = this.#meter.seconds();
+    fileSeconds.set(this.#file, (fileSeconds.get(this.#file) ?? 0) + seconds - this.#seconds);
+    this.#seconds = seconds;
+    this.#file = next ?? 'after the last file';
+  }
+}
+
+function tellFileSeconds(): void {
+  const dearestFirst = [...fileSeconds].sort(([, a], [, b]) => b - a);
+  for (const [file, seconds] of dearestFirst) console.log(`${seconds.toFixed(1)} s of CPU: ${file}`);
 }
 
 async function forEachLine(
