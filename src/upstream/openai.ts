@@ -7,13 +7,12 @@ import {
   type UpstreamConfig,
 } from '../catalog/catalog.ts';
 import { parseAnswer, readBytes, readJsonAnswer } from '../std/json-answer.ts';
-import type { JsonText } from '../std/json-parse.ts';
+import { withMembers, type JsonText } from '../std/json-parse.ts';
 import { encodeInSteps, LONG_TEXT } from '../std/long-text.ts';
 import { remembered } from '../std/remembered.ts';
 import { withTrace } from '../std/trace.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import { ANSWER, CHAT_ANSWER, EMBEDDINGS_ANSWER } from './answer-rules.ts';
-import { embeddingAnswer } from './embedding-answer.ts';
 import { IMAGE_PATH, type ImageLinkRules } from './image-download.ts';
 import { collectImages } from './image-response.ts';
 import { imageEvents, imageMessage, type ImageMessage, type ImageStreaming } from './openai-images.ts';
@@ -458,4 +457,15 @@ function asksForNothing(field: string, value: unknown): boolean {
 function notTaken(field: string): UpstreamFailure {
   const publicMessage = `This model's provider does not take ${field}.`;
   return new UpstreamFailure('rejected', publicMessage, { status: 400, publicMessage, param: field });
+}
+
+/** Vectors as a backend of OpenAI's API wrote them: however many they are, they are not written again. */
+function embeddingAnswer(json: JsonText): EmbeddingAnswer {
+  const { value } = json;
+  if (typeof value !== 'object' || value === null || !('data' in value))
+    throw new UpstreamFailure('protocol', 'the answer holds no embeddings');
+  return {
+    usage: 'usage' in value ? value.usage : undefined,
+    text: (changed) => withMembers(json, changed),
+  };
 }

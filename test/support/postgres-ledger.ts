@@ -21,27 +21,37 @@ const LEASE_MS = 120_000;
 /** The middle of some month, so that an hour forward is the same month and 32 days forward the next. */
 const START_MS = Date.UTC(2030, 4, 15, 12);
 
-/** Databases that a test has left as it found them: making one takes longer than most tests. */
-const spare: Store[] = [];
+/**
+ * A database, and who checks its books after every step: a node with a connection of its own, which need not prepare for
+ * it after every crash.
+ */
+interface AuditedStore {
+  readonly store: Store;
+  readonly auditor: PostgresLedger;
+  /** How far the auditor's clock is from the database's. */
+  offsetMs: number;
+}
+
+/** Those that a test has left as it found them: making one takes longer than most tests. */
+const spare: AuditedStore[] = [];
 
 /** What is tested here is what is decided, not how fast: a busy machine must not look like a database that is away. */
 const PATIENCE = 20;
 
 /** A ledger on a Postgres database of its own. Its clock is the database's, moved by the test. */
 export async function postgresHarness(log: Log = silentLog): Promise<PostgresHarness> {
-  const store = spare.pop() ?? (await newStore());
+  const audited = spare.pop() ?? (await newAuditedStore());
+  const { store, auditor } = audited;
   const backend = postgresBackend(store);
-  let offsetMs = START_MS - Date.now();
+  audited.offsetMs = START_MS - Date.now();
   let lives = 0;
   let corrupted = false;
   const endings: Promise<void>[] = [];
   const open = (node: string, { url = backend.url, deadlineFactor = PATIENCE } = {}) =>
     openPostgresLedger(
       { url },
-      { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs, deadlineFactor },
+      { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => audited.offsetMs, deadlineFactor },
     );
-  // The books are checked after every step, by one connection that need not prepare for it after every crash.
-  const auditor = open('auditor');
   const nextLife = (): PostgresLedger => {
     const life = open(`life-${++lives}`);
     life.verify = (options) => auditor.verify(options);
@@ -55,10 +65,10 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
     ledger: () => ledger,
     anotherNode: open,
     advance(ms) {
-      offsetMs += ms;
+      audited.offsetMs += ms;
       return Promise.resolve();
     },
-    now: () => Promise.resolve(Date.now() + offsetMs),
+    now: () => Promise.resolve(Date.now() + audited.offsetMs),
     async crash() {
       // A crashed ledger is not closed in order.
       endings.push(ledger.close());
@@ -71,17 +81,36 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
     },
     reset: () => reset(backend),
     async close() {
-      await Promise.all([ledger.close(), auditor.close(), ...endings]);
-      if (corrupted) return store.close();
+      await Promise.all([ledger.close(), ...endings]);
+      if (corrupted) {
+        await auditor.close();
+        return store.close();
+      }
       await reset(backend);
-      spare.push(store);
+      spare.push(audited);
     },
   };
 }
 
-async function newStore(): Promise<Store> {
+async function newAuditedStore(): Promise<AuditedStore> {
   const databaseUrl = await (await testPostgres()).freshDatabase();
-  return openStore({ dataDir: '', databaseUrl, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL });
+  const how = { dataDir: '', log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL };
+  const store = await openStore({ ...how, databaseUrl });
+  const audited: AuditedStore = {
+    store,
+    auditor: openPostgresLedger(
+      { url: postgresBackend(store).url },
+      {
+        node: 'auditor',
+        log: silentLog,
+        leaseMs: LEASE_MS,
+        clockOffsetMs: () => audited.offsetMs,
+        deadlineFactor: PATIENCE,
+      },
+    ),
+    offsetMs: 0,
+  };
+  return audited;
 }
 
 export function postgresBackend(store: Store): PostgresBackend {
