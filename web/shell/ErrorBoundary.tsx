@@ -21,7 +21,7 @@ class Boundary extends Component<Props, State> {
     return { failed: true };
   }
 
-  static getDerivedStateFromProps({ at }: Props, state: State): State | null {
+  static getDerivedStateFromProps({ at }: Pick<Props, 'at'>, state: State): State | null {
     return at === state.at ? null : { failed: false, at };
   }
 
