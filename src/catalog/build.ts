@@ -9,6 +9,7 @@ import type {
   RequestForm,
 } from './catalog.ts';
 import { buildPrice, freePrice } from './build-price.ts';
+import { buildGroups } from './groups.ts';
 import type { Environment, KeyRules } from './key-rules.ts';
 import { buildAbilities, buildRange, namedSizes } from './image-abilities-schema.ts';
 import type { CatalogFile, EndpointEntry, ModelFileEntry } from './file-schema.ts';
@@ -49,6 +50,7 @@ export function buildCatalog(
     upstreams,
     endpoints,
     aliases: buildAliases(file.aliases, endpoints, refuse),
+    groups: buildGroups(file, endpoints, refuse),
     limits: {
       chatPerMinute: file.limits.chat_per_minute,
       imagesPerMinute: file.limits.images_per_minute,

@@ -40,6 +40,7 @@ export function numberPlace([section, , third, fourth]: Path): NumberPlace {
     if (UPSTREAM_AMOUNTS.has(third)) return 'amount';
     return third === 'timeouts' ? 'whole' : 'text';
   }
+  if (section === 'groups') return third === 'hide' ? 'text' : 'amount';
   if (section === 'endpoints') return third === 'upstreams' ? 'whole' : 'text';
   if (section === 'aliases') return 'text';
   return section === 'log' ? 'number' : 'whole';

@@ -24,6 +24,8 @@ export interface Catalog {
     readonly imagesPerMinute: number;
     readonly concurrent: number;
   };
+  /** What wallets of a group pay and see, by the group's name. */
+  readonly groups?: ReadonlyMap<string, PriceGroup> | undefined;
   /**
    * Checked settings of the same file that are not about models, by key; read by the module that supplied the schema.
    */
@@ -123,6 +125,7 @@ export type ModelPrice =
       /** By size, or `default`, and quality. */
       readonly qualities?: ReadonlyMap<string, Readonly<Record<string, NanoUsd>>> | undefined;
       readonly extra?: ExtraImagePrices | undefined;
+      readonly group?: string | undefined;
     };
 
 export interface TokenModelPrice {
@@ -131,12 +134,30 @@ export interface TokenModelPrice {
   readonly cachedInput: number;
   readonly output: number;
   readonly extra?: ExtraTokenPrices | undefined;
+  /** The price group that it is for. */
+  readonly group?: string | undefined;
 }
 
 /** What the ledger copies into a hold. Token prices are nano-USD per million tokens. */
 export type PriceSnapshot =
   | TokenModelPrice
-  | { readonly kind: 'images'; readonly image: NanoUsd; readonly extra?: ExtraImagePrices | undefined };
+  | {
+      readonly kind: 'images';
+      readonly image: NanoUsd;
+      readonly extra?: ExtraImagePrices | undefined;
+      readonly group?: string | undefined;
+    };
+
+/** What some wallets pay, and which models they do not see. */
+export interface PriceGroup {
+  /** Of every price that the group does not name itself, in millionths. */
+  readonly factor: number;
+  /** Patterns of `endpoint/model`. */
+  readonly hide: readonly string[];
+  /** The models with prices of their own, as `code/model`. */
+  readonly own: readonly string[];
+  priceOf(endpoint: string, model: Model): ModelPrice;
+}
 
 export interface UpstreamConfig {
   readonly name: string;
@@ -281,19 +302,20 @@ function imageSnapshot(
   price: ModelPrice & { kind: 'images' },
   { size, quality }: { size: string; quality: string | undefined },
 ): PriceSnapshot | undefined {
-  const { bySize, otherwise, extra } = price;
+  const { bySize, otherwise, extra, group } = price;
   const image = bySize.get(size) ?? otherwise;
   if (image === undefined) return undefined;
   const qualities =
     price.qualities?.get(size) ?? (bySize.has(size) ? undefined : price.qualities?.get('default'));
-  if (!qualities) return { kind: 'images', image, ...(extra && { extra }) };
+  const beside = { ...(extra && { extra }), ...(group !== undefined && { group }) };
+  if (!qualities) return { kind: 'images', image, ...beside };
   if (quality === undefined || quality === 'auto')
-    return { kind: 'images', image, extra: { ...extra, qualities } };
+    return { kind: 'images', image, ...beside, extra: { ...extra, qualities } };
   if (!Object.hasOwn(qualities, quality)) {
     const known = Object.keys(qualities).join(', ');
     throw new Fault('invalid_field', `quality must be one of ${known}.`, { param: 'quality' });
   }
-  return { kind: 'images', image: nanoUsd(qualities[quality] ?? image), ...(extra && { extra }) };
+  return { kind: 'images', image: nanoUsd(qualities[quality] ?? image), ...beside };
 }
 
 /**

@@ -1,6 +1,7 @@
-import type { Catalog, Endpoint, Model, UpstreamConfig } from './catalog.ts';
+import type { Catalog, Endpoint, Model, PriceGroup, UpstreamConfig } from './catalog.ts';
 import { formatUsd } from '../std/money.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
+import { catalogFor } from './groups.ts';
 import { abilitiesText, rangeText } from './image-abilities.ts';
 import { priceLabel } from './price-label.ts';
 import { hintOf } from './seal.ts';
@@ -57,6 +58,7 @@ function factsOf(catalog: Catalog): Map<string, Facts> {
     facts.set(`upstream ${upstream.name}`, upstreamFacts(upstream));
   for (const [alias, { endpoint, model }] of catalog.aliases)
     facts.set(`alias ${alias}`, { target: `${endpoint}/${model}` });
+  for (const [name, group] of catalog.groups ?? []) addGroupFacts(facts, catalog, name, group);
   const { chatPerMinute, imagesPerMinute, concurrent } = catalog.limits;
   facts.set('limits', {
     'chat per minute': String(chatPerMinute),
@@ -66,6 +68,23 @@ function factsOf(catalog: Catalog): Map<string, Facts> {
   const settings = [...(catalog.settings?.values() ?? [])];
   facts.set('server', Object.fromEntries(settings.map(({ label, value }) => [label, settingText(value)])));
   return facts;
+}
+
+/** A price of the group's own is told with what it makes of the whole price. */
+function addGroupFacts(
+  facts: Map<string, Facts>,
+  catalog: Catalog,
+  name: string,
+  { factor, hide, own }: PriceGroup,
+): void {
+  facts.set(`group ${name}`, { factor: String(factor / FACTOR_ONE), hides: listText(hide) });
+  const { endpoints } = catalogFor(catalog, name);
+  for (const target of own) {
+    const slash = target.indexOf('/');
+    const models = endpoints.get(target.slice(0, slash))?.models ?? [];
+    const model = models.find(({ id }) => id === target.slice(slash + 1));
+    facts.set(`price of ${target} for ${name}`, { price: model ? priceLabel(model) : 'hidden' });
+  }
 }
 
 function settingText(value: unknown): string {

@@ -5,6 +5,8 @@ import { imageAbilities, modelSizes } from './image-abilities-schema.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { PRESET_NAMES } from './presets.ts';
 import { checkModel } from './model-check.ts';
+import { isModelPattern, LONGEST_PATTERN, MOST_PATTERNS } from '../std/model-patterns.ts';
+import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import { costPrices, dailyLimit, markupFactor, PRICE_KEYS, tokenPrice } from './price-schema.ts';
 import { choice, mustBeOneOf, strict, whole } from './strict.ts';
 
@@ -206,6 +208,34 @@ const endpoint = strict({
   unavailable: text.optional().describe('Why it cannot serve now; requests are refused with these words.'),
 });
 
+const MAX_GROUPS = 50;
+
+const group = strict({
+  factor: markupFactor
+    .default(FACTOR_ONE)
+    .describe('Every price times this, rounded up to a nano-USD, such as 0.9; 1 when absent.'),
+  hide: z
+    .array(
+      z
+        .string()
+        .refine(
+          isModelPattern,
+          `must be a pattern such as svc_chat/gpt-5 or svc_chat/*, of at most ${LONGEST_PATTERN} characters`,
+        ),
+    )
+    .max(MOST_PATTERNS, `must hold at most ${MOST_PATTERNS} patterns`)
+    .default([])
+    .describe(
+      'Models that its wallets neither see nor use, as patterns of code/model; * stands for anything.',
+    ),
+  prices: z
+    .record(z.string(), costPrices)
+    .default({})
+    .describe(
+      'Prices of its own, by code/model, with the keys of a price. What is named here is not multiplied; what is not named is the list price times the factor.',
+    ),
+});
+
 const CATALOG_KEYS = {
   upstreams: z.record(name, upstream).describe('Backends, by name.'),
   lists: z
@@ -219,6 +249,14 @@ const CATALOG_KEYS = {
   })
     .prefault({})
     .describe('Per account, where the account has none of its own.'),
+  groups: z
+    .record(
+      name.refine((key) => key !== 'none', 'is the word for no group; choose another name'),
+      group,
+    )
+    .refine((groups) => Object.keys(groups).length <= MAX_GROUPS, `must have at most ${MAX_GROUPS} groups`)
+    .default({})
+    .describe('Price groups: what the accounts and teams in them pay in place of the list prices.'),
   aliases: z
     .record(
       z.string().regex(/^[A-Za-z0-9][^\s\p{C}]{0,199}$/u, 'must be a model name without spaces'),
@@ -239,5 +277,6 @@ export function catalogFile(settings: FileSettings) {
 
 export type CatalogFile = z.output<z.ZodObject<typeof CATALOG_KEYS>>;
 export type ModelFileEntry = z.output<typeof model>;
+export type GroupEntry = z.output<typeof group>;
 export type EndpointEntry = z.output<typeof endpoint>;
 export type WrittenUpstream = z.output<typeof upstream>;

@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import { isInRange } from './image-abilities.ts';
 import {
   buildRange,
@@ -23,8 +22,16 @@ interface ModelShape extends Omit<PriceEntry, 'reasoning'> {
   readonly image_format?: string | undefined;
 }
 
+interface Issues {
+  addIssue(issue: {
+    readonly code: 'custom';
+    readonly path: (keyof ModelShape)[];
+    readonly message: string;
+  }): void;
+}
+
 /** Rules between a model's fields: above all, that it has a price, so that nothing is free by accident. */
-export function checkModel(model: ModelShape, context: z.RefinementCtx): void {
+export function checkModel(model: ModelShape, context: Issues): void {
   const refuse: Refuse = (key, message) =>
     context.addIssue({ code: 'custom', path: key === '' ? [] : [key], message });
   const tokens = isPricedByToken(model);

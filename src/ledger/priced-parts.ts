@@ -23,12 +23,15 @@ export interface TokenPrice {
   readonly cachedInput: number;
   readonly output: number;
   readonly extra?: ExtraTokenPrices | undefined;
+  /** The price group of the wallet that it is for; absent: it is the list price. */
+  readonly group?: string | undefined;
 }
 
 export interface ImagePrice {
   readonly kind: 'images';
   readonly image: NanoUsd;
   readonly extra?: ExtraImagePrices | undefined;
+  readonly group?: string | undefined;
 }
 
 /** What was used. `input` includes `cached`; `output` includes `reasoning`. All are whole and not negative. */

@@ -1,4 +1,5 @@
 import { addressMatcher } from '../std/addresses.ts';
+import { matchesAny } from '../std/model-patterns.ts';
 import type { AccountRow } from '../store/schema.ts';
 import type { AdmissionRequest, TokenLimits } from './port.ts';
 
@@ -41,26 +42,7 @@ interface TokenUse {
 
 export function allowsModel(
   { models }: Pick<TokenLimits, 'models'>,
-  { endpoint, model }: { readonly endpoint: string; readonly model: string },
+  route: { readonly endpoint: string; readonly model: string },
 ): boolean {
-  if (models === undefined) return true;
-  const name = `${endpoint}/${model}`;
-  return models.some((pattern) => matches(pattern, name));
-}
-
-/** `*` stands for any characters, none included; everything else for itself. No pattern takes more than two passes. */
-function matches(pattern: string, name: string): boolean {
-  const [first = '', ...rest] = pattern.split('*');
-  const last = rest.pop();
-  if (last === undefined) return pattern === name;
-  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
-    return false;
-  let from = first.length;
-  const end = name.length - last.length;
-  for (const part of rest) {
-    const at = name.indexOf(part, from);
-    if (at === -1 || at + part.length > end) return false;
-    from = at + part.length;
-  }
-  return true;
+  return models === undefined || matchesAny(models, route);
 }

@@ -54,7 +54,7 @@ const problems: string[] = [];
 checkModel(
   // The fields that the check looks at.
   { ...FILE, video_output: 40, image: 1, reasoning: false, context: 1, free: false } as never,
-  { addIssue: ({ path }: { path: string[] }) => problems.push(...path) } as never,
+  { addIssue: ({ path }: { path: string[] }) => problems.push(...path) },
 );
 console.log(
   JSON.stringify({

@@ -62,6 +62,23 @@ export const draftEdit = z.discriminatedUnion('kind', [
     input: price.optional(),
     output: price.optional(),
   }),
+  // Made where it is not there yet; what is absent stays.
+  z.strictObject({
+    kind: z.literal('group'),
+    group: entryName,
+    factor: z.string().max(20).optional(),
+    hide: z.array(z.string().max(200)).max(100).optional(),
+  }),
+  z.strictObject({ kind: z.literal('remove_group'), group: entryName }),
+  // Of its own; null: the list price times the factor of the group.
+  z.strictObject({
+    kind: z.literal('group_price'),
+    group: entryName,
+    endpoint: entryName,
+    model: modelId,
+    input: price.nullable().optional(),
+    output: price.nullable().optional(),
+  }),
 ]);
 
 export type DraftEdit = z.output<typeof draftEdit>;
@@ -126,10 +143,52 @@ function applyEdit(draft: Draft, file: CatalogFile, edit: Exclude<DraftEdit, Edi
         throw new ImportError(
           `${edit.model} is the only model of the list ${edit.list}. Remove the endpoint, or add another model first.`,
         );
+      removeGroupPrices(
+        draft,
+        file,
+        (code, model) => model === edit.model && file.endpoints[code]?.lists.includes(edit.list) === true,
+      );
       return draft.set(['lists', edit.list, edit.model], undefined);
+    case 'group': {
+      const { group, factor, hide } = edit;
+      const known = file.groups[group];
+      if (factor !== undefined || !known)
+        draft.set(['groups', group, 'factor'], factor === undefined ? 1 : amountOf(factor));
+      return hide && draft.set(['groups', group, 'hide'], hide.length === 0 ? undefined : hide);
+    }
+    case 'remove_group':
+      requireKnown('group', edit.group, file.groups);
+      return draft.set(['groups', edit.group], undefined);
+    case 'group_price':
+      return setGroupPrice(draft, file, edit);
     default:
       return edit satisfies never;
   }
+}
+
+function setGroupPrice(draft: Draft, file: CatalogFile, edit: EditOf<'group_price'>): void {
+  const { group, endpoint, model } = edit;
+  requireKnown('group', group, file.groups);
+  for (const key of ['input', 'output'] as const) {
+    const amount = edit[key];
+    if (amount === undefined) continue;
+    const path = ['groups', group, 'prices', `${endpoint}/${model}`, key];
+    draft.set(path, amount === null ? undefined : amountOf(amount));
+  }
+}
+
+/** What groups say about models that leave. */
+function removeGroupPrices(
+  draft: Draft,
+  { groups }: CatalogFile,
+  leaves: (endpoint: string, model: string) => boolean,
+): void {
+  for (const [group, { prices }] of Object.entries(groups))
+    for (const target of Object.keys(prices)) {
+      const slash = target.indexOf('/');
+      if (leaves(target.slice(0, slash), target.slice(slash + 1)))
+        draft.set(['groups', group, 'prices', target], undefined);
+    }
 }
 
 function removeBackend(
@@ -145,6 +204,7 @@ function removeBackend(
       `${backend} is still used: ${[...ownEndpoints, ...sharedEndpoints, ...details.map((path) => path.join('.'))].slice(0, MOST_NAMED).join(', ')}.`,
     );
   for (const alias of aliases) draft.set(['aliases', alias], undefined);
+  removeGroupPrices(draft, file, (code) => ownEndpoints.includes(code));
   for (const code of ownEndpoints) draft.set(['endpoints', code], undefined);
   for (const list of ownLists) draft.set(['lists', list], undefined);
   for (const path of details) draft.set(path, undefined);

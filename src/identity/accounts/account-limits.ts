@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { Period } from '../../std/calendar.ts';
 import { Fault } from '../../std/fault.ts';
+import { isModelPattern, LONGEST_PATTERN, MOST_PATTERNS } from '../../std/model-patterns.ts';
 import { parseUsd, type NanoUsd } from '../../std/money.ts';
 import type { AccountTable } from '../../store/schema.ts';
 import type { Updateable } from 'kysely';
@@ -19,8 +20,6 @@ export interface NewBudget {
 }
 
 const PERIODS: readonly Period[] = ['day', 'week', 'month', 'total'];
-const MOST_PATTERNS = 50;
-const LONGEST_PATTERN = 128;
 const MOST_NETWORKS = 50;
 
 /** `20/month`; an amount alone is for all time. `none` is no budget. */
@@ -60,7 +59,7 @@ function checkedModels(patterns: readonly string[]): readonly string[] {
   if (patterns.length === 0 || patterns.length > MOST_PATTERNS)
     throw wrong('models', `name from 1 to ${MOST_PATTERNS} patterns of models`);
   for (const pattern of patterns) {
-    if (pattern.length > LONGEST_PATTERN || !/^[^\s/]+\/\S+$|^\*$/.test(pattern))
+    if (!isModelPattern(pattern))
       throw wrong(
         'models',
         `'${pattern.slice(0, LONGEST_PATTERN)}' is not a pattern such as svc_chat/gpt-5 or svc_chat/*`,
