@@ -3,7 +3,7 @@ import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import type { AccountRow, Schema } from '../store/schema.ts';
 import { accountLines, dollars, time, type AccountLine } from './export-account.ts';
 import type { Reader } from './reader.ts';
-import type { RefusedCallRow } from './refused-call-log.ts';
+import type { RefusedCallRow } from './refused-calls.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 

@@ -13,8 +13,7 @@ import { newRequestId, requestTime, type AccountId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import type { RequestRow } from '../store/schema.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { quantileOf, WAIT_BOUNDS_MS } from './histogram.ts';
-import { ALL_MODELS, countModelDays, FIGURE_DAYS } from './model-days.ts';
+import { ALL_MODELS, countModelDays, FIGURE_DAYS, quantileOf, WAIT_BOUNDS_MS } from './model-days.ts';
 import { LEAST_MEASURED, modelFigures } from './model-figures.ts';
 
 const DATABASES = {

@@ -2,14 +2,14 @@ import type { Kysely } from 'kysely';
 import { dayOf } from '../std/calendar.ts';
 import type { Schema } from '../store/schema.ts';
 import {
+  FIGURE_DAYS,
   addCounts,
   quantileOf,
   SPEED_BOUNDS,
   totalOf,
   WAIT_BOUNDS_MS,
   type BucketCounts,
-} from './histogram.ts';
-import { FIGURE_DAYS } from './model-days.ts';
+} from './model-days.ts';
 
 const DAY_MS = 86_400_000;
 /** Speeds are of the last days only: what was slow in summer may be fast now. */

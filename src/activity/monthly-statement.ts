@@ -5,8 +5,7 @@ import { Fault } from '../std/fault.ts';
 import { plural } from '../std/plural.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
-import { emailsOf } from './accounts.ts';
-import { spendersOf } from './spenders.ts';
+import { emailsOf, spendersOf } from './accounts.ts';
 
 const contentSchema = z.object({
   /** As the operator's settings were when it was issued. */

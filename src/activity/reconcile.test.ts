@@ -10,11 +10,10 @@ import {
 import { dayOf } from '../std/calendar.ts';
 import { newRequestId } from '../std/ids.ts';
 import { nanoUsd } from '../std/money.ts';
-import { bookExport } from './book-export.ts';
+import { reconcile, bookExport } from './reconcile.ts';
 import { losses, marginRows } from './margin.ts';
 import { IN_PLACE } from './reader.ts';
 import { readProviderExport } from './provider-export.ts';
-import { reconcile } from './reconcile.ts';
 
 /** Exports in the shapes of the providers' references; see provider-export.ts for their addresses. */
 

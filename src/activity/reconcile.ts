@@ -3,6 +3,8 @@ import { spanOf } from '../ledger/archive.ts';
 import { requestIdAt } from '../std/ids.ts';
 import type { Schema } from '../store/schema.ts';
 import type { ExportLine, ProviderExport } from './provider-export.ts';
+import { bookBill } from '../ledger/provider-bill.ts';
+import type { Store } from '../store/store.ts';
 
 /** One day and model on both sides, and what explains the difference. Tokens, or nano-USD for an export of costs. */
 export interface Reconciled {
@@ -45,7 +47,7 @@ interface OurDay {
 }
 
 const NO_DAY: OurDay = { tokens: 0, cost: 0, possibleCost: 0, cacheWrites: 0, retried: 0, uncounted: 0 };
-export const MODELS_TOGETHER = 'all models';
+const MODELS_TOGETHER = 'all models';
 /** What stands beside lines with a model, such as searches on the web. */
 const NO_MODEL = 'no model';
 /** A request gets its id on arrival and its day on admission. */
@@ -245,4 +247,64 @@ async function* extraUsages(
     if (!last || rows.length < PAGE) return;
     after = last.id;
   }
+}
+
+/** What became of the failed attempts of one day and model, in nano-USD. */
+export interface BookedModel {
+  readonly day: number;
+  readonly model: string;
+  /** What they could have cost at most, and what is booked now. */
+  readonly atMost: number;
+  readonly billed: number;
+  /** Why the books stay as they are; absent: they do not. */
+  readonly kept?: 'not_over' | 'not_listed' | undefined;
+}
+
+/** A provider's export of a day may grow for some hours after the day is over. */
+const SETTLED_MS = 24 * 3_600_000;
+
+interface Booking {
+  readonly store: Pick<Store, 'db' | 'backend' | 'durable'>;
+  readonly nowMs: number;
+  readonly actor: string;
+  readonly cause: string;
+}
+
+/** Books what an export of costs says of failed attempts: each day in one transaction. */
+export async function bookExport(
+  { store, nowMs, actor, cause }: Booking,
+  reconciled: readonly Reconciled[],
+  { backends, nameAt = (model) => model }: ReconciledBooks,
+): Promise<BookedModel[]> {
+  const result: BookedModel[] = [];
+  for (const [day, rows] of Map.groupBy(reconciled, (row) => row.day)) {
+    const isOver = nowMs >= spanOf(day).toMs + SETTLED_MS;
+    result.push(...rows.flatMap((row) => keptModel(row, isOver) ?? []));
+    if (!isOver) continue;
+    const listed = rows.filter(({ isListed }) => isListed);
+    const isOneSum = listed.some(({ model }) => model === MODELS_TOGETHER);
+    const booked = await bookBill(store, {
+      day,
+      amounts: new Map(listed.map(({ model, theirs }) => [model, theirs])),
+      nameOf: (backend, model) => {
+        if (backends && !backends.includes(backend)) return undefined;
+        return isOneSum ? MODELS_TOGETHER : nameAt(model, backend);
+      },
+      cause,
+      actor,
+      at: nowMs,
+    });
+    result.push(...booked.map(({ name, atMost, billed }) => ({ day, model: name, atMost, billed })));
+  }
+  await store.durable();
+  return result;
+}
+
+/** A model that the export does not have may have another name there: what it may cost stays. */
+function keptModel(
+  { day, model, possibleCost, isListed }: Reconciled,
+  isOver: boolean,
+): BookedModel | undefined {
+  if (possibleCost === 0 || (isListed && isOver)) return undefined;
+  return { day, model, atMost: possibleCost, billed: 0, kept: isListed ? 'not_over' : 'not_listed' };
 }

@@ -14,7 +14,7 @@ import { openStore, type Store } from '../store/store.ts';
 import { balanceDays } from './balance-days.ts';
 import { textStream } from './csv.ts';
 import { makeReader, type Reader } from './reader.ts';
-import { requestValues } from './request-values.ts';
+import { requestValues } from './list-values.ts';
 import { sortedRequests, type SortedCursor } from './sorted-requests.ts';
 import { requestPage, type LoggedRequest, type RequestFilter } from './request-log.ts';
 import { ALL_ACCOUNTS, sumUsage, usageRows, type UsageSums } from './usage.ts';

@@ -15,7 +15,7 @@ import {
   type TableFilter,
   type TablePage,
 } from './table-page.ts';
-import { spendersOf } from './spenders.ts';
+import { spendersOf } from './accounts.ts';
 import { usageDays } from './usage-sums.ts';
 import { ALL_ACCOUNTS } from './usage.ts';
 

@@ -1,7 +1,6 @@
 import { CompiledQuery, sql, type Kysely, type RawBuilder } from 'kysely';
 import { spanOf } from '../ledger/archive.ts';
-import { DAY_MS, dayOf } from '../std/calendar.ts';
-import { DAY_QUARTERS, QUARTER_MS, zoneOffsets, type ZoneOffset } from '../std/time-zone.ts';
+import { DAY_MS, dayOf, DAY_QUARTERS, QUARTER_MS, zoneOffsets, type ZoneOffset } from '../std/calendar.ts';
 import type { Schema } from '../store/schema.ts';
 import { countDay, numbered, type CountedClient, type CountedDay, type CountQuery } from './counted-usage.ts';
 import type { Reader } from './reader.ts';

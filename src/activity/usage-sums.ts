@@ -1,7 +1,6 @@
 import { sql, type AliasedExpression, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely';
 import { spanOf } from '../ledger/archive.ts';
-import { DAY_MS, dayOf } from '../std/calendar.ts';
-import { DAY_QUARTERS, QUARTER_MS } from '../std/time-zone.ts';
+import { DAY_MS, dayOf, DAY_QUARTERS, QUARTER_MS } from '../std/calendar.ts';
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 import { lastOfTenDays, spansWithout, tenDaysOf, wholeTenDays, type UsageSpan } from './ten-day-sums.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer } from '../http/response.ts';
-import type { ChatCall, ChatReply, Labels, RelayParts } from '../relay/call.ts';
+import type { ChatCall, ChatReply, Labels, RelayParts, CallBase } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { openAiEncoder, withCost, type ChatEncoder } from '../wire/openai/answer.ts';
 import { CHAT_FIELDS, chatRequestSchema, ordinaryChat, type ChatRequest } from '../wire/openai/chat.ts';
@@ -14,7 +14,6 @@ import {
   type OpenRouterFields,
 } from '../wire/openai/openrouter.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import type { CallBase } from './call-base.ts';
 import {
   ENDPOINT_FIELDS,
   inference,

@@ -3,7 +3,7 @@ import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer } from '../http/response.ts';
-import type { ChatCall } from '../relay/call.ts';
+import type { ChatCall, CallBase } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { joinKnobs } from '../wire/field-table.ts';
 import { chatToGemini, type GeminiContext } from '../wire/gemini/answer.ts';
@@ -11,7 +11,6 @@ import { GEMINI_FIELDS, generateContentSchema, inReferenceSpelling } from '../wi
 import { geminiEncoder } from '../wire/gemini/stream.ts';
 import { geminiToChat } from '../wire/gemini/to-chat.ts';
 import { GOOGLE_ERRORS, KEYED_INFERENCE_ERRORS } from './errors.ts';
-import type { CallBase } from './call-base.ts';
 import { inference, MAX_COST_FIELD, streamResponse } from './inference.ts';
 import type { ApiAnswer, ApiBody, ApiOperation, ApiParts, PathParameter } from './operation.ts';
 

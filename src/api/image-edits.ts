@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { IncomingRequest } from '../http/router.ts';
 import type { Caller } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
-import type { ImageCall } from '../relay/call.ts';
+import type { ImageCall, CallBase } from '../relay/call.ts';
 import type { AccountId } from '../std/ids.ts';
 import { imageRequestSchema } from '../wire/openai/images.ts';
 import { findPictures, MAX_PICTURES, readEdit, type EditBody } from './edit-body.ts';
@@ -15,7 +15,6 @@ import {
   restoreImages,
   v1ImageCall,
 } from './images.ts';
-import type { CallBase } from './call-base.ts';
 import { callOf, ENDPOINT_FIELDS, MAX_COST_FIELD, work } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 

@@ -5,8 +5,7 @@ import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import { sameSecret } from '../std/same-secret.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
-import { baseHeaders } from '../http/response.ts';
-import { storedFileAnswer } from '../http/stored-file.ts';
+import { baseHeaders, storedFileAnswer } from '../http/response.ts';
 
 interface ImageLinksOptions {
   readonly store: ImageStore;

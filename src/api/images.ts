@@ -3,7 +3,7 @@ import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer, json, rateHeaders } from '../http/response.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { rateOf } from '../relay/admission.ts';
-import type { AskedImages, ImageCall, RelayParts } from '../relay/call.ts';
+import type { AskedImages, ImageCall, RelayParts, CallBase } from '../relay/call.ts';
 import { relayImages, type ImageReply } from '../relay/images.ts';
 import { Fault } from '../std/fault.ts';
 import type { RequestMemory } from '../std/held-memory.ts';
@@ -14,7 +14,6 @@ import { prefersAsync, type ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
 import type { PlainImageRecord } from './image-records.ts';
 import { answerImageStream } from './image-stream.ts';
-import type { CallBase } from './call-base.ts';
 import {
   ENDPOINT_FIELDS,
   inference,

@@ -7,12 +7,11 @@ import { SMALL_BODY_BYTES, type JsonBody } from '../http/request-body.ts';
 import { eventStreamAnswer } from '../http/response.ts';
 import type { Caller, RateKind } from '../ledger/port.ts';
 import { tokenErrorOr } from '../relay/admission.ts';
-import type { ChatReply, RouteSelector } from '../relay/call.ts';
+import type { CallBase, ChatReply, RouteSelector } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
 import { nextTurn } from '../std/long-text.ts';
 import { minNano, parseUsd, type NanoUsd } from '../std/money.ts';
-import type { CallBase } from './call-base.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 import { noteRefusal } from './refusals.ts';
 

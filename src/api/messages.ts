@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer, json } from '../http/response.ts';
 import type { IncomingRequest } from '../http/router.ts';
-import type { ChatCall } from '../relay/call.ts';
+import type { ChatCall, CallBase } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import type { Fault } from '../std/fault.ts';
 import { estimateTokens } from '../std/token-estimate.ts';
@@ -18,7 +18,6 @@ import { messagesEncoder } from '../wire/anthropic/stream.ts';
 import { joinKnobs } from '../wire/field-table.ts';
 import type { CountableInput } from '../wire/openai/countable-input.ts';
 import { ANTHROPIC_ERRORS, KEYED_INFERENCE_ERRORS, COMMON_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import type { CallBase } from './call-base.ts';
 import { inference, MAX_COST_FIELD, routeSelector, streamResponse } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 

@@ -1,14 +1,13 @@
 import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { PlaygroundCall, PlaygroundRelay, QuotedCall } from '../console/playground-relay.ts';
 import { NO_USAGE } from '../ledger/price.ts';
-import { connectionOf, type Call, type ImageCall, type RelayParts } from '../relay/call.ts';
+import { connectionOf, type Call, type ImageCall, type RelayParts, type CallBase } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import { answerChat, publicChatCall } from './chat-completions.ts';
 import { findPictures, takePictures } from './edit-body.ts';
 import type { ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
 import { answerImages, publicImageCall } from './images.ts';
-import type { CallBase } from './call-base.ts';
 import { quoteBody, quoteView } from './quotes.ts';
 import { notePlaygroundRefusal } from './refusals.ts';
 

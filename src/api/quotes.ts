@@ -8,7 +8,7 @@ import { holdPrices, priceToText, type ImageCeiling } from '../ledger/price.ts';
 import type { ImagePrice } from '../ledger/priced-parts.ts';
 import { exactUsd } from '../ledger/receipt.ts';
 import { heldQuote, identified, preferTokenError, requireModel, type HeldQuote } from '../relay/admission.ts';
-import type { ImageCall, Quote, RelayParts } from '../relay/call.ts';
+import type { ImageCall, Quote, RelayParts, CallBase } from '../relay/call.ts';
 import { quoteChatCall } from '../relay/chat.ts';
 import { quoteImageCall } from '../relay/images.ts';
 import { formatUsd, nanoUsd, type NanoUsd } from '../std/money.ts';
@@ -16,7 +16,6 @@ import { publicChatCall, publicChatSchema } from './chat-completions.ts';
 import { takePictures } from './edit-body.ts';
 import { QUOTE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { publicImageCall, publicImageSchema } from './images.ts';
-import type { CallBase } from './call-base.ts';
 import { callOf, work } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 

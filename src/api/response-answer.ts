@@ -10,6 +10,7 @@ import type {
   HoldEnd,
   RelayParts,
   RouteSelector,
+  CallBase,
 } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
@@ -26,7 +27,6 @@ import {
 import type { ResponsesRequest } from '../wire/responses/request.ts';
 import { chatToResponse, responsesEncoder, type ResponsesEncoder } from '../wire/responses/stream.ts';
 import { responsesToChat } from '../wire/responses/to-chat.ts';
-import type { CallBase } from './call-base.ts';
 import { itemsOfInput, notStored, usesState, wholeInput, withOwnIds } from './response-history.ts';
 
 /** A Responses request that was read and not yet relayed. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer } from '../http/response.ts';
-import type { ChatCall } from '../relay/call.ts';
+import type { ChatCall, CallBase } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { withCost } from '../wire/openai/answer.ts';
 import {
@@ -14,7 +14,6 @@ import {
   type TextCompletionRequest,
 } from '../wire/openai/text-completions.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import type { CallBase } from './call-base.ts';
 import { inference, MAX_COST_FIELD, routeSelector, streamResponse } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 

@@ -5,7 +5,7 @@ import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import { ROWS, type ExtraImagePrices, type ExtraTokenPrices } from '../std/price-dimensions.ts';
 import type { TokenEncoding } from '../tokenizer/port.ts';
 import { sizesText, takesSize, type ImageAbilities, type SizeRange } from './image-abilities.ts';
-import type { ImageDialect } from './image-dialect.ts';
+import type { ImageDialect } from './catalog-data.ts';
 
 /**
  * What is sold, at what price, and which backend serves it: immutable once loaded. A reload builds a new catalog and

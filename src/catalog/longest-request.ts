@@ -1,4 +1,4 @@
-import type { Catalog } from './catalog.ts';
+import type { Catalog, CatalogSource } from './catalog.ts';
 
 /**
  * How long a request may live by the deadlines of the backends that it may be sent to: each is given the time until its
@@ -15,4 +15,23 @@ export function longestRequestMs({ endpoints, upstreams }: Pick<Catalog, 'endpoi
     longest = Math.max(longest, calls.length === 1 ? 2 * once : once);
   }
   return longest;
+}
+
+/**
+ * The longest that a request may live by any catalog since the start: a running request keeps the deadlines that it
+ * began with, even when a newer catalog has shorter ones.
+ */
+export class LongestLife {
+  #longestMs: number;
+
+  constructor(catalog: Pick<CatalogSource, 'current' | 'onChange'>) {
+    this.#longestMs = longestRequestMs(catalog.current());
+    catalog.onChange((next) => {
+      this.#longestMs = Math.max(this.#longestMs, longestRequestMs(next));
+    });
+  }
+
+  longestMs(): number {
+    return this.#longestMs;
+  }
 }

@@ -1,5 +1,5 @@
 import type { CapField, ImageFormat } from './catalog.ts';
-import type { ImageDialect } from './image-dialect.ts';
+import type { ImageDialect } from './catalog-data.ts';
 
 /**
  * A provider that speaks OpenAI's API, as data: what an operator would otherwise have to write, or find out by its

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { secretFiles } from '../identity/accounts/secret.ts';
 import type { Breach, Ledger } from '../ledger/port.ts';
 import { plural } from '../std/plural.ts';
-import { connectedNodes } from '../store/connected-nodes.ts';
+import { connectedNodes } from '../store/other-nodes.ts';
 import { MoveStopped } from '../store/move/copy.ts';
 import { deleteMark, isUnfinished, MoveUnderWay, readMark } from '../store/move/mark.ts';
 import { claimTarget, Move, MoveRefusal, type MoveParts } from '../store/move/move.ts';

@@ -1,7 +1,12 @@
 import { basename } from 'node:path';
-import { bookExport, type BookedModel } from '../activity/book-export.ts';
+import {
+  reconcile,
+  type Reconciled,
+  type ReconciledBooks,
+  bookExport,
+  type BookedModel,
+} from '../activity/reconcile.ts';
 import { ExportError, readProviderExport, type ProviderExport } from '../activity/provider-export.ts';
-import { reconcile, type Reconciled, type ReconciledBooks } from '../activity/reconcile.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import {
   JSON_FLAG,

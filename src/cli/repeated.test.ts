@@ -8,7 +8,7 @@ import { readConfig } from '../main/config.ts';
 import { closeServices, openServices, type Services } from '../main/services.ts';
 import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
-import { connectedNodes } from '../store/connected-nodes.ts';
+import { connectedNodes } from '../store/other-nodes.ts';
 import { runCli } from './cli.ts';
 import type { CliContext } from './command.ts';
 

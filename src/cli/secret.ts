@@ -6,7 +6,7 @@ import { resealOutbox } from '../outbox/outbox.ts';
 import { resealWebhooks } from '../outbox/webhooks.ts';
 import { plural } from '../std/plural.ts';
 import type { Store } from '../store/store.ts';
-import { connectedNodes } from '../store/connected-nodes.ts';
+import { connectedNodes } from '../store/other-nodes.ts';
 import { recordCommand } from './audited.ts';
 import {
   CommandRefused,

@@ -8,13 +8,12 @@ import { Fault } from '../std/fault.ts';
 import { dayOf } from '../std/calendar.ts';
 import { usd } from './amounts.ts';
 import type { SearchedPage, Millis, Usd } from './contract.ts';
-import { limitOf, markCursor, pagingFields } from './paging.ts';
+import { searchField, limitOf, markCursor, pagingFields } from './table-query.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
 import type { PaymentItem } from './payments.ts';
 import { recentOf } from './recent-answers.ts';
 import { statementDay } from './statements.ts';
-import { searchField } from './table-query.ts';
 import { walletRoute, type ChosenWallet } from './wallet.ts';
 
 const KINDS = ['credit', 'charge', 'refund', 'adjustment', 'overrun'] as const;

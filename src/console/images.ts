@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { galleryFacets, galleryPage } from '../activity/gallery.ts';
 import { Fault } from '../std/fault.ts';
 import { imageBytesOf, type KeptImage } from '../activity/image-store.ts';
-import { storedFileAnswer } from '../http/stored-file.ts';
+import { storedFileAnswer } from '../http/response.ts';
 import type { Page, Millis } from './contract.ts';
-import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
+import { limitOf, markCursor, pageOf, pagingFields } from './table-query.ts';
 import { route } from './route.ts';
 
 /** Types a browser shows as a picture and nothing else; anything else a backend called an image is only downloaded. */

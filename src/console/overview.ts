@@ -15,7 +15,7 @@ import { expectedWelcomeCredit } from '../identity/sign-in/welcome-credit.ts';
 import type { Usd } from './contract.ts';
 import { modelSample } from './models.ts';
 import type { RouteParts } from './parts.ts';
-import { requestItem } from './request-row.ts';
+import { requestItem } from './receipt.ts';
 import { ownToken, spenderOf } from './token.ts';
 import { modelRow } from './usage-groups.ts';
 import { route } from './route.ts';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { accountNamed, emailsOf } from '../activity/accounts.ts';
 import {
+  REFUSED_CALL_LIMITS,
   REFUSED_CALL_TABLE,
   refusedCallFilter,
   refusedCallSums,
   type RefusedCallRow,
-} from '../activity/refused-call-log.ts';
-import { REFUSED_CALL_LIMITS } from '../activity/refused-calls.ts';
+} from '../activity/refused-calls.ts';
 import type { SearchedPage, Millis } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import { recentOf } from './recent-answers.ts';

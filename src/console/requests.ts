@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { csvLine } from '../activity/csv.ts';
-import { requestValues } from '../activity/request-values.ts';
+import { requestValues } from '../activity/list-values.ts';
 import { sortedRequests, type SortedCursor } from '../activity/sorted-requests.ts';
 import { requestById, requestPage, type LoggedRequest, type RequestFilter } from '../activity/request-log.ts';
 import { ALL_ACCOUNTS } from '../activity/usage.ts';
@@ -9,12 +9,10 @@ import { extraUsageOf } from '../ledger/price.ts';
 import { EXTRA_USAGE_ROWS } from '../std/price-dimensions.ts';
 import { usd } from './amounts.ts';
 import type { SearchedPage } from './contract.ts';
-import { limitOf, pagingFields, wrongCursor } from './paging.ts';
+import { searchField, limitOf, pagingFields, wrongCursor } from './table-query.ts';
 import type { RouteParts } from './parts.ts';
-import { receiptDetail } from './receipt.ts';
+import { receiptDetail, requestItem, type RequestItem } from './receipt.ts';
 import { recentOf } from './recent-answers.ts';
-import { requestItem, type RequestItem } from './request-row.ts';
-import { searchField } from './table-query.ts';
 import { csvResponse } from './usage.ts';
 import { route } from './route.ts';
 

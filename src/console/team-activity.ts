@@ -6,10 +6,9 @@ import type { Visitor } from '../identity/sign-in/session.ts';
 import { DAY_MS, dayOf } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';
 import { usd } from './amounts.ts';
-import { limitOf, pagingFields } from './paging.ts';
+import { limitOf, pagingFields } from './table-query.ts';
 import type { RouteParts } from './parts.ts';
-import { receiptDetail } from './receipt.ts';
-import { requestItem } from './request-row.ts';
+import { receiptDetail, requestItem } from './receipt.ts';
 import { route } from './route.ts';
 import { requireTeamRight } from './team-view.ts';
 

@@ -2,7 +2,7 @@ import { csvLine } from '../activity/csv.ts';
 import { usageRows, type UsageSums } from '../activity/usage.ts';
 import { UsageByHour } from '../activity/usage-by-hour.ts';
 import { usageDays, usageDaysByEndpoint } from '../activity/usage-sums.ts';
-import { QUARTER_MS } from '../std/time-zone.ts';
+import { QUARTER_MS } from '../std/calendar.ts';
 import { dayText, usd } from './amounts.ts';
 import type { RouteParts } from './parts.ts';
 import type { Grouping } from './usage-groups.ts';

@@ -11,7 +11,7 @@ import {
   type UsageOfDayAndModel,
   type UsageOfModel,
 } from '../activity/usage-sums.ts';
-import { QUARTER_MS } from '../std/time-zone.ts';
+import { QUARTER_MS } from '../std/calendar.ts';
 import type { Schema } from '../store/schema.ts';
 import { dayText, usd } from './amounts.ts';
 import type { Day, Millis } from './contract.ts';

@@ -19,7 +19,7 @@ import { guide } from './guide.ts';
 import { abortFailure } from './pacing.ts';
 import { PaintPool, refusedField as rejected } from './paint-pool.ts';
 import type { PaintedFile } from './paint-worker.ts';
-import type { PaintOrder, PaintQuality } from './paint/order.ts';
+import type { PaintOrder, PaintQuality } from './paint/brief.ts';
 
 /**
  * The built-in backend, which needs no key. `house-guide` answers from Tollgate's own guides, `house-echo` behaves as

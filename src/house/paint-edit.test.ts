@@ -5,7 +5,7 @@ import { sniffMime } from '../upstream/image-response.ts';
 import { UpstreamFailure, type GeneratedImage, type UpstreamImageCall } from '../upstream/port.ts';
 import { makeHouse } from './house.ts';
 import { PaintPool } from './paint-pool.ts';
-import type { PaintOrder } from './paint/order.ts';
+import type { PaintOrder } from './paint/brief.ts';
 import { paint } from './paint/paint.ts';
 import { encodePng, readRgbaPng } from './paint/png.ts';
 import { readSources } from './paint/sources.ts';

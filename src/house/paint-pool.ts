@@ -6,7 +6,7 @@ import { workerUrl } from '../std/worker-url.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import { abortFailure } from './pacing.ts';
 import type { PaintedFile, PaintResult } from './paint-worker.ts';
-import type { PaintOrder } from './paint/order.ts';
+import type { PaintOrder } from './paint/brief.ts';
 
 interface PaintPoolLimits {
   readonly workers: number;

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import type { PaintOrder } from './paint/order.ts';
+import type { PaintOrder } from './paint/brief.ts';
 import { paint } from './paint/paint.ts';
 import { UnusablePicture } from './paint/raster.ts';
 import { readSources } from './paint/sources.ts';

@@ -5,7 +5,7 @@ import { storedImagesOf } from '../api/image-records.ts';
 import type { RelayParts } from '../relay/call.ts';
 import type { Log } from '../std/log.ts';
 import { ImageFiles } from '../store/image-files.ts';
-import type { LongestLife } from './longest-life.ts';
+import type { LongestLife } from '../catalog/longest-request.ts';
 import type { PeriodicTask } from './periodic-tasks.ts';
 import type { Services } from './services.ts';
 

@@ -4,7 +4,7 @@ import type { S3Settings } from '../store/image-s3.ts';
 import { LOG_LEVELS, type LogLevel } from '../std/log.ts';
 import { SettingError } from '../std/startup-error.ts';
 import { ENVIRONMENT, readAddress, readText, readWholeNumber, type Env } from './environment.ts';
-import type { TelemetrySettings } from '../telemetry/settings.ts';
+import type { TelemetrySettings } from '../telemetry/open-telemetry.ts';
 import { passesTrace, readTelemetry } from './telemetry-settings.ts';
 import { WORKER_VARIABLE } from './workers.ts';
 

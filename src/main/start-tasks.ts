@@ -17,7 +17,7 @@ import { imageTasks } from './compose-image-jobs.ts';
 import { responseTasks, type StoredState } from './compose-responses.ts';
 import { messageTasks, type NoticedParts } from './compose-outbox.ts';
 import { paymentTasks } from './compose-payments.ts';
-import type { LongestLife } from './longest-life.ts';
+import type { LongestLife } from '../catalog/longest-request.ts';
 import { PeriodicTasks, type PeriodicTask } from './periodic-tasks.ts';
 import type { LiveServerSettings } from './server-settings.ts';
 import type { Services } from './services.ts';

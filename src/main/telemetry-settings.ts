@@ -1,6 +1,6 @@
 import { hideFromLogs } from '../std/log.ts';
 import { SettingError } from '../std/startup-error.ts';
-import type { SamplerSettings, TelemetrySettings } from '../telemetry/settings.ts';
+import type { SamplerSettings, TelemetrySettings } from '../telemetry/open-telemetry.ts';
 import { ENVIRONMENT, readText, readWholeNumber, type Env } from './environment.ts';
 
 /**

@@ -1,11 +1,16 @@
 import type { Transporter } from 'nodemailer';
 import { z } from 'zod';
-import { orAborted } from '../std/abort.ts';
+import {
+  SEND_TIMEOUT_MS,
+  type OutboxChannel,
+  type OutboxMessage,
+  type SendResult,
+  orAborted,
+} from './sender.ts';
 import { isLoopback } from '../std/addresses.ts';
 import type { MailContext, MailData, MailSite, MailTemplate, MailTexts } from './mail-data.ts';
 import { MAIL_TEXTS_DE } from './mail-texts-de.ts';
 import { MAIL_TEXTS_EN } from './mail-texts-en.ts';
-import { SEND_TIMEOUT_MS, type OutboxChannel, type OutboxMessage, type SendResult } from './sender.ts';
 
 /** How mail is sent: the operator's server, and the sender's address. */
 export interface MailConfig {

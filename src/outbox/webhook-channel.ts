@@ -1,7 +1,14 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { sql, type Kysely } from 'kysely';
 import { unseal } from '../catalog/seal.ts';
-import { orAborted } from '../std/abort.ts';
+import {
+  abandonedReason,
+  hasTimedOut,
+  type OutboxChannel,
+  type OutboxMessage,
+  type SendResult,
+  orAborted,
+} from './sender.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import { publicTarget, type PublicTarget, type PublicTargetRules } from '../std/addresses.ts';
@@ -9,13 +16,6 @@ import type { Schema } from '../store/schema.ts';
 import type { WebhookRow } from '../store/schema-services.ts';
 import { OPERATOR } from './events.ts';
 import { isWaiting } from './outbox.ts';
-import {
-  abandonedReason,
-  hasTimedOut,
-  type OutboxChannel,
-  type OutboxMessage,
-  type SendResult,
-} from './sender.ts';
 
 export interface WebhookRules extends PublicTargetRules {
   /** The operator's own webhooks may be at any address, also without https. */

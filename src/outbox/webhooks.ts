@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { hintOf, seal, unseal } from '../catalog/seal.ts';
-import { orAborted } from '../std/abort.ts';
+import { orAborted } from './sender.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { Random } from '../std/ids.ts';

@@ -10,8 +10,8 @@ import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
 import { requestLogFields, type RequestRecord } from '../std/request-record.ts';
-import type { AttemptSpan } from '../std/request-spans.ts';
 import type { TraceContext } from '../std/trace.ts';
+import type { AttemptSpan } from '../std/access-log.ts';
 import {
   connectionFailure,
   isServerError,

@@ -17,7 +17,7 @@ import type { AccountId, RequestId } from '../std/ids.ts';
 import type { Log, LogFields } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
 import type { RequestEnd, RequestRecord } from '../std/request-record.ts';
-import type { RequestSpans } from '../std/request-spans.ts';
+import type { RequestSpans } from '../std/access-log.ts';
 import type { TokenCounter } from '../tokenizer/port.ts';
 import type { UpstreamPool } from '../upstream/port.ts';
 import type { Knobs } from '../wire/field-table.ts';
@@ -281,3 +281,18 @@ export type ChatReply =
       readonly summary: AdmissionSummary;
       readonly body: ReadableStream<Uint8Array>;
     };
+
+/** What every inference call has, whatever it asks for. */
+export type CallBase = Pick<
+  Call<unknown>,
+  | 'requestId'
+  | 'caller'
+  | 'client'
+  | 'connection'
+  | 'size'
+  | 'maxCost'
+  | 'onClosed'
+  | 'retryOf'
+  | 'isKeyed'
+  | 'requestRecord'
+>;

@@ -1,10 +1,22 @@
-import { diag, DiagLogLevel, type DiagLogger } from '@opentelemetry/api';
+import {
+  diag,
+  DiagLogLevel,
+  type DiagLogger,
+  ValueType,
+  type Attributes,
+  type HrTime,
+} from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
   MeterProvider,
   PeriodicExportingMetricReader,
   type MetricProducer,
   type PushMetricExporter,
+  AggregationTemporality,
+  DataPointType,
+  type DataPoint,
+  type Histogram,
+  type MetricData,
 } from '@opentelemetry/sdk-metrics';
 import {
   AlwaysOnSampler,
@@ -17,10 +29,8 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { MetricFamily } from '../activity/metric-family.ts';
 import type { Log } from '../std/log.ts';
-import type { RequestSpans } from '../std/request-spans.ts';
-import { metricPoints } from './metric-points.ts';
+import type { RequestSpans } from '../std/access-log.ts';
 import { SampledRequestSpans, TraceIds, type CatalogNames } from './request-spans.ts';
-import type { SamplerSettings, TelemetrySettings } from './settings.ts';
 
 export interface Telemetry {
   /** `undefined`: no spans are exported. */
@@ -187,4 +197,108 @@ function tellProblems(log: Log): void {
     });
   const logger: DiagLogger = { error: tell, warn: tell, info: ignore, debug: ignore, verbose: ignore };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+}
+
+/** What the `OTEL_…` variables say, checked. */
+export interface TelemetrySettings {
+  /** `undefined`: no spans are exported. */
+  readonly tracesUrl: string | undefined;
+  /** `undefined`: no metrics are exported. */
+  readonly metricsUrl: string | undefined;
+  readonly format: 'json' | 'protobuf';
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of one export. */
+  readonly timeoutMs: number;
+  /** With `service.name`. */
+  readonly resource: Readonly<Record<string, string>>;
+  readonly sampler: SamplerSettings;
+  readonly passesTrace: boolean;
+  readonly metricsEveryMs: number;
+  /** How long spans gather before they are sent. */
+  readonly spansEveryMs: number;
+  /** How many spans may wait; further ones are dropped. */
+  readonly maxWaitingSpans: number;
+}
+
+export interface SamplerSettings {
+  /** Whether a request whose caller is traced follows the caller's decision. */
+  readonly followsParent: boolean;
+  /** The share of all other requests, from 0 to 1. */
+  readonly share: number;
+}
+
+interface PointTimes {
+  /** Since when counters count. */
+  readonly startTime: HrTime;
+  readonly endTime: HrTime;
+}
+
+/** The metrics that Prometheus reads, under the same names, in the form that OpenTelemetry exports. */
+function metricPoints(families: readonly MetricFamily[], times: PointTimes): MetricData[] {
+  return families.flatMap((family) => (family.samples.length === 0 ? [] : [dataOf(family, times)]));
+}
+
+function dataOf(family: MetricFamily, times: PointTimes): MetricData {
+  const { name, help: description, type } = family;
+  const base = {
+    descriptor: { name, description, unit: '', valueType: ValueType.DOUBLE },
+    aggregationTemporality: AggregationTemporality.CUMULATIVE,
+  };
+  if (type === 'histogram')
+    return { ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints: histograms(family, times) };
+  const dataPoints = family.samples.map(([key, value]) => ({
+    ...times,
+    attributes: parseKey(key).attributes,
+    value,
+  }));
+  return type === 'counter'
+    ? { ...base, dataPointType: DataPointType.SUM, dataPoints, isMonotonic: true }
+    : { ...base, dataPointType: DataPointType.GAUGE, dataPoints };
+}
+
+interface GatheredHistogram {
+  readonly attributes: Attributes;
+  readonly boundaries: number[];
+  /** Each with those below it, as Prometheus has them. */
+  readonly cumulative: number[];
+  sum: number;
+  count: number;
+}
+
+function histograms({ samples }: MetricFamily, times: PointTimes): DataPoint<Histogram>[] {
+  const gathered = new Map<string, GatheredHistogram>();
+  for (const [key, value] of samples) {
+    const { suffix, attributes, bound } = parseKey(key);
+    const labels = JSON.stringify(attributes);
+    let one = gathered.get(labels);
+    if (!one) gathered.set(labels, (one = { attributes, boundaries: [], cumulative: [], sum: 0, count: 0 }));
+    if (suffix === '_sum') one.sum = value;
+    else if (suffix === '_count') one.count = value;
+    else if (bound !== undefined && bound !== '+Inf') {
+      one.boundaries.push(Number(bound));
+      one.cumulative.push(value);
+    }
+  }
+  return [...gathered.values()].map(({ attributes, boundaries, cumulative, sum, count }) => {
+    const counts = [...cumulative, count].map((upTo, index, all) => upTo - (all[index - 1] ?? 0));
+    return { ...times, attributes, value: { buckets: { boundaries, counts }, sum, count } };
+  });
+}
+
+const KEY = /^(_bucket|_sum|_count)?(?:\{(.*)\})?$/s;
+const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/gs;
+
+function parseKey(key: string): {
+  readonly suffix: string | undefined;
+  readonly attributes: Attributes;
+  readonly bound: string | undefined;
+} {
+  const [, suffix, labels = ''] = KEY.exec(key) ?? [];
+  const all = [...labels.matchAll(LABEL)].map(([, name = '', text = '']) => [name, unescaped(text)] as const);
+  const attributes = Object.fromEntries(all.filter(([name]) => name !== 'le'));
+  return { suffix, attributes, bound: all.find(([name]) => name === 'le')?.[1] };
+}
+
+function unescaped(text: string): string {
+  return text.replace(/\\(.)/gs, (_, character: string) => (character === 'n' ? '\n' : character));
 }

@@ -11,11 +11,10 @@ import {
   type Tracer,
 } from '@opentelemetry/api';
 import type { IdGenerator } from '@opentelemetry/sdk-trace';
-import type { AnsweredRequest } from '../std/access-log.ts';
+import type { AnsweredRequest, AttemptSpan, RequestSpans } from '../std/access-log.ts';
 import { requestTime } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import { whenOver, type RequestEnd, type RequestRecord } from '../std/request-record.ts';
-import type { AttemptSpan, RequestSpans } from '../std/request-spans.ts';
 import type { TraceContext } from '../std/trace.ts';
 
 /** The names that OpenTelemetry has for what the catalog says. */

@@ -1,5 +1,5 @@
 import type { ImageFormat } from '../catalog/catalog.ts';
-import type { ImageDialect } from '../catalog/image-dialect.ts';
+import type { ImageDialect } from '../catalog/catalog-data.ts';
 import { parseEvent } from '../std/json-answer.ts';
 import { SseOverflow, SseReader, type SseEvent } from '../std/sse.ts';
 import type { ImageRequest, UploadedImage } from '../wire/openai/images.ts';

@@ -1,6 +1,5 @@
-import { bookExport } from '../../src/activity/book-export.ts';
+import { reconcile, bookExport } from '../../src/activity/reconcile.ts';
 import { readProviderExport } from '../../src/activity/provider-export.ts';
-import { reconcile } from '../../src/activity/reconcile.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { InvoiceLine } from './invoice.ts';
 import { pricesOf } from './models.ts';

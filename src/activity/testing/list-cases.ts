@@ -1,7 +1,6 @@
 import { accountFilter, accountTable } from '../accounts.ts';
 import { AUDIT_TABLE, auditFilter } from '../audit.ts';
-import { batchFilter, batchTable } from '../code-batches.ts';
-import { INVITE_TABLE, inviteFilter } from '../invite-list.ts';
+import { batchFilter, batchTable, INVITE_TABLE, inviteFilter } from '../codes.ts';
 import { MESSAGE_TABLE, messageFilter } from '../message-list.ts';
 import {
   PAYMENT_TABLE,
@@ -11,7 +10,7 @@ import {
   REVERSAL_TABLE,
   reversalFilter,
 } from '../payment-tables.ts';
-import { REFUSED_CALL_TABLE, refusedCallFilter } from '../refused-call-log.ts';
+import { REFUSED_CALL_TABLE, refusedCallFilter } from '../refused-calls.ts';
 import type { ListedTable, TableFilter } from '../table-page.ts';
 import {
   accountIdAt,

@@ -17,7 +17,7 @@ import { entryOf, type Entry } from '../billing.ts';
 import type { SearchedPage, Usd, Millis, Role } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
-import { requestItem, type RequestItem } from '../request-row.ts';
+import { requestItem, type RequestItem } from '../receipt.ts';
 import { route, emptyBody } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 import { revokeToken } from '../token.ts';

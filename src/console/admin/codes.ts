@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { batchFilter, batchTable, type BatchRow } from '../../activity/code-batches.ts';
+import { batchFilter, batchTable, type BatchRow, INVITE_TABLE, inviteFilter } from '../../activity/codes.ts';
 import { emailsOf } from '../../activity/accounts.ts';
-import { INVITE_TABLE, inviteFilter } from '../../activity/invite-list.ts';
 import { Fault } from '../../std/fault.ts';
 import { MAX_BATCH_NAME } from '../../ledger/codes.ts';
 import { removeInvite, makeInvite, type InviteRow } from '../../identity/sign-in/invites.ts';

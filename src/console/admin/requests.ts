@@ -8,8 +8,7 @@ import type { RequestRow } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';
 import type { SearchedPage, Usd } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
-import { receiptDetail } from '../receipt.ts';
-import { requestItem, type RequestItem } from '../request-row.ts';
+import { receiptDetail, requestItem, type RequestItem } from '../receipt.ts';
 import {
   CSV_OWN,
   filterOf,

@@ -1,8 +1,7 @@
 import { blend, eachInBar, eachPixel, put, span, wholeCanvas, type Canvas } from './canvas.ts';
 import type { Rgb } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
-import { clamp01 } from './noise.ts';
-import { between } from './random.ts';
+import type { PaintContext } from './brief.ts';
+import { between, clamp01 } from './random.ts';
 
 /** Paints `model` again with a brush, broad strokes first, then fine ones where there is detail. */
 export function paintOver(context: PaintContext, model: Canvas): void {

@@ -1,4 +1,4 @@
-import { clamp01 } from './noise.ts';
+import { clamp01 } from './random.ts';
 import type { Rgb } from './colour.ts';
 
 /** A picture in the making: linear-light floats, so that many soft layers add up without steps. */

@@ -1,10 +1,9 @@
 import { addLight, blend, eachPixel, glow, stroke } from './canvas.ts';
 import { adjust, mix, mixLight, scale, type Rgb } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
+import type { PaintContext } from './brief.ts';
 import { polygon } from './figures.ts';
 import { driftFog } from './land.ts';
-import { clamp01, lerp } from './noise.ts';
-import { between, pick, stir, wholeBetween } from './random.ts';
+import { between, pick, stir, wholeBetween, clamp01, lerp } from './random.ts';
 import { fillBelow, paintSky } from './sky.ts';
 import { paintLake } from './water.ts';
 

@@ -1,10 +1,9 @@
 import { blend, stroke } from './canvas.ts';
 import { mix, mixLight } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
+import type { PaintContext } from './brief.ts';
 import { nearestCrest } from './land.ts';
-import { clamp01, lerp, smoothstep } from './noise.ts';
+import { between, wholeBetween, type RandomNumber, clamp01, lerp, smoothstep } from './random.ts';
 import { addLife } from './scapes.ts';
-import { between, wholeBetween, type RandomNumber } from './random.ts';
 import { fillBelow, paintSky, type Sun } from './sky.ts';
 
 /** Dune behind dune in low light: every crest runs down towards us and parts a lit face from a shaded one. */

@@ -1,7 +1,7 @@
 import type { Canvas } from './canvas.ts';
 import { toLinear } from './colour.ts';
-import { clamp01, type Noise } from './noise.ts';
-import type { Background } from './order.ts';
+import { clamp01, type Noise } from './random.ts';
+import type { Background } from './brief.ts';
 import type { Extent, Raster } from './png.ts';
 import type { Sources } from './sources.ts';
 

@@ -1,6 +1,6 @@
 import { blend, stroke, type Canvas } from './canvas.ts';
 import { mix, type Rgb } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
+import type { PaintContext } from './brief.ts';
 import { between } from './random.ts';
 
 type Point = readonly [x: number, y: number];

@@ -1,8 +1,7 @@
 import { blend, disc, eachInBar, eachPixel, put, stroke, wholeCanvas, type Box } from './canvas.ts';
 import { adjust, fromLch, makeRamp, mix, mixLight, readRamp, scale, type Ramp, type Rgb } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
-import { clamp01, smoothstep } from './noise.ts';
-import { bell, between, pick, wholeBetween } from './random.ts';
+import type { PaintContext } from './brief.ts';
+import { bell, between, pick, wholeBetween, clamp01, smoothstep } from './random.ts';
 
 /** Blossoms close up before a garden that is out of focus. */
 export function paintFlowers(context: PaintContext): void {

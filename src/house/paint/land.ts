@@ -1,8 +1,7 @@
 import { blend, makeField, type Canvas } from './canvas.ts';
 import { adjust, mix, mixLight, type Rgb } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
-import { clamp01, smoothstep } from './noise.ts';
-import { between } from './random.ts';
+import type { PaintContext } from './brief.ts';
+import { between, clamp01, smoothstep } from './random.ts';
 import type { Sun } from './sky.ts';
 
 type LandKind = 'rock' | 'hill';

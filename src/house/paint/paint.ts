@@ -1,21 +1,24 @@
-import { describe, readBrief, type Brief } from './brief.ts';
+import {
+  describe,
+  readBrief,
+  type Brief,
+  type PaintOrder,
+  type PaintQuality,
+  type PaintContext,
+} from './brief.ts';
 import { paintOver } from './brush.ts';
 import { makeCanvas } from './canvas.ts';
-import type { PaintContext } from './paint-context.ts';
 import { develop, type PictureFinish } from './finish.ts';
 import { paintFlowers } from './flowers.ts';
 import { composed, hasTransparency, showPicture } from './edit.ts';
 import { enlarged, smoothed, withoutAlpha, isSame } from './raster.ts';
-import { makeNoise, type Noise } from './noise.ts';
-import type { PaintOrder, PaintQuality } from './order.ts';
+import { makeRandom, makeNoise, type Noise } from './random.ts';
 import { encodePng } from './png.ts';
-import { makeRandom } from './random.ts';
 import { paintCity } from './city.ts';
 import { paintDunes } from './dunes.ts';
 import { paintRibbons } from './ribbons.ts';
 import { paintForest, paintMountains, paintSeascape } from './scapes.ts';
-import { paintShapes } from './shapes.ts';
-import { paintSilk } from './silk.ts';
+import { paintShapes, paintSilk } from './abstract.ts';
 import { paintSpace } from './space.ts';
 import type { Sources } from './sources.ts';
 import type { Scene } from './words.ts';

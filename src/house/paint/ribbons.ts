@@ -1,6 +1,6 @@
 import { eachPixel, stroke, wholeCanvas, type Canvas } from './canvas.ts';
 import { adjust, mix, type Rgb } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
+import type { PaintContext } from './brief.ts';
 import { between, pick, type RandomNumber } from './random.ts';
 
 /** Bands of colour that follow one invisible current and never touch. */

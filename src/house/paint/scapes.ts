@@ -1,9 +1,8 @@
 import { mix } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
+import type { PaintContext } from './brief.ts';
 import { paintBirds, paintBoat } from './figures.ts';
 import { driftFog, makeRidge, paintRidges, type Ridge } from './land.ts';
-import { lerp, smoothstep } from './noise.ts';
-import { between, wholeBetween } from './random.ts';
+import { between, wholeBetween, lerp, smoothstep } from './random.ts';
 import { fillBelow, isNight, paintSky } from './sky.ts';
 import { paintWood } from './trees.ts';
 import { paintLake, paintSea } from './water.ts';

@@ -11,9 +11,8 @@ import {
   type Field,
 } from './canvas.ts';
 import { makeRamp, mix, mixLight, readRamp, scale, type Rgb } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
-import { clamp01, smoothstep } from './noise.ts';
-import { between } from './random.ts';
+import type { PaintContext } from './brief.ts';
+import { between, clamp01, smoothstep } from './random.ts';
 
 /** Where the light comes from, in pixels. */
 export interface Sun {

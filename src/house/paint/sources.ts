@@ -1,5 +1,5 @@
-import type { PaintOrder } from './order.ts';
-import { clamp01 } from './noise.ts';
+import type { PaintOrder } from './brief.ts';
+import { clamp01 } from './random.ts';
 import { coveringRaster, isSame, pictureExtent, UnusablePicture } from './raster.ts';
 import type { Extent, Raster } from './png.ts';
 

@@ -1,8 +1,7 @@
 import { addLight, blend, disc, eachPixel, glow, makeField, put, span, wholeCanvas } from './canvas.ts';
 import { adjust, fromLch, makeRamp, mix, readRamp, scale, type Rgb } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
-import { clamp01, smoothstep } from './noise.ts';
-import { between, pick } from './random.ts';
+import type { PaintContext } from './brief.ts';
+import { between, pick, clamp01, smoothstep } from './random.ts';
 
 /** A planet in front of glowing dust, stars behind both. */
 export function paintSpace(context: PaintContext): void {

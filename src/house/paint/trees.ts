@@ -1,11 +1,10 @@
 import { blend, eachPixel, type Canvas } from './canvas.ts';
 import type { Rgb } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
+import type { PaintContext } from './brief.ts';
 import type { Ridge } from './land.ts';
 import { airy } from './land.ts';
 import { mix } from './colour.ts';
-import { clamp01 } from './noise.ts';
-import { bell, between, type RandomNumber } from './random.ts';
+import { bell, between, type RandomNumber, clamp01 } from './random.ts';
 
 interface Conifer {
   readonly x: number;

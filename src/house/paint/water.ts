@@ -1,8 +1,7 @@
 import { addLight, type Canvas } from './canvas.ts';
 import { mix, type Rgb } from './colour.ts';
-import type { PaintContext } from './paint-context.ts';
-import { clamp01, smoothstep } from './noise.ts';
-import { between } from './random.ts';
+import type { PaintContext } from './brief.ts';
+import { between, clamp01, smoothstep } from './random.ts';
 import type { Sun } from './sky.ts';
 
 /** A still lake from `shore` down: the picture above, upside down, broken by ripples that grow towards us. */

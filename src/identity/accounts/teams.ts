@@ -7,7 +7,7 @@ import { newAccountId, newTeamId, type AccountId, type Random } from '../../std/
 import { formatUsd, nanoUsd, type NanoUsd } from '../../std/money.ts';
 import type { AccountTable, Schema, TeamRole } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
-import { requireWallets } from '../../store/wallet-versions.ts';
+import { requireWallets } from '../../store/other-nodes.ts';
 import { tokenColumns, type NewBudget, type SpendingLimits } from './account-limits.ts';
 import { moneyOf, type Account } from './accounts.ts';
 import {

@@ -1,4 +1,4 @@
-import { WALLET_NODE } from '../../store/wallet-versions.ts';
+import { WALLET_NODE } from '../../store/other-nodes.ts';
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { startFaultProxy, type FaultProxy } from '../../../test/support/fault-proxy.ts';
 import { eventually } from '../../../test/support/node-process.ts';

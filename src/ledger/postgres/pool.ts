@@ -3,7 +3,7 @@ import { Fault } from '../../std/fault.ts';
 import type { Log } from '../../std/log.ts';
 import { ConnectionPool } from '../../store/connection-pool.ts';
 import type { PostgresAddress } from '../../store/postgres-address.ts';
-import { WALLET_NODE } from '../../store/wallet-versions.ts';
+import { WALLET_NODE } from '../../store/other-nodes.ts';
 import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
 import type { ConnectionLoad } from '../port.ts';
 

@@ -17,11 +17,7 @@ import {
   usageHours,
   usageTotals,
 } from './0002-to-0016.ts';
-import { savedByCache } from './0017-saved-by-cache.ts';
-import { moneyThatGoesBack } from './0018-money-that-goes-back.ts';
-import { chargedAnswers } from './0019-charged-answers.ts';
-import { teams } from './0020-teams.ts';
-import { storedResponses } from './0021-stored-responses.ts';
+import { savedByCache, moneyThatGoesBack, chargedAnswers, teams, storedResponses } from './0017-to-0021.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and

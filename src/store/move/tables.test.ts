@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { testPostgres } from '../../../test/support/postgres.ts';
 import { systemClock } from '../../std/clock.ts';
 import { migrateSqlite } from '../migrate.ts';
-import { columnsOf } from './columns.ts';
+import { columnsOf } from './copy.ts';
 import { MOVED, TABLES } from './tables.ts';
 
 /** Both databases as an operator's first start leaves them. */

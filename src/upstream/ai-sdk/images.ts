@@ -5,8 +5,7 @@ import type {
   ImageModelV4Result,
 } from '@ai-sdk/provider';
 import type { UploadedImage } from '../../wire/openai/images.ts';
-import { joinParts, noImage, split, type PartAnswer } from '../image-parts.ts';
-import { sniffMime } from '../image-response.ts';
+import { sniffMime, joinParts, noImage, split, type PartAnswer } from '../image-response.ts';
 import type { GeneratedImage, ImageAnswer, UpstreamImageCall } from '../port.ts';
 import { UpstreamFailure } from '../port.ts';
 import { rejected } from '../response.ts';

@@ -5,8 +5,7 @@ import { withTrace } from '../../std/trace.ts';
 import { baseUrl } from '../ai-sdk/provider.ts';
 import { ANSWER } from '../answer-rules.ts';
 import type { ImageLinkRules } from '../image-download.ts';
-import { joinParts, noImage, split, type PartAnswer } from '../image-parts.ts';
-import { imageOf } from '../image-response.ts';
+import { imageOf, joinParts, noImage, split, type PartAnswer } from '../image-response.ts';
 import {
   connectionFailure,
   UpstreamFailure,
