@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { figureOf, figuresTable, inTurn, type Figure } from './against/figures.ts';
-import { SMALL_CHAT, type Case } from './cases.ts';
+import { PLAIN_RESPONSE, SMALL_CHAT, STORED_RESPONSE, type Case } from './cases.ts';
 import type { Contender } from './contenders/contender.ts';
 import { startBenchPostgres, startTollgate, type TollgateContender } from './contenders/tollgate.ts';
 import { openBenchEnvironment } from './harness/environment.ts';
@@ -18,7 +18,6 @@ import { MAX_BALANCE } from '../src/std/money.ts';
 
 const ACCOUNTS = 8;
 const PER_MINUTE = 1_000_000;
-const QUESTION = 'What does it cost to pass, and what do I get for it?';
 
 /** One way to ask of the gateway. */
 interface Side {
@@ -86,20 +85,11 @@ function pairsOf(
   gateway: TollgateContender,
   teamTokens: readonly string[],
 ): readonly (readonly [name: string, before: Side, after: Side])[] {
-  const chat = { ...SMALL_CHAT, accounts: ACCOUNTS };
+  const ask = (one: Case, asks: Contender = gateway): Side => ({ one, asks });
   const inTeams = { ...gateway, headers: teamTokens.map((token) => ({ authorization: `Bearer ${token}` })) };
-  const responses = { ...gateway, urls: gateway.urls.map((url) => new URL('/v1/responses', url).href) };
-  const response = (store: boolean): Side => ({
-    one: { ...chat, body: JSON.stringify({ model: 'm', input: QUESTION, max_output_tokens: 256, store }) },
-    asks: responses,
-  });
   return [
-    [
-      'a small chat of an account, and of an app in a team',
-      { one: chat, asks: gateway },
-      { one: chat, asks: inTeams },
-    ],
-    ['a response that is not stored, and one that is', response(false), response(true)],
+    ['a small chat of an account, and of an app in a team', ask(SMALL_CHAT), ask(SMALL_CHAT, inTeams)],
+    ['a response that is not stored, and one that is', ask(PLAIN_RESPONSE), ask(STORED_RESPONSE)],
   ];
 }
 

@@ -10,7 +10,7 @@ export interface Case {
   readonly streamed: boolean;
   /** What sets this case apart only matters to a contender with accounts. */
   readonly needsAccounts: boolean;
-  /** Of what is no chat. */
+  /** Of what is no chat of the public API. */
   readonly path?: string;
 }
 
@@ -91,8 +91,22 @@ export const IMAGE: Case = {
   accounts: FEW_ACCOUNTS,
   streamed: false,
   needsAccounts: true,
-  path: '/images/generations',
+  path: '/api/public/v1/images/generations',
 };
+
+const response = (name: string, store: boolean): Case => ({
+  name,
+  about: 'the question of the small chat, as a response',
+  body: JSON.stringify({ model: 'm', input: QUESTION, max_output_tokens: 256, store }),
+  accounts: FEW_ACCOUNTS,
+  streamed: false,
+  needsAccounts: true,
+  path: '/v1/responses',
+});
+
+/** Only what storing costs is measured: beside the first, and in profiles. */
+export const PLAIN_RESPONSE = response('plain response', false);
+export const STORED_RESPONSE = response('stored response', true);
 
 /** The load of a case on a contender: one plan for each of its nodes. */
 export function plansFor(
@@ -103,7 +117,7 @@ export function plansFor(
   const requests = headers.slice(0, accounts).map((one) => ({ headers: one, body }));
   const { seconds, connections = CONNECTIONS, ratePerSecond } = run;
   return urls.map((url) => ({
-    url: path === undefined ? url : url.replace('/chat/completions', path),
+    url: path === undefined ? url : new URL(path, url).href,
     requests,
     seconds,
     connections: Math.ceil(connections / urls.length),

@@ -5,7 +5,7 @@
 import { copyFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CASES, MOST_ACCOUNTS, SMALL_CHAT } from './cases.ts';
+import { CASES, MOST_ACCOUNTS, PLAIN_RESPONSE, SMALL_CHAT, STORED_RESPONSE } from './cases.ts';
 import { startBenchPostgres, startTollgate } from './contenders/tollgate.ts';
 import { openBenchEnvironment } from './harness/environment.ts';
 import { saturate } from './harness/measure.ts';
@@ -21,7 +21,7 @@ const { values: flags } = parseArgs({
     keep: { type: 'string' },
   },
 });
-const one = CASES.find(({ name }) => name === flags.case) ?? SMALL_CHAT;
+const one = [...CASES, PLAIN_RESPONSE, STORED_RESPONSE].find(({ name }) => name === flags.case) ?? SMALL_CHAT;
 const field = await openBenchEnvironment();
 const postgres = flags.postgres ? await startBenchPostgres() : undefined;
 const { wrk } = findTools();
