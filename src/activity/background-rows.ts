@@ -89,11 +89,7 @@ export class BackgroundRows {
 
   /** One that was cancelled meanwhile stays so. */
   async end(id: string, accountId: string, { state, items, answer }: BackgroundEnd): Promise<void> {
-    const text = JSON.stringify(items);
-    const sealed = {
-      items: this.#sealed.seal({ part: 'items', accountId, id }, text),
-      head: this.#sealed.seal({ part: 'head', accountId, id }, JSON.stringify({ ...answer, output: [] })),
-    };
+    const sealed = this.#sealed.sealResponse({ accountId, id }, items, answer);
     const bytes = bytesOf(sealed);
     const total = await this.#db.transaction().execute(async (tx) => {
       await addBytes(tx, accountId, 0);
@@ -109,7 +105,7 @@ export class BackgroundRows {
       const written =
         wasCancelled && state !== 'cancelled'
           ? {}
-          : { ...sealed, bytes, item_bytes: Buffer.byteLength(text), state };
+          : { items: sealed.items, item_bytes: sealed.itemBytes, bytes, state };
       await tx
         .updateTable('stored_response')
         .set({ ...written, request_id: null })
@@ -161,9 +157,7 @@ export class BackgroundRows {
     outputCap: number,
   ): Promise<ForsakenResponse> {
     const { id, account_id: accountId, created_at: createdAt } = row;
-    const { value } = await this.#sealed.open({ part: 'items', accountId, id }, row.items);
-    // Written by the store of responses alone.
-    const { job, input } = value as ResponseItems;
+    const { job, input } = await this.#sealed.openItems({ accountId, id }, row.items);
     return { id, accountId, requestId: row.request_id ?? '', createdAt, job, input, outputCap };
   }
 }

@@ -12,11 +12,8 @@ const TOGETHER = 20;
 /** Encrypts all stored responses and conversations anew, in the transaction that replaces the secret. */
 export async function resealResponses(db: Kysely<Schema>, { from, to }: Keys): Promise<void> {
   const sealed = new SealedJson(to);
-  await forEachRow('stored_response', db, async ({ id, account_id: accountId, items, head }) => {
-    const next = {
-      items: sealed.again({ part: 'items', accountId, id }, items, from),
-      head: sealed.again({ part: 'head', accountId, id }, head, from),
-    };
+  await forEachRow('stored_response', db, async ({ id, account_id: accountId, items }) => {
+    const next = { items: sealed.again({ part: 'response', accountId, id }, items, from) };
     await db.updateTable('stored_response').set(next).where('id', '=', id).execute();
   });
   await forEachRow('conversation', db, async ({ id, account_id: accountId, head }) => {

@@ -133,12 +133,12 @@ describe.each([
     expect(await conversationsWith(NEXT_KEY).find('conv_1', 'acc_1')).toMatchObject(conversation);
     expect(await conversationsWith(NEXT_KEY).items('conv_1', 'acc_1', 10)).toEqual([item]);
     await expect(conversationsWith(KEY).items('conv_1', 'acc_1', 10)).rejects.toThrow();
-    const { items, head } = await store.db
+    const { items } = await store.db
       .selectFrom('stored_response')
-      .select(['items', 'head'])
+      .select('items')
       .where('id', '=', 'resp_1')
       .executeTakeFirstOrThrow();
-    await store.db.updateTable('stored_response').set({ items, head }).where('id', '=', 'resp_2').execute();
+    await store.db.updateTable('stored_response').set({ items }).where('id', '=', 'resp_2').execute();
     await expect(storeWith(NEXT_KEY).answer('resp_2', 'acc_1')).rejects.toThrow();
   });
 });

@@ -93,16 +93,13 @@ export class ResponseStore {
   async keep(response: NewResponse): Promise<boolean> {
     const { id, accountId, previousId, conversationId, state, requestId, items, answer } = response;
     const { rows, clock } = this.#parts;
-    const text = JSON.stringify(items);
     const bytes = await rows.add({
       id,
       accountId,
       previousId,
       conversationId,
       state,
-      items: this.#sealed.seal({ part: 'items', accountId, id }, text),
-      itemBytes: Buffer.byteLength(text),
-      head: this.#sealed.seal({ part: 'head', accountId, id }, JSON.stringify({ ...answer, output: [] })),
+      ...this.#sealed.sealResponse({ accountId, id }, items, answer),
       createdAt: clock.now(),
       requestId,
     });
@@ -113,14 +110,13 @@ export class ResponseStore {
   /** The answer as it was given. */
   async answer(id: string, accountId: string): Promise<StoredAnswer | undefined> {
     const row = await this.#found(accountId)
-      .select(['items', 'head', 'state'])
+      .select(['items', 'state'])
       .where('id', '=', id)
       .executeTakeFirst();
     if (!row) return undefined;
-    const { output } = await this.#openItems({ id, account_id: accountId, items: row.items });
-    const head = (await this.#sealed.open({ part: 'head', accountId, id }, row.head)).value as StoredAnswer;
-    // One that is made in the background goes on after its head was written.
-    return { ...head, status: row.state, output };
+    const { output, answer } = await this.#sealed.openAnswer({ accountId, id }, row.items);
+    // One that is made in the background goes on after its answer was first written.
+    return { ...answer, status: row.state, output };
   }
 
   /**
@@ -166,10 +162,10 @@ export class ResponseStore {
     const found = new Map<string, SizedItems>();
     for (let from = 0; from < ids.length; from += READ_TOGETHER) {
       const rows = await this.#found(accountId)
-        .select(['id', 'account_id', 'items'])
+        .select(['id', 'items'])
         .where('id', 'in', ids.slice(from, from + READ_TOGETHER))
         .execute();
-      for (const row of rows) found.set(row.id, await this.#openItems(row));
+      for (const { id, items } of rows) found.set(id, await this.#sealed.openItems({ accountId, id }, items));
     }
     return found;
   }
@@ -196,15 +192,6 @@ export class ResponseStore {
       .where('account_id', '=', accountId)
       .where('created_at', '>', this.#since());
   }
-
-  async #openItems(row: { id: string; account_id: string; items: Uint8Array }): Promise<SizedItems> {
-    const { text, value } = await this.#sealed.open(
-      { part: 'items', accountId: row.account_id, id: row.id },
-      row.items,
-    );
-    // Written by `keep` alone.
-    return { ...(value as ResponseItems), size: { bytes: Buffer.byteLength(text), characters: text.length } };
-  }
 }
 
 /** A response as its row has it. */
@@ -216,7 +203,6 @@ interface NewResponseRow {
   readonly state: StoredResponseState;
   readonly items: Uint8Array;
   readonly itemBytes: number;
-  readonly head: Uint8Array;
   readonly createdAt: number;
   readonly requestId?: string | undefined;
 }
@@ -241,9 +227,11 @@ export function openResponseRows(
 /** Beside the content: id, account, numbers, and what the indexes have of them. */
 const ROW_BYTES = 300;
 
-export function bytesOf({ items, head }: Pick<NewResponseRow, 'items' | 'head'>): number {
-  return items.byteLength + head.byteLength + ROW_BYTES;
+export function bytesOf({ items }: Pick<NewResponseRow, 'items'>): number {
+  return items.byteLength + ROW_BYTES;
 }
+
+const NOTHING = new Uint8Array();
 
 const COLUMNS = [
   'id',
@@ -259,20 +247,6 @@ const COLUMNS = [
   'request_id',
 ] as const;
 
-const TYPES = [
-  'text',
-  'text',
-  'text',
-  'text',
-  'text',
-  'bytea',
-  'bigint',
-  'bytea',
-  'bigint',
-  'bigint',
-  'text',
-];
-
 function valuesOf(row: NewResponseRow): (string | number | Uint8Array | null)[] {
   return [
     row.id,
@@ -282,7 +256,7 @@ function valuesOf(row: NewResponseRow): (string | number | Uint8Array | null)[] 
     row.state,
     row.items,
     row.itemBytes,
-    row.head,
+    NOTHING,
     bytesOf(row),
     row.createdAt,
     row.requestId ?? null,
@@ -374,29 +348,53 @@ class RowsInBatches implements ResponseRows {
   }
 }
 
-/** Accounts are counted in the order of their ids, so that no two nodes wait for each other. */
+/**
+ * The rows as one JSON text, with what is sealed of all in one piece behind each other: two parameters, however many there are. Accounts are
+ * counted in the order of their ids, so that no two nodes wait for each other.
+ */
+const INSERT_TOGETHER = `WITH new_row AS (
+    SELECT * FROM json_to_recordset($1::json) AS t (id text, account_id text, previous_id text, conversation_id text,
+      state text, item_bytes bigint, bytes bigint, created_at bigint, request_id text, starts int, size int)
+  ),
+  counted AS (
+    INSERT INTO response_storage AS s (account_id, bytes)
+    SELECT account_id, sum(bytes) FROM new_row GROUP BY account_id ORDER BY account_id
+    ${COUNTED} RETURNING account_id, bytes
+  ),
+  added AS (
+    INSERT INTO stored_response (${COLUMNS.join(', ')})
+    SELECT n.id, n.account_id, n.previous_id, n.conversation_id, n.state, substring($2::bytea FROM n.starts FOR n.size),
+      n.item_bytes, '', n.bytes, n.created_at, n.request_id
+    FROM new_row n JOIN counted c ON c.account_id = n.account_id
+  )
+  SELECT account_id, bytes FROM counted`;
+
 function insertTogether(
   rows: readonly NewResponseRow[],
 ): CompiledQuery<{ account_id: string; bytes: number }> {
-  const width = COLUMNS.length;
-  const lines = rows.map(
-    (_, line) => `(${TYPES.map((type, place) => `$${line * width + place + 1}::${type}`).join(', ')})`,
-  );
-  return CompiledQuery.raw(
-    `WITH new_row (${COLUMNS.join(', ')}) AS (VALUES ${lines.join(', ')}),
-      counted AS (
-        INSERT INTO response_storage AS s (account_id, bytes)
-        SELECT account_id, sum(bytes) FROM new_row GROUP BY account_id ORDER BY account_id
-        ${COUNTED} RETURNING account_id, bytes
-      ),
-      added AS (
-        INSERT INTO stored_response (${COLUMNS.join(', ')})
-        SELECT ${COLUMNS.map((column) => `n.${column}`).join(', ')}
-        FROM new_row n JOIN counted c ON c.account_id = n.account_id
-      )
-      SELECT account_id, bytes FROM counted`,
-    rows.flatMap(valuesOf),
-  );
+  let starts = 1;
+  const described = rows.map((row) => {
+    const size = row.items.byteLength;
+    const one = {
+      id: row.id,
+      account_id: row.accountId,
+      previous_id: row.previousId,
+      conversation_id: row.conversationId,
+      state: row.state,
+      item_bytes: row.itemBytes,
+      bytes: bytesOf(row),
+      created_at: row.createdAt,
+      request_id: row.requestId,
+      starts,
+      size,
+    };
+    starts += size;
+    return one;
+  });
+  return CompiledQuery.raw(INSERT_TOGETHER, [
+    JSON.stringify(described),
+    Buffer.concat(rows.map(({ items }) => items)),
+  ]);
 }
 
 /** It was read within limits before, with all that stood around it. */
@@ -409,13 +407,15 @@ const STORED_LIMITS: JsonLimits = {
 
 /** Which part of what is meant: nothing is opened as something else. */
 interface SealedLabel {
-  readonly part: 'items' | 'head' | 'item';
+  readonly part: 'response' | 'head' | 'item';
   readonly accountId: string;
   /** Of the response, or of the conversation. */
   readonly id: string;
   /** Of an item of a conversation. */
   readonly itemId?: string | undefined;
 }
+
+type ResponseLabel = Pick<SealedLabel, 'accountId' | 'id'>;
 
 /** JSON that is stored encrypted. */
 export class SealedJson {
@@ -433,6 +433,32 @@ export class SealedJson {
     return await parseJson(openBytes(this.#key, labelText(label), sealed), STORED_LIMITS);
   }
 
+  /** Sealed at once, as two lines of JSON: its items, and the answer without its output. */
+  sealResponse(label: ResponseLabel, items: ResponseItems, answer: StoredAnswer) {
+    const text = JSON.stringify(items);
+    const lines = `${text}\n${JSON.stringify({ ...answer, output: [] })}`;
+    return { items: this.seal({ ...label, part: 'response' }, lines), itemBytes: Buffer.byteLength(text) };
+  }
+
+  async openItems(label: ResponseLabel, sealed: Uint8Array): Promise<SizedItems> {
+    const { text, value } = await parseJson(this.#lines(label, sealed).items, STORED_LIMITS);
+    // Written by `sealResponse` alone.
+    return { ...(value as ResponseItems), size: { bytes: Buffer.byteLength(text), characters: text.length } };
+  }
+
+  async openAnswer(label: ResponseLabel, sealed: Uint8Array) {
+    const lines = this.#lines(label, sealed);
+    const { output } = (await parseJson(lines.items, STORED_LIMITS)).value as ResponseItems;
+    return { output, answer: (await parseJson(lines.answer, STORED_LIMITS)).value as StoredAnswer };
+  }
+
+  #lines(label: ResponseLabel, sealed: Uint8Array) {
+    const bytes = openBytes(this.#key, labelText({ ...label, part: 'response' }), sealed);
+    // JSON of one line has no other.
+    const end = bytes.indexOf('\n');
+    return { items: bytes.subarray(0, end), answer: bytes.subarray(end + 1) };
+  }
+
   /** What another key has sealed, sealed with this one. */
   again(label: SealedLabel, sealed: Uint8Array, from: Uint8Array): Buffer {
     return sealBytes(this.#key, labelText(label), openBytes(from, labelText(label), sealed));
@@ -440,5 +466,5 @@ export class SealedJson {
 }
 
 function labelText({ part, accountId, id, itemId }: SealedLabel): string {
-  return [part, accountId, id, ...(itemId === undefined ? [] : [itemId])].join(' ');
+  return itemId === undefined ? `${part} ${accountId} ${id}` : `${part} ${accountId} ${id} ${itemId}`;
 }

@@ -48,17 +48,15 @@ beforeEach(async () => {
       { name: 'whk_1', origin: 'https://hooks.example' },
       'whsec_abc',
     );
-    const label = (part: string): string => `${part} acc_1 resp_1`;
-    const sealedPart = (part: string): Buffer =>
-      sealBytes(secret.key('responses'), label(part), JSON.stringify({ output: [], input: [], part }));
+    const lines = ['{"input":[],"output":[]}', '{"object":"response"}'].join('\n');
     await store.db
       .insertInto('stored_response')
       .values({
         id: 'resp_1',
         account_id: 'acc_1',
         state: 'completed',
-        items: sealedPart('items'),
-        head: sealedPart('head'),
+        items: sealBytes(secret.key('responses'), 'response acc_1 resp_1', lines),
+        head: new Uint8Array(),
         bytes: 1,
         item_bytes: 1,
         created_at: systemClock.now(),
@@ -181,7 +179,7 @@ const ALL = {
   tokenIsValid: true,
   keys: { TEAM_API_KEY: 'key-of-the-team' },
   waiting: 'hello',
-  response: { output: [], input: [], part: 'head', status: 'completed' },
+  response: { output: [], object: 'response', status: 'completed' },
   webhookSecrets: ['whsec_abc', 'whsec_abc'],
   breaches: [],
 };

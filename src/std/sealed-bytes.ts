@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv } from 'node:crypto';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -8,7 +8,7 @@ const TAG_BYTES = 16;
  * pass off what was sealed as one thing for another.
  */
 export function sealBytes(key: Uint8Array, label: string, content: string | Uint8Array): Buffer {
-  const nonce = randomBytes(NONCE_BYTES);
+  const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(label));
   const text = typeof content === 'string' ? cipher.update(content, 'utf8') : cipher.update(content);
   // In this mode nothing is left for the end.

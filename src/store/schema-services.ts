@@ -343,11 +343,11 @@ interface StoredResponseTable {
   previous_id: Nullable<string>;
   conversation_id: Nullable<string>;
   state: StoredResponseState;
-  /** Encrypted JSON of its own input and output. */
+  /** Encrypted: a line of JSON with its own input and output, and one with the answer without its output. */
   items: Uint8Array;
-  /** Of that JSON, before it was encrypted. */
+  /** Of the first line, before it was encrypted. */
   item_bytes: number;
-  /** Encrypted JSON of the answer without its output. */
+  /** Always empty. */
   head: Uint8Array;
   /** What the row counts for its account. */
   bytes: number;
