@@ -3,20 +3,20 @@ import { Suspense, useEffect } from 'react';
 import { useLocation } from 'wouter';
 import type { SignedInUser } from './lib/answers.ts';
 import { adoptLanguage } from './lib/i18n.ts';
-import { tellPublicUrl } from './lib/origin.ts';
+import { tellPublicUrl, publicOrigin } from './lib/origin.ts';
 import { makeQueryClient } from './lib/query.ts';
 import { useFreshStart, useSession } from './lib/session.ts';
 import { adoptTheme } from './lib/theme.ts';
-import { TranslationProvider } from './lib/translation.tsx';
-import { SetupNeeded } from './pages/setup/SetupNeeded.tsx';
+import { TranslationProvider, useTranslation } from './lib/translation.tsx';
 import { Routes } from './Routes.tsx';
 import { ConfirmProvider } from './shell/ConfirmProvider.tsx';
 import { ConnectionNotice } from './shell/ConnectionNotice.tsx';
 import { ErrorBoundary } from './shell/ErrorBoundary.tsx';
 import { SignInAgain } from './shell/SignInAgain.tsx';
-import { Splash } from './shell/Splash.tsx';
+import { Splash } from './shell/Loading.tsx';
 import { ErrorState } from './ui/States.tsx';
 import { Toasts } from './ui/Toast.tsx';
+import { Logo } from './ui/Logo.tsx';
 
 const client = makeQueryClient();
 
@@ -71,4 +71,18 @@ function usePreferencesOf(user: SignedInUser | null | undefined): void {
     if (theme) adoptTheme(theme);
     if (language) void adoptLanguage(language);
   }, [theme, language]);
+}
+
+/** Shown until this server has been set up, which only somebody who can read its output may begin. */
+function SetupNeeded() {
+  const { t } = useTranslation();
+  return (
+    <main className="mx-auto flex min-h-dvh max-w-xl flex-col justify-center gap-5 px-6 py-16">
+      <Logo />
+      <h1 className="text-2xl font-semibold tracking-tight">{t('setup.neededTitle')}</h1>
+      <p className="text-ink-2">{t('setup.neededLead')}</p>
+      <code className="rounded-md border border-line bg-surface p-4 break-all">{publicOrigin()}/setup/…</code>
+      <p className="text-ink-3">{t('setup.neededHint')}</p>
+    </main>
+  );
 }

@@ -4,9 +4,12 @@ import type { SessionState } from './lib/answers.ts';
 import { later } from './lib/chunk.ts';
 import { loadTexts } from './lib/i18n.ts';
 import { nextPath, signInHref } from './lib/nextPath.ts';
-import { NotFound } from './pages/NotFound.tsx';
-import { PageSkeleton } from './shell/PageSkeleton.tsx';
+import { PageSkeleton } from './shell/Loading.tsx';
 import { Shell } from './shell/Shell.tsx';
+import { useTitle } from './lib/session.ts';
+import { useTranslation } from './lib/translation.tsx';
+import { LinkButton } from './ui/Button.tsx';
+import { Empty } from './ui/States.tsx';
 
 /** Pages that are loaded together, as one chunk. */
 interface PageGroup<Names extends string> {
@@ -154,4 +157,27 @@ function Area({ session, area, pages }: AreaProps) {
 
 function SignedOutOnly({ session, page: Page }: { session: SessionState; page: ComponentType }) {
   return session.user ? <Redirect to={nextPath()} replace /> : <Page />;
+}
+
+function NotFound() {
+  const { t } = useTranslation();
+  useTitle(t('errors.notFound'));
+  return (
+    <div className="py-16">
+      <h1 className="sr-only">{t('errors.notFound')}</h1>
+      <Empty
+        title={t('errors.notFound')}
+        action={
+          <>
+            <LinkButton href="/app" kind="primary">
+              {t('nav.overview')}
+            </LinkButton>
+            <LinkButton href="/docs">{t('nav.docs')}</LinkButton>
+          </>
+        }
+      >
+        {t('errors.notFoundLead')}
+      </Empty>
+    </div>
+  );
 }

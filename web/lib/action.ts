@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient, type UseMutationResult } from '@tanstack/react-query';
 import type { ApiError, ReadRoute } from './api.ts';
-import { useConfirmed } from './confirm.ts';
 import { refreshReads } from './query.ts';
+import { createContext, useContext } from 'react';
 
 interface ActionOptions<Result> {
   readonly onDone?: (result: Result) => void;
@@ -28,4 +28,13 @@ export function useAction<Result, Input = void>(
       onDone?.(result);
     },
   });
+}
+
+/** Runs an action; if the server requires a fresh confirmation, asks for the password and runs it again. */
+export type Confirmed = <Result>(act: () => Promise<Result>) => Promise<Result>;
+
+export const ConfirmedContext = createContext<Confirmed>(async (act) => await act());
+
+function useConfirmed(): Confirmed {
+  return useContext(ConfirmedContext);
 }

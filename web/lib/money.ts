@@ -1,4 +1,4 @@
-import { formatters } from './formatter.ts';
+import { formatters } from './numbers.ts';
 import type { Usd } from '../../src/console/contract.ts';
 
 const SIGNIFICANT = 4;

@@ -1,5 +1,3 @@
-import { formatters } from './formatter.ts';
-
 const formatter = formatters(
   (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
 );
@@ -62,4 +60,17 @@ export function formatBytes(bytes: number, language: string): string {
   if (bytes < 1024 * 1024)
     return `${formatter(language, { maximumFractionDigits: 0 }).format(bytes / 1024)} kB`;
   return `${formatter(language, { maximumFractionDigits: 1 }).format(bytes / 1024 / 1024)} MB`;
+}
+
+/** Keeps one formatter for each language and options: creating one takes longer than using it a hundred times. */
+export function formatters<Options, Format>(
+  make: (language: string, options: Options) => Format,
+): (language: string, options: Options) => Format {
+  const known = new Map<string, Format>();
+  return (language, options) => {
+    const key = language + JSON.stringify(options);
+    const found = known.get(key) ?? make(language, options);
+    known.set(key, found);
+    return found;
+  };
 }

@@ -6,6 +6,7 @@ import {
 } from '@tanstack/react-query';
 import type { Answer, ConsoleRoute } from '../../src/console/contract/routes.ts';
 import { send, urlOf, type ApiError, type IsAboutMoney, type ReadRoute, type Wallet } from './api.ts';
+import { useState } from 'react';
 
 type PagedRoute = {
   [Route in ReadRoute]: Answer<Route> extends { items: unknown[]; next: string | null } ? Route : never;
@@ -48,4 +49,28 @@ export function usePages<Route extends PagedRoute>(
     getNextPageParam: (last) => last.next ?? undefined,
     refetchInterval,
   });
+}
+
+const FIRST = 50;
+const STEP = 100;
+/** The most rows that a page shows: beyond them, searching is faster than scrolling. */
+const MOST = 400;
+
+interface ShownRows<Row> {
+  readonly rows: readonly Row[];
+  /** Undefined if everything is shown, or the limit is reached. */
+  readonly showMore: (() => void) | undefined;
+  readonly beyond: number;
+}
+
+/** The first rows of a long list, and more on demand; another `list` starts over. */
+export function useShownRows<Row>(all: readonly Row[], list: string, first = FIRST): ShownRows<Row> {
+  const [grown, setGrown] = useState({ list, count: first });
+  const count = grown.list === list ? grown.count : first;
+  const isFull = count >= MOST;
+  return {
+    rows: all.slice(0, count),
+    showMore: all.length > count && !isFull ? () => setGrown({ list, count: count + STEP }) : undefined,
+    beyond: isFull ? Math.max(0, all.length - count) : 0,
+  };
 }

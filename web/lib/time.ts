@@ -1,4 +1,5 @@
-import { formatters } from './formatter.ts';
+import { formatters } from './numbers.ts';
+import { useSyncExternalStore } from 'react';
 
 const DAY_MS = 86_400_000;
 
@@ -82,11 +83,41 @@ export function formatUtcMonth(month: string, language: string): string {
   return dateFormatter(language, options).format(Date.parse(`${month}-01T00:00:00Z`));
 }
 
-export function utcDayOf(at: number): string {
+function utcDayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
 /** The day (`YYYY-MM-DD`) that is `days` after another, or before it if negative. */
 export function shiftDay(day: string, days: number): string {
   return utcDayOf(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS);
+}
+
+const TICK_MS = 15_000;
+let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+const listeners = new Set<() => void>();
+
+/** The current time, as one clock for the whole page that advances every few seconds. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now);
+}
+
+export function useToday(): string {
+  return utcDayOf(useNow());
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(tick, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+function tick(): void {
+  now = Date.now();
+  for (const listener of listeners) listener();
 }

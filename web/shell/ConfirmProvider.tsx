@@ -1,6 +1,6 @@
 import { useState, type ReactNode } from 'react';
 import { ApiError, call } from '../lib/api.ts';
-import { ConfirmedContext, type Confirmed } from '../lib/confirm.ts';
+import { ConfirmedContext, type Confirmed } from '../lib/action.ts';
 import { signOut, useSession } from '../lib/session.ts';
 import { useTranslation } from '../lib/translation.tsx';
 import { Button } from '../ui/Button.tsx';

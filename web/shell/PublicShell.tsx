@@ -1,10 +1,13 @@
 import type { ReactNode } from 'react';
 import { useSession } from '../lib/session.ts';
 import { useTranslation } from '../lib/translation.tsx';
-import { LinkButton } from '../ui/Button.tsx';
+import { LinkButton, IconButton } from '../ui/Button.tsx';
 import { Link } from '../ui/Link.tsx';
 import { Logo } from '../ui/Logo.tsx';
-import { LanguageButton, ThemeButton } from './Preferences.tsx';
+import Moon from 'lucide-react/icons/moon';
+import Sun from 'lucide-react/icons/sun';
+import { chooseLanguage } from '../lib/i18n.ts';
+import { useTheme } from '../lib/theme.ts';
 
 /** The frame of pages that anybody may see. */
 export function PublicShell({ children }: { children: ReactNode }) {
@@ -74,5 +77,36 @@ export function PublicShell({ children }: { children: ReactNode }) {
         </div>
       </footer>
     </div>
+  );
+}
+
+export function ThemeButton() {
+  const { t } = useTranslation();
+  const { dark, choose } = useTheme();
+  return (
+    <IconButton
+      label={dark ? t('theme.toLight') : t('theme.toDark')}
+      onClick={() => choose(dark ? 'light' : 'dark')}
+      className="size-9"
+    >
+      {dark ? <Sun size={16} aria-hidden /> : <Moon size={16} aria-hidden />}
+    </IconButton>
+  );
+}
+
+/** Names the language it leads to, in that language. */
+export function LanguageButton() {
+  const { i18n } = useTranslation();
+  const other = i18n.language === 'de' ? 'en' : 'de';
+  return (
+    <button
+      type="button"
+      lang={other}
+      aria-label={other === 'de' ? 'DE: Deutsch' : 'EN: English'}
+      onClick={() => void chooseLanguage(other)}
+      className="inline-grid size-9 place-items-center rounded-md text-sm font-medium text-ink-2 transition-colors hover:bg-hover hover:text-ink"
+    >
+      {other.toUpperCase()}
+    </button>
   );
 }

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { classes } from '../lib/classes.ts';
-import { useTitle } from '../lib/title.ts';
+import { useTitle } from '../lib/session.ts';
 
 interface CardProps {
   readonly title?: ReactNode;

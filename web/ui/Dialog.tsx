@@ -2,7 +2,7 @@ import { createContext, useEffect, useId, useRef, useState, type ReactNode } fro
 import X from 'lucide-react/icons/x';
 import { classes } from '../lib/classes.ts';
 import { useTranslation } from '../lib/translation.tsx';
-import { IconButton } from './Button.tsx';
+import { IconButton, Button } from './Button.tsx';
 
 interface DialogProps {
   readonly open: boolean;
@@ -100,5 +100,43 @@ function isOutside(event: MouseEvent, element: HTMLElement): boolean {
     event.clientX > box.right ||
     event.clientY < box.top ||
     event.clientY > box.bottom
+  );
+}
+
+interface AskDialogProps {
+  readonly open: boolean;
+  readonly title: string;
+  readonly children: ReactNode;
+  /** Names the action, never just "OK". */
+  readonly go: string;
+  readonly onGo: () => void;
+  readonly onClose: () => void;
+  readonly kind?: 'danger' | 'primary';
+}
+
+export function AskDialog({ open, title, children, go, onGo, onClose, kind = 'danger' }: AskDialogProps) {
+  const { t } = useTranslation();
+  return (
+    <Dialog
+      open={open}
+      onClose={onClose}
+      title={title}
+      footer={
+        <>
+          <Button onClick={onClose}>{t('common.cancel')}</Button>
+          <Button
+            kind={kind}
+            onClick={() => {
+              onClose();
+              onGo();
+            }}
+          >
+            {go}
+          </Button>
+        </>
+      }
+    >
+      <div className="text-ink-2">{children}</div>
+    </Dialog>
   );
 }

@@ -1,6 +1,7 @@
 import { useId, type ComponentProps, type ReactNode } from 'react';
 import ChevronDown from 'lucide-react/icons/chevron-down';
 import { classes } from '../lib/classes.ts';
+import { Switch as Radix } from 'radix-ui';
 
 interface FieldProps {
   readonly label: ReactNode;
@@ -133,6 +134,30 @@ export function Check({ label, className, ...rest }: CheckProps) {
     <label className={classes('inline-flex cursor-pointer items-start gap-2.5 text-base', className)}>
       <input type="checkbox" className="mt-0.5 size-4.5 shrink-0 accent-accent" {...rest} />
       <span>{label}</span>
+    </label>
+  );
+}
+
+interface SwitchProps {
+  readonly label: string;
+  readonly checked: boolean;
+  readonly onChange: (checked: boolean) => void;
+  readonly disabled?: boolean;
+}
+
+export function Switch({ label, checked, onChange, disabled }: SwitchProps) {
+  return (
+    <label className="inline-flex cursor-pointer items-center gap-2.5 text-sm text-ink-2">
+      <Radix.Root
+        checked={checked}
+        onCheckedChange={onChange}
+        disabled={disabled ?? false}
+        aria-label={label}
+        className="relative h-5 w-9 shrink-0 rounded-full border border-field bg-sunken transition-colors data-[state=checked]:border-accent data-[state=checked]:bg-accent"
+      >
+        <Radix.Thumb className="block size-3.5 translate-x-0.5 rounded-full bg-ink-3 transition-transform data-[state=checked]:translate-x-4.5 data-[state=checked]:bg-on-accent" />
+      </Radix.Root>
+      <span aria-hidden>{label}</span>
     </label>
   );
 }

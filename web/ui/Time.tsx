@@ -1,5 +1,4 @@
-import { useNow } from '../lib/now.ts';
-import { formatRelative, formatTime, utcText, type TimeStyle } from '../lib/time.ts';
+import { formatRelative, formatTime, utcText, type TimeStyle, useNow } from '../lib/time.ts';
 import { useTranslation } from '../lib/translation.tsx';
 
 /** Local time, with UTC on hover. */

@@ -6,13 +6,11 @@ import { call, type ApiError } from '../../lib/api.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { useSite } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { Splash } from '../../shell/Splash.tsx';
+import { Splash } from '../../shell/Loading.tsx';
 import { Button, LinkButton } from '../../ui/Button.tsx';
-import { Contact } from '../../ui/Contact.tsx';
+import { AuthFrame, Contact, NewPasswordField } from './AuthFrame.tsx';
 import { Form } from '../../ui/Form.tsx';
 import { ErrorState, FormError } from '../../ui/States.tsx';
-import { AuthFrame } from './AuthFrame.tsx';
-import { NewPasswordField } from './PasswordField.tsx';
 
 type PasswordResetState = Answer<'POST /api/console/password-reset/check'>;
 

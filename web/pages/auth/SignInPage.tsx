@@ -3,9 +3,8 @@ import { useState } from 'react';
 import { refreshSession } from '../../lib/query.ts';
 import { useSession, useSite } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { Contact } from '../../ui/Contact.tsx';
+import { AuthFrame, Contact } from './AuthFrame.tsx';
 import { Link } from '../../ui/Link.tsx';
-import { AuthFrame } from './AuthFrame.tsx';
 import { SignInForm, type SignInStep } from './SignInForm.tsx';
 import { SocialButtons } from './SocialButtons.tsx';
 

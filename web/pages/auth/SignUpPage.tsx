@@ -7,12 +7,10 @@ import { refreshSession } from '../../lib/query.ts';
 import { useSession } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button, LinkButton } from '../../ui/Button.tsx';
-import { Contact } from '../../ui/Contact.tsx';
+import { AuthFrame, Contact, NewPasswordField } from './AuthFrame.tsx';
 import { TextField } from '../../ui/Field.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { FormError } from '../../ui/States.tsx';
-import { AuthFrame } from './AuthFrame.tsx';
-import { NewPasswordField } from './PasswordField.tsx';
 import { SocialButtons } from './SocialButtons.tsx';
 import { Form } from '../../ui/Form.tsx';
 

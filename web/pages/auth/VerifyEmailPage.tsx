@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { call, type ApiError } from '../../lib/api.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { Splash } from '../../shell/Splash.tsx';
+import { Splash } from '../../shell/Loading.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { ErrorState } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';

@@ -1,24 +1,29 @@
 import { useState } from 'react';
-import { useApi } from '../../lib/api.ts';
+import { useApi, call } from '../../lib/api.ts';
 import { useSite } from '../../lib/session.ts';
 import { usePages } from '../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../lib/table.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { useWallet } from '../../lib/wallet.ts';
+import { useWallet, BALANCE_READS } from '../../lib/wallet.ts';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
-import { Empty } from '../../ui/States.tsx';
+import { Empty, FormError } from '../../ui/States.tsx';
 import { DayFilters, TableFilters } from '../../ui/TableFilters.tsx';
 import { TableList } from '../../ui/TableList.tsx';
 import { ReceiptSheet } from '../requests/ReceiptSheet.tsx';
 import { Automatic } from './Automatic.tsx';
-import { CardTopUp } from './CardTopUp.tsx';
 import { entryColumns, requestsOfDay } from './columns.tsx';
 import { EntryKindFilter } from './EntryKindFilter.tsx';
 import { PaymentHistory } from './PaymentHistory.tsx';
-import { Redeem } from './Redeem.tsx';
 import { SeesMoney } from './SeesMoney.tsx';
+import type { CardPayments } from '../../lib/answers.ts';
+import { useAction } from '../../lib/action.ts';
+import { formatUsd, formatExactUsd } from '../../lib/money.ts';
+import { Button } from '../../ui/Button.tsx';
+import { Check, TextField } from '../../ui/Field.tsx';
+import { Form } from '../../ui/Form.tsx';
+import { Segments } from '../../ui/Segments.tsx';
 
 export default function BillingPage() {
   const { t } = useTranslation();
@@ -128,5 +133,95 @@ function Entries() {
       />
       <ReceiptSheet isTeams={team !== undefined} id={open} onClose={() => setOpen(undefined)} />
     </Card>
+  );
+}
+
+/** Choosing an amount; the card is entered on the payment provider's page. */
+function CardTopUp({ payments }: { payments: CardPayments }) {
+  const { t, i18n } = useTranslation();
+  const { wallet } = useWallet();
+  const [chosen, setChosen] = useState(payments.amountsUsd[0] ?? '');
+  const [saveCard, setSaveCard] = useState(false);
+  const pay = useAction(
+    async () =>
+      await call('POST /api/console/payments/checkout', {
+        body: { amountUsd: chosen, saveCard },
+        query: { wallet },
+      }),
+    { onDone: ({ url }) => location.assign(url) },
+  );
+  const shown = (amount: string): string => formatUsd(amount, i18n.language);
+  const hasReturned = new URLSearchParams(location.search).has('payment');
+  return (
+    <Card title={t('payments.topUp')} hint={t('payments.topUpHint')}>
+      <Form className="flex flex-col items-start gap-4" onSubmit={() => pay.mutate()}>
+        <Segments
+          label={t('payments.amount')}
+          value={chosen}
+          onChange={setChosen}
+          options={payments.amountsUsd.map((value) => ({ value, label: shown(value) }))}
+        />
+        {payments.hasCard ? null : (
+          <Check
+            label={t('payments.saveCard')}
+            checked={saveCard}
+            onChange={(event) => setSaveCard(event.target.checked)}
+          />
+        )}
+        <FormError error={pay.error} />
+        <Button type="submit" kind="primary" busy={pay.isPending} disabled={!payments.canPay}>
+          {t('payments.pay', { amount: shown(chosen) })}
+        </Button>
+        <p role="status" className="text-accent">
+          {hasReturned ? t('payments.returned') : ''}
+        </p>
+      </Form>
+    </Card>
+  );
+}
+
+/** Four groups of four, in every language. */
+const CODE_LOOKS_LIKE = '0000-0000-0000-0000';
+
+function Redeem() {
+  const { wallet } = useWallet();
+  const { t, i18n } = useTranslation();
+  const [code, setCode] = useState('');
+  const redeem = useAction(
+    async () => await call('POST /api/console/redeem', { body: { code: code.trim() }, query: { wallet } }),
+    {
+      refresh: [...BALANCE_READS, 'GET /api/console/entries'],
+      onDone: () => setCode(''),
+    },
+  );
+  return (
+    <Form onSubmit={() => redeem.mutate()}>
+      <div className="flex items-start gap-2">
+        <TextField
+          label={t('billing.code')}
+          hideLabel
+          required
+          placeholder={CODE_LOOKS_LIKE}
+          autoComplete="off"
+          spellCheck={false}
+          className="font-mono"
+          fieldClassName="flex-1"
+          value={code}
+          error={redeem.error?.message}
+          onChange={(event) => setCode(event.target.value)}
+        />
+        <Button type="submit" kind="primary" busy={redeem.isPending} disabled={code.trim() === ''}>
+          {t('billing.redeemGo')}
+        </Button>
+      </div>
+      <p role="status" className="mt-2 text-accent">
+        {redeem.data
+          ? t('billing.redeemed', {
+              amount: formatExactUsd(redeem.data.amountUsd, i18n.language),
+              balance: formatExactUsd(redeem.data.balanceUsd, i18n.language),
+            })
+          : ''}
+      </p>
+    </Form>
   );
 }

@@ -3,7 +3,7 @@ import { useLocation, useParams } from 'wouter';
 import { guides } from 'virtual:guides';
 import { later } from '../../lib/chunk.ts';
 import { classes } from '../../lib/classes.ts';
-import { useTitle } from '../../lib/title.ts';
+import { useTitle } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { SelectField } from '../../ui/Field.tsx';

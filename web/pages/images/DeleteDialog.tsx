@@ -1,7 +1,7 @@
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { AskDialog } from '../../ui/AskDialog.tsx';
+import { AskDialog } from '../../ui/Dialog.tsx';
 import { toast } from '../../ui/Toast.tsx';
 
 /** The most images that one API request deletes. */

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { useApi } from '../../lib/api.ts';
 import { classes } from '../../lib/classes.ts';
-import { useToday } from '../../lib/now.ts';
+import { useToday } from '../../lib/time.ts';
 import { formatBytes } from '../../lib/numbers.ts';
 import { usePages } from '../../lib/pages.ts';
 import { useSearchState } from '../../lib/search.ts';

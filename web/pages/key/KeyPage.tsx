@@ -4,15 +4,14 @@ import type { Answer } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, useApi } from '../../lib/api.ts';
 import { freshToken, useCreateToken } from '../../lib/freshToken.ts';
-import { useNow } from '../../lib/now.ts';
-import { formatRelative } from '../../lib/time.ts';
+import { formatRelative, useNow } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Empty, FormError, Loaded, Skeleton } from '../../ui/States.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { toast } from '../../ui/Toast.tsx';
-import { AskDialog } from '../../ui/AskDialog.tsx';
+import { AskDialog } from '../../ui/Dialog.tsx';
 import { ShownToken } from './ShownToken.tsx';
 
 type TokenInfo = NonNullable<Answer<'GET /api/console/token'>['token']>;

@@ -3,7 +3,7 @@ import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
 import type { ModelItem, ImageAbilityList } from '../../lib/answers.ts';
-import { Sparkline } from '../../charts/Sparkline.tsx';
+import { Sparkline } from '../../charts/SmallLines.tsx';
 import { daysBetween } from '../../charts/usageBars.ts';
 import { useApi } from '../../lib/api.ts';
 import { approximate, formatUsd } from '../../lib/money.ts';

@@ -3,7 +3,7 @@ import { useLocation } from 'wouter';
 import type { ModelItem, ModelList } from '../../lib/answers.ts';
 import { useApi } from '../../lib/api.ts';
 import { useSearchState, type SearchState } from '../../lib/search.ts';
-import { useShownRows } from '../../lib/shown.ts';
+import { useShownRows } from '../../lib/pages.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
@@ -13,8 +13,7 @@ import { ShowMore } from '../../ui/Pager.tsx';
 import { Empty, Loaded, SkeletonRows } from '../../ui/States.tsx';
 import { Table } from '../../ui/Table.tsx';
 import { modelColumns, modelHref } from './columns.tsx';
-import { filterModels } from './filter.ts';
-import { groupModels, type ModelGroup } from './group.ts';
+import { groupModels, type ModelGroup, filterModels } from './group.ts';
 
 /** About two screens; a certain model is found by searching. */
 const FIRST = 25;

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { ModelItem } from '../../lib/answers.ts';
-import { filterModels } from './filter.ts';
-import { groupModels, pricesDiffer } from './group.ts';
+import { groupModels, pricesDiffer, filterModels } from './group.ts';
 
 test('a model that several endpoints offer is one row, led by the first offer that can be used', () => {
   const groups = groupModels([

@@ -1,4 +1,5 @@
 import type { ModelItem } from '../../lib/answers.ts';
+import type { SearchState } from '../../lib/search.ts';
 
 export interface ModelGroup {
   readonly id: string;
@@ -25,4 +26,40 @@ export function groupModels(models: readonly ModelItem[]): ModelGroup[] {
 /** Whether the offers cost different amounts, so that the price of one is not that of all. */
 export function pricesDiffer({ offers }: ModelGroup): boolean {
   return new Set(offers.map(({ free, price }) => JSON.stringify([free, price]))).size > 1;
+}
+
+/** The models that pass the filters in the address, in the order it asks for. */
+export function filterModels(models: readonly ModelItem[], state: SearchState): ModelItem[] {
+  const words = (state['q'] ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const left = models.filter(
+    (model) =>
+      words.every((word) => searchText(model).includes(word)) &&
+      (!state['type'] || model.type === state['type']) &&
+      (!state['endpoint'] || model.endpoint === state['endpoint']) &&
+      can(model, state['can']),
+  );
+  const by = ORDERS[state['sort'] ?? ''];
+  return by ? left.sort(by) : left;
+}
+
+function searchText(model: ModelItem): string {
+  return `${model.displayName} ${model.model} ${model.endpoint} ${model.endpointName}`.toLowerCase();
+}
+
+function can(model: ModelItem, ability: string | undefined): boolean {
+  if (ability === 'vision' || ability === 'tools' || ability === 'reasoning') return model[ability];
+  return true;
+}
+
+const ORDERS: Readonly<Record<string, (a: ModelItem, b: ModelItem) => number>> = {
+  name: (a, b) => a.displayName.localeCompare(b.displayName),
+  context: (a, b) => b.contextTokens - a.contextTokens,
+  input: (a, b) => price(a, 'input') - price(b, 'input'),
+  output: (a, b) => price(a, 'output') - price(b, 'output'),
+};
+
+/** Image models have no price per token and come after those that do. */
+function price(model: ModelItem, part: 'input' | 'output'): number {
+  if (model.price.kind !== 'tokens') return Infinity;
+  return Number(part === 'input' ? model.price.inputUsd : model.price.outputUsd);
 }

@@ -1,9 +1,8 @@
 import type { ReactNode } from 'react';
 import type { Overview } from '../../lib/answers.ts';
-import { BalanceLine } from '../../charts/BalanceLine.tsx';
+import { BalanceLine } from '../../charts/SmallLines.tsx';
 import { approximate, formatUsd } from '../../lib/money.ts';
-import { useNow } from '../../lib/now.ts';
-import { formatDate } from '../../lib/time.ts';
+import { formatDate, useNow } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Meter } from '../../ui/Meter.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';

@@ -4,7 +4,7 @@ import type { ModelItem } from '../../lib/answers.ts';
 import { useApi } from '../../lib/api.ts';
 import { refreshReads } from '../../lib/query.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';
-import { useTitle } from '../../lib/title.ts';
+import { useTitle } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';

@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { EndpointItem, ModelItem, ModelList } from '../../lib/answers.ts';
-import { useShownRows } from '../../lib/shown.ts';
+import { useShownRows } from '../../lib/pages.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { CopyText } from '../../ui/Copy.tsx';

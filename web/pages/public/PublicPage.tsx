@@ -1,7 +1,6 @@
 import type { EndpointItem } from '../../lib/answers.ts';
 import { useApi } from '../../lib/api.ts';
-import { useSession } from '../../lib/session.ts';
-import { useTitle } from '../../lib/title.ts';
+import { useSession, useTitle } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { Dot } from '../../ui/Badge.tsx';

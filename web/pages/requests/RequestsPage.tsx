@@ -7,7 +7,7 @@ import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Empty } from '../../ui/States.tsx';
-import { Switch } from '../../ui/Switch.tsx';
+import { Switch } from '../../ui/Field.tsx';
 import { TableList } from '../../ui/TableList.tsx';
 import { requestColumns } from './columns.tsx';
 import { RequestFilters, requestSort, requestTable, useSettledFilters } from './RequestFilters.tsx';

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { Answer } from '../../../src/console/contract/routes.ts';
 import { call, type ApiError } from '../../lib/api.ts';
 import { formatTime } from '../../lib/time.ts';
-import { useTitle } from '../../lib/title.ts';
+import { useTitle } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';

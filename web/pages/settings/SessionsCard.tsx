@@ -1,9 +1,8 @@
 import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, useApi } from '../../lib/api.ts';
-import { useNow } from '../../lib/now.ts';
+import { formatRelative, useNow } from '../../lib/time.ts';
 import { leaveAll } from '../../lib/query.ts';
-import { formatRelative } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Badge } from '../../ui/Badge.tsx';
 import { Button } from '../../ui/Button.tsx';

@@ -11,10 +11,9 @@ import { useForm } from '../../lib/form.ts';
 import { useFreshToken, useCreateToken } from '../../lib/freshToken.ts';
 import { approximate, formatUsd } from '../../lib/money.ts';
 import { refreshSession } from '../../lib/query.ts';
-import { useSession } from '../../lib/session.ts';
-import { useTitle } from '../../lib/title.ts';
+import { useSession, useTitle } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { LanguageButton, ThemeButton } from '../../shell/Preferences.tsx';
+import { LanguageButton, ThemeButton } from '../../shell/PublicShell.tsx';
 import { LinkButton, Button } from '../../ui/Button.tsx';
 import { CopyButton } from '../../ui/Copy.tsx';
 import { TextField } from '../../ui/Field.tsx';
@@ -22,7 +21,7 @@ import { Form } from '../../ui/Form.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { Logo } from '../../ui/Logo.tsx';
 import { Empty, Skeleton, FormError } from '../../ui/States.tsx';
-import { NewPasswordField } from '../auth/PasswordField.tsx';
+import { NewPasswordField } from '../auth/AuthFrame.tsx';
 import { CallReceipt, GUIDE, CallStep, useFirstModel, useFirstCall } from './CallStep.tsx';
 
 /** First run, on one page: administrator, starting credit and token, a first call with its receipt, next steps. */

@@ -3,17 +3,18 @@ import type { Answer } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { fetchRoute, useApi } from '../../lib/api.ts';
 import { saveFile } from '../../lib/download.ts';
-import { useToday } from '../../lib/now.ts';
+import { formatUtcMonth, useToday, formatUtcDay } from '../../lib/time.ts';
 import { useSearchState } from '../../lib/search.ts';
-import { formatUtcMonth } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { useWallet } from '../../lib/wallet.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { SelectField } from '../../ui/Field.tsx';
-import { FormError } from '../../ui/States.tsx';
+import { FormError, Empty, ErrorState, SkeletonRows } from '../../ui/States.tsx';
 import { SeesMoney } from '../billing/SeesMoney.tsx';
-import { Days } from './Days.tsx';
+import { Money } from '../../ui/Money.tsx';
+import { Table } from '../../ui/Table.tsx';
+import { DayRequests, requestsOfDay } from '../billing/columns.tsx';
 
 type StatementMonth = Answer<'GET /api/console/statements'>[number];
 
@@ -104,4 +105,48 @@ function titleOf(listed: StatementMonth | undefined, t: TFunction): string {
   return listed.number === null
     ? t('statements.unissued')
     : t('statements.number', { number: String(listed.number) });
+}
+
+function Days({ month }: { month: string }) {
+  const { t, i18n } = useTranslation();
+  const { wallet } = useWallet();
+  const days = useApi('GET /api/console/statements/{month}/days', { params: { month }, query: { wallet } });
+  return (
+    <Card flush title={t('statements.days')} hint={t('statements.daysHint')}>
+      {days.error && !days.data ? (
+        <ErrorState error={days.error} onRetry={() => void days.refetch()} />
+      ) : null}
+      {days.isPending ? <SkeletonRows rows={4} /> : null}
+      {days.data?.length === 0 ? <Empty compact title={t('statements.noDays')} /> : null}
+      {days.data && days.data.length > 0 ? (
+        <Table
+          label={t('statements.days')}
+          rows={days.data}
+          rowKey={(row) => row.day}
+          columns={[
+            {
+              id: 'day',
+              header: t('statements.day'),
+              card: 'title',
+              cell: (row) => formatUtcDay(row.day, i18n.language, 'long'),
+            },
+            {
+              id: 'requests',
+              header: t('statements.requests'),
+              align: 'right',
+              cell: (row) => <DayRequests day={row} href={requestsOfDay(wallet)(row.day)} />,
+            },
+            {
+              id: 'charged',
+              header: t('statements.charged'),
+              align: 'right',
+              card: 'aside',
+              amount: (row) => row.chargedUsd,
+              cell: (row) => <Money usd={row.chargedUsd} plain />,
+            },
+          ]}
+        />
+      ) : null}
+    </Card>
+  );
 }

@@ -1,5 +1,5 @@
 import { useTranslation } from '../../lib/translation.tsx';
-import { AskDialog } from '../../ui/AskDialog.tsx';
+import { AskDialog } from '../../ui/Dialog.tsx';
 import type { AccountActions } from './accountActions.ts';
 
 /** What cannot be undone is asked about first, with its consequences. */

@@ -1,7 +1,6 @@
 import Ellipsis from 'lucide-react/icons/ellipsis';
 import { formatUsd } from '../../lib/money.ts';
-import { useNow } from '../../lib/now.ts';
-import { formatRelative } from '../../lib/time.ts';
+import { formatRelative, useNow } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Badge } from '../../ui/Badge.tsx';
 import { IconButton } from '../../ui/Button.tsx';

@@ -17,7 +17,7 @@ import {
   type Place,
 } from './heat.ts';
 import { MissingNote } from './UsageTable.tsx';
-import { measureOf, useMeasureText, type Measure } from './measure.ts';
+import { measureOf, useMeasureText, type Measure } from './choices.ts';
 
 interface HeatMapProps {
   readonly map: UsageHeatMap;

@@ -6,10 +6,9 @@ import { chosenBars, daysBetween, usageBars } from '../../charts/usageBars.ts';
 import { UsageChart } from '../../charts/UsageChart.tsx';
 import { urlOf, useApi } from '../../lib/api.ts';
 import { formatUsdTick, addUsd, approximate, formatUsd } from '../../lib/money.ts';
-import { useToday } from '../../lib/now.ts';
+import { formatUtcDay, shiftDay, useToday } from '../../lib/time.ts';
 import { formatCompactTick, formatCount, formatPercent } from '../../lib/numbers.ts';
 import { hrefWith, oneOf, useSearchState, type ChangeSearch, type SearchState } from '../../lib/search.ts';
-import { formatUtcDay, shiftDay } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
@@ -17,9 +16,17 @@ import { TextField } from '../../ui/Field.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
-import { GROUPINGS, groupingOf, stackedBy, type GroupBy } from './group.ts';
+import {
+  GROUPINGS,
+  groupingOf,
+  stackedBy,
+  type GroupBy,
+  measureOf,
+  MEASURES,
+  useMeasureText,
+  type Measure,
+} from './choices.ts';
 import { HeatMap } from './HeatMap.tsx';
-import { measureOf, MEASURES, useMeasureText, type Measure } from './measure.ts';
 import { MissingNote, UsageTable } from './UsageTable.tsx';
 
 const VIEWS = ['chart', 'table'] as const;

@@ -3,7 +3,7 @@ import { memo, type ReactNode } from 'react';
 import type { UsageReport } from '../../lib/answers.ts';
 import { approximate } from '../../lib/money.ts';
 import { hrefWith, type SearchState } from '../../lib/search.ts';
-import { useShownRows } from '../../lib/shown.ts';
+import { useShownRows } from '../../lib/pages.ts';
 import { sortingOf, sortRows, type Sort } from '../../lib/table.ts';
 import { formatHour, formatUtcDay } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
@@ -14,7 +14,7 @@ import { Count, Nothing } from '../../ui/Numbers.tsx';
 import { ShowMore } from '../../ui/Pager.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
-import { GROUPINGS, usageLines, type GroupBy, type UsageLine } from './group.ts';
+import { GROUPINGS, usageLines, type GroupBy, type UsageLine } from './choices.ts';
 
 const FIRST = 25;
 

@@ -1,16 +1,14 @@
 import { useState } from 'react';
 import type { WebhookItem } from '../../lib/answers.ts';
 import { useAction } from '../../lib/action.ts';
-import { useNow } from '../../lib/now.ts';
-import { formatRelative, formatTime } from '../../lib/time.ts';
+import { formatRelative, formatTime, useNow } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { AskDialog } from '../../ui/AskDialog.tsx';
+import { AskDialog } from '../../ui/Dialog.tsx';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
-import type { WebhookCalls } from './calls.ts';
-import { useEventName } from './eventName.ts';
+import { type WebhookCalls, useEventName } from './calls.ts';
 
 interface WebhookLineProps {
   readonly item: WebhookItem;

@@ -9,8 +9,7 @@ import { Check, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
 import { Empty, FormError, Loaded, SkeletonRows } from '../../ui/States.tsx';
 import { SecretDialog } from '../admin/SecretDialog.tsx';
-import type { WebhookCalls } from './calls.ts';
-import { useEventName } from './eventName.ts';
+import { type WebhookCalls, useEventName } from './calls.ts';
 import { WebhookLine } from './WebhookLine.tsx';
 
 type WebhookList = Answer<'GET /api/console/webhooks'>;

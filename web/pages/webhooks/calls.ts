@@ -1,6 +1,7 @@
 import type { Answer } from '../../../src/console/contract/routes.ts';
 import type { WebhookItem } from '../../lib/answers.ts';
 import { call, type ReadRoute } from '../../lib/api.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 
 type MadeWebhook = Answer<'POST /api/console/webhooks'>;
 type MessageAttempt = Answer<'POST /api/console/webhooks/{id}/test'>;
@@ -44,3 +45,13 @@ export const OPERATOR_WEBHOOKS: WebhookCalls = {
   test: async (id) => await call('POST /api/console/admin/webhooks/{id}/test', { params: { id } }),
   remove: async (id) => await call('DELETE /api/console/admin/webhooks/{id}', { params: { id } }),
 };
+
+/** An event, or the subject of a mail, in the reader's language; one without a text keeps its code. */
+export function useEventName(): (event: string) => string {
+  const { t, i18n } = useTranslation();
+  return (event) => {
+    const name = event.replaceAll('.', '_');
+    const key = [`webhooks.event.${name}`, `messages.topic.${name}`].find((one) => i18n.exists(one));
+    return key === undefined ? event : t(key as never);
+  };
+}

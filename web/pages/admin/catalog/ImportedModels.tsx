@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import { useState, type ReactNode } from 'react';
 import type { AdminCatalogImport } from '../../../lib/answers.ts';
-import { useShownRows } from '../../../lib/shown.ts';
+import { useShownRows } from '../../../lib/pages.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge } from '../../../ui/Badge.tsx';
 import { Button } from '../../../ui/Button.tsx';

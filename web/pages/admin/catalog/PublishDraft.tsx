@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react';
 import type { AdminCatalogProposal } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
-import { useShownRows } from '../../../lib/shown.ts';
+import { useShownRows } from '../../../lib/pages.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge, type Tone } from '../../../ui/Badge.tsx';
 import { Button } from '../../../ui/Button.tsx';

@@ -1,14 +1,13 @@
 import CircleCheck from 'lucide-react/icons/circle-check';
 import type { ReactNode } from 'react';
 import type { AdminOverview, AdminAttention } from '../../../lib/answers.ts';
-import { Sparkline } from '../../../charts/Sparkline.tsx';
+import { Sparkline } from '../../../charts/SmallLines.tsx';
 import type { Bar } from '../../../charts/StackedBars.tsx';
 import { UsageChart } from '../../../charts/UsageChart.tsx';
 import { useApi } from '../../../lib/api.ts';
 import { approximate, formatUsd } from '../../../lib/money.ts';
-import { useNow } from '../../../lib/now.ts';
+import { formatUtcDay, useNow } from '../../../lib/time.ts';
 import { formatPercent, formatCompactTick, formatCount } from '../../../lib/numbers.ts';
-import { formatUtcDay } from '../../../lib/time.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Dot } from '../../../ui/Badge.tsx';
 import { Page, Card } from '../../../ui/Card.tsx';

@@ -13,7 +13,7 @@ import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Nothing } from '../../../ui/Numbers.tsx';
 import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';
-import { Switch } from '../../../ui/Switch.tsx';
+import { Switch } from '../../../ui/Field.tsx';
 import type { Column } from '../../../ui/Table.tsx';
 import { TableList } from '../../../ui/TableList.tsx';
 import { requestColumns } from '../../requests/columns.tsx';

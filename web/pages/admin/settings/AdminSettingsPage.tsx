@@ -9,10 +9,9 @@ import { useSession } from '../../../lib/session.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
-import { Field, Textarea, TextField } from '../../../ui/Field.tsx';
+import { Field, Textarea, TextField, Switch } from '../../../ui/Field.tsx';
 import { Form } from '../../../ui/Form.tsx';
 import { FormError, Loaded, Skeleton } from '../../../ui/States.tsx';
-import { Switch } from '../../../ui/Switch.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 
 type AdminSettings = Answer<'GET /api/console/admin/settings'>;

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import Pencil from 'lucide-react/icons/pencil';
 import Plus from 'lucide-react/icons/plus';
 import Trash2 from 'lucide-react/icons/trash-2';
@@ -6,10 +6,21 @@ import type { ModelItem } from '../../../lib/answers.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button, IconButton } from '../../../ui/Button.tsx';
 import { Segments } from '../../../ui/Segments.tsx';
-import { ANSWERS_AS, formProblem, MAX_TOOLS, type AnswerForm } from './answerForm.ts';
-import { SCHEMA_EXAMPLES } from './examples.ts';
-import { problemText, SchemaField } from './SchemaField.tsx';
-import { ToolDialog } from './ToolDialog.tsx';
+import {
+  ANSWERS_AS,
+  formProblem,
+  MAX_TOOLS,
+  type AnswerForm,
+  MAX_DESCRIPTION,
+  toolProblems,
+  type ToolDraft,
+} from './answerForm.ts';
+import { SCHEMA_EXAMPLES, NO_PARAMETERS, TOOL_EXAMPLE } from './examples.ts';
+import { Dialog } from '../../../ui/Dialog.tsx';
+import { TextField, Field, Textarea } from '../../../ui/Field.tsx';
+import { Form } from '../../../ui/Form.tsx';
+import type { TFunction } from 'i18next';
+import { MAX_SCHEMA_CHARACTERS, type SchemaProblem } from './schemaCheck.ts';
 
 interface AnswerFieldsProps {
   readonly form: AnswerForm;
@@ -115,4 +126,117 @@ function ToolList({ form, model, change }: AnswerFieldsProps) {
       )}
     </section>
   );
+}
+
+interface ToolDialogProps {
+  /** Undefined for a new one. */
+  readonly tool: ToolDraft | undefined;
+  readonly others: readonly string[];
+  readonly onSave: (tool: ToolDraft) => void;
+  readonly onClose: () => void;
+}
+
+/** Edits one tool; only a valid one can be saved. */
+function ToolDialog({ tool, others, onSave, onClose }: ToolDialogProps) {
+  const { t } = useTranslation();
+  const [draft, setDraft] = useState(tool ?? { name: '', description: '', parameters: NO_PARAMETERS });
+  const problems = toolProblems(draft, others);
+  const change = (next: Partial<ToolDraft>): void => setDraft((before) => ({ ...before, ...next }));
+  return (
+    <Dialog open title={tool ? t('structured.toolTitle') : t('structured.addTool')} onClose={onClose}>
+      <Form
+        onSubmit={() => {
+          if (problems.name || problems.parameters) return;
+          onSave(draft);
+          onClose();
+        }}
+      >
+        <TextField
+          label={t('structured.toolName')}
+          hint={t('structured.toolNameHint')}
+          error={problems.name && draft.name !== '' ? t(`structured.name.${problems.name}`) : undefined}
+          data-autofocus
+          required
+          maxLength={64}
+          spellCheck={false}
+          className="font-mono"
+          value={draft.name}
+          onChange={(event) => change({ name: event.target.value })}
+        />
+        <TextField
+          label={t('structured.toolDescription')}
+          hint={t('structured.toolDescriptionHint')}
+          maxLength={MAX_DESCRIPTION}
+          value={draft.description}
+          onChange={(event) => change({ description: event.target.value })}
+        />
+        <SchemaField
+          label={t('structured.toolParameters')}
+          hint={t('structured.toolParametersHint')}
+          error={problems.parameters ? problemText(problems.parameters, t) : undefined}
+          rows={10}
+          value={draft.parameters}
+          onChange={(parameters) => change({ parameters })}
+        />
+        <div className="flex flex-wrap justify-end gap-2">
+          {tool ? null : (
+            <Button
+              className="mr-auto"
+              onClick={() => change(TOOL_EXAMPLE)}
+              disabled={others.includes(TOOL_EXAMPLE.name)}
+            >
+              {t('structured.toolExample')}
+            </Button>
+          )}
+          <Button onClick={onClose}>{t('common.cancel')}</Button>
+          <Button
+            type="submit"
+            kind="primary"
+            disabled={problems.name !== undefined || problems.parameters !== undefined}
+          >
+            {t('common.save')}
+          </Button>
+        </div>
+      </Form>
+    </Dialog>
+  );
+}
+
+interface SchemaFieldProps {
+  readonly label: string;
+  readonly hint?: ReactNode;
+  readonly error: string | undefined;
+  readonly value: string;
+  readonly rows: number;
+  readonly onChange: (value: string) => void;
+}
+
+/** A small editor for a JSON schema; mistakes are shown below it as they are typed. */
+function SchemaField({ label, hint, error, value, rows, onChange }: SchemaFieldProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(ids) => (
+        <Textarea
+          {...ids}
+          rows={rows}
+          value={value}
+          spellCheck={false}
+          autoCapitalize="off"
+          autoCorrect="off"
+          // One more than is allowed, so that the field can say that the text is too long.
+          maxLength={MAX_SCHEMA_CHARACTERS + 1}
+          className="font-mono text-sm max-sm:text-base"
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+function problemText({ kind, path, detail }: SchemaProblem, t: TFunction): string {
+  if (kind === 'notJson' && detail !== '') {
+    const [line, column] = detail.split(':');
+    return t('structured.problem.notJsonAt', { line, column });
+  }
+  return t(`structured.problem.${kind}`, { path: path || t('structured.whole'), detail });
 }

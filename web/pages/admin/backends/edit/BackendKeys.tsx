@@ -3,7 +3,7 @@ import type { AdminBackendDetail } from '../../../../lib/answers.ts';
 import { useAction } from '../../../../lib/action.ts';
 import { call } from '../../../../lib/api.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
-import { AskDialog } from '../../../../ui/AskDialog.tsx';
+import { AskDialog } from '../../../../ui/Dialog.tsx';
 import { Badge, type Tone } from '../../../../ui/Badge.tsx';
 import { Button } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';

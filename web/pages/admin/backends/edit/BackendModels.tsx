@@ -2,7 +2,7 @@ import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import type { AdminBackendDetail } from '../../../../lib/answers.ts';
 import { hrefWith } from '../../../../lib/search.ts';
-import { useShownRows } from '../../../../lib/shown.ts';
+import { useShownRows } from '../../../../lib/pages.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Badge } from '../../../../ui/Badge.tsx';
 import { Button, LinkButton } from '../../../../ui/Button.tsx';

@@ -4,7 +4,7 @@ import type { AdminBackendDetail } from '../../../../lib/answers.ts';
 import { useApi } from '../../../../lib/api.ts';
 import { pathParts } from '../../../../lib/search.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
-import { AskDialog } from '../../../../ui/AskDialog.tsx';
+import { AskDialog } from '../../../../ui/Dialog.tsx';
 import { LinkButton, Button } from '../../../../ui/Button.tsx';
 import { Page, Card } from '../../../../ui/Card.tsx';
 import { TextField, SelectField } from '../../../../ui/Field.tsx';

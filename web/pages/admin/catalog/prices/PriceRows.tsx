@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { AdminPriceRow } from '../../../../lib/answers.ts';
 import { classes } from '../../../../lib/classes.ts';
-import { useShownRows } from '../../../../lib/shown.ts';
+import { useShownRows } from '../../../../lib/pages.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Badge } from '../../../../ui/Badge.tsx';
 import { Input } from '../../../../ui/Field.tsx';
