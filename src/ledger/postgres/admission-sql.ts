@@ -1,6 +1,19 @@
 import { storedFunction } from '../../store/stored-functions.ts';
+import { asPlain, inArrays } from './batch.ts';
 import { daySql, monthSql, nowUsSql, periodStartSql } from './calendar-sql.ts';
 import { LOOK_UP_BY_KEY } from './planner-settings.ts';
+
+const PARAMETERS = `
+  p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_share_parts bigint, p_max_count bigint, p_team_factor bigint,
+  g_hash text[], g_account text[], g_images boolean[], g_per_minute bigint[], g_concurrent bigint[], g_last bigint[],
+  g_total bigint[], g_needed bigint[],
+  s_lowerable boolean[], s_least_share bigint[], s_route bigint[], s_price bigint[], s_input_price bigint[],
+  s_output_price bigint[], s_fixed_price bigint[], s_stream bigint[], s_client text[],
+  q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_full_from bigint[], q_required bigint[], q_uncounted bigint[],
+  q_input bigint[],
+  q_output bigint[], q_choices bigint[], q_address text[]`;
+
+const RESULTS = 'OUT accounts text, OUT group_results text, OUT request_results text';
 
 /**
  * The admission of a batch, in one call. It mirrors `decide` of src/ledger/decide.ts (the model test holds both against
@@ -36,17 +49,7 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
  * by one. The team's row is locked after those of all accounts.
  */
 export const LEDGER_ADMIT = storedFunction(`
-CREATE FUNCTION ledger_admit(
-  p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_share_parts bigint, p_max_count bigint, p_team_factor bigint,
-  g_hash text[], g_account text[], g_images boolean[], g_per_minute bigint[], g_concurrent bigint[], g_last bigint[],
-  g_total bigint[], g_needed bigint[],
-  s_lowerable boolean[], s_least_share bigint[], s_route bigint[], s_price bigint[], s_input_price bigint[],
-  s_output_price bigint[], s_fixed_price bigint[], s_stream bigint[], s_client text[],
-  q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_full_from bigint[], q_required bigint[], q_uncounted bigint[],
-  q_input bigint[],
-  q_output bigint[], q_choices bigint[], q_address text[],
-  OUT accounts text, OUT group_results text, OUT request_results text
-) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
+CREATE FUNCTION ledger_admit(${PARAMETERS}, ${RESULTS}) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := ${nowUsSql('p_offset_us')};
@@ -66,14 +69,14 @@ BEGIN
 
   IF cardinality(g_last) = 1 THEN
     IF g_hash[1] IS NULL THEN
-      SELECT a.id, ${fits('1')}, a.wallet_id INTO v_id, v_early, v_wallet_id FROM account a WHERE a.id = g_account[1];
+      SELECT a.id, ${fits(groupAt('1'))}, a.wallet_id INTO v_id, v_early, v_wallet_id FROM account a WHERE a.id = g_account[1];
     ELSE
-      SELECT a.id, ${fits('1')}, a.wallet_id INTO v_id, v_early, v_wallet_id FROM account a WHERE a.token_hash = g_hash[1];
+      SELECT a.id, ${fits(groupAt('1'))}, a.wallet_id INTO v_id, v_early, v_wallet_id FROM account a WHERE a.token_hash = g_hash[1];
     END IF;
     g_id := ARRAY[v_id];
     g_early := ARRAY[v_early];
   ELSE
-    SELECT array_agg(a.id ORDER BY g), array_agg(${fits('g')} ORDER BY g), array_agg(a.wallet_id) FILTER (WHERE a.wallet_id IS NOT NULL)
+    SELECT array_agg(a.id ORDER BY g), array_agg(${fits(groupAt('g'))} ORDER BY g), array_agg(a.wallet_id) FILTER (WHERE a.wallet_id IS NOT NULL)
       INTO g_id, g_early, g_wallet
       FROM generate_series(1, cardinality(g_last)) AS g
       LEFT JOIN account a ON a.id = coalesce(g_account[g], (SELECT t.id FROM account t WHERE t.token_hash = g_hash[g]));
@@ -83,16 +86,13 @@ BEGIN
     ${insertHolds('g_early[q.group_number]', 'q_full', 'q_output')}
     GET DIAGNOSTICS v_early_count = ROW_COUNT;
   END IF;
-  -- A hold whose request is over could never be closed, because there can be no second receipt.
-  IF EXISTS (SELECT 1 FROM receipt r WHERE r.id = ANY (q_id)) THEN
-    RAISE EXCEPTION 'a request of this id is over' USING ERRCODE = 'unique_violation';
-  END IF;
+  ${refuseIfOver('= ANY (q_id)')}
   groups := array_fill(-1::bigint, ARRAY[cardinality(g_last) * 4]);
 
   IF cardinality(g_last) = 1 THEN
     IF v_early THEN
-      UPDATE account a SET ${take('1')} WHERE a.id = v_id AND ${isStillTheirs('1')} AND ${fits('1')}
-        RETURNING ${before('1')} INTO v_free, v_limit, v_arrival;
+      UPDATE account a SET ${take(groupAt('1'))} WHERE a.id = v_id AND ${isStillTheirs(groupAt('1'))} AND ${fits(groupAt('1'))}
+        RETURNING ${before(groupAt('1'))} INTO v_free, v_limit, v_arrival;
       IF FOUND THEN
         groups := ARRAY[1, v_free, v_limit, v_arrival];
         v_admitted := cardinality(q_id);
@@ -104,14 +104,14 @@ BEGIN
       PERFORM 1 FROM account a WHERE a.id = ANY (g_wallet) ORDER BY a.id FOR NO KEY UPDATE;
     END IF;
     WITH taken AS (
-      UPDATE account a SET ${take('g.place')} FROM unnest(g_id) WITH ORDINALITY AS g (id, place)
-        WHERE a.id = g.id AND g_early[g.place] AND ${isStillTheirs('g.place')} AND ${fits('g.place')}
-        RETURNING g.place, ${before('g.place')})
+      UPDATE account a SET ${take(groupAt('g.place'))} FROM unnest(g_id) WITH ORDINALITY AS g (id, place)
+        WHERE a.id = g.id AND g_early[g.place] AND ${isStillTheirs(groupAt('g.place'))} AND ${fits(groupAt('g.place'))}
+        RETURNING g.place, ${before(groupAt('g.place'))})
     SELECT array_agg(ARRAY[place, free, per_minute, backlog]) INTO v_whole_groups FROM taken;
     FOR n IN 1 .. coalesce(array_length(v_whole_groups, 1), 0) LOOP
       v_group := v_whole_groups[n][1];
       groups[v_group * 4 - 3 : v_group * 4] := ARRAY[1, v_whole_groups[n][2], v_whole_groups[n][3], v_whole_groups[n][4]];
-      v_admitted := v_admitted + ${countOf('v_group')};
+      v_admitted := v_admitted + ${groupAt('v_group').count};
     END LOOP;
   END IF;
   v_as_written := v_admitted;
@@ -266,41 +266,88 @@ BEGIN
   request_results := results::text;
 END $$`);
 
+const ONE_REQUEST: GroupSql = { of: (parameter) => parameter, count: '1' };
+
+/**
+ * The same for a request that comes alone, as nearly all do where no node has more than some hundred in a second. Arrays of
+ * one element cost three times as much as plain values. Where it does not fit in full, the function above decides.
+ */
+export const LEDGER_ADMIT_ONE = storedFunction(`
+CREATE FUNCTION ledger_admit_one(${asPlain(PARAMETERS)}, ${RESULTS}) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
+#variable_conflict use_column
+DECLARE
+  v_now bigint := ${nowUsSql('p_offset_us')};
+  v_start bigint := v_now / 1000;
+  v_month bigint := ${monthSql('v_start')};
+  v_id text; v_free bigint; v_limit bigint; v_backlog bigint;
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  IF g_hash IS NULL THEN
+    UPDATE account a SET ${take(ONE_REQUEST)} WHERE a.id = g_account AND ${fits(ONE_REQUEST)}
+      RETURNING a.id, ${before(ONE_REQUEST)} INTO v_id, v_free, v_limit, v_backlog;
+  ELSE
+    UPDATE account a SET ${take(ONE_REQUEST)} WHERE a.token_hash = g_hash AND ${fits(ONE_REQUEST)}
+      RETURNING a.id, ${before(ONE_REQUEST)} INTO v_id, v_free, v_limit, v_backlog;
+  END IF;
+  IF NOT FOUND THEN
+    SELECT * INTO accounts, group_results, request_results FROM ${LEDGER_ADMIT.name}(${inArrays(PARAMETERS)});
+    RETURN;
+  END IF;
+  INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap, choices,
+      stream, client)
+    VALUES (q_id, v_id, q_full, v_start + p_lease_ms, v_start, p_node, s_price, s_route, q_input, q_output, q_choices,
+      s_stream, s_client);
+  ${refuseIfOver('= q_id')}
+  accounts := v_id;
+  group_results := ARRAY[1, v_free, v_limit, v_backlog]::text;
+END $$`);
+
+/** How a statement names what belongs to a group. */
+interface GroupSql {
+  of(parameter: string): string;
+  /** Of its requests. */
+  readonly count: string;
+}
+
+function groupAt(g: string): GroupSql {
+  const last = (place: string): string => `g_last[${place}]`;
+  return {
+    of: (parameter) => `${parameter}[${g}]`,
+    count: `(${last(g)} - coalesce(${last(`${g} - 1`)}, 0))`,
+  };
+}
+
 /** Whether the whole group `g` fits on its account `a`. `decide` would admit each of its requests in full. */
-function fits(g: string): string {
+function fits(g: GroupSql): string {
   return `(a.status = 'active' AND a.role <> 'system' AND a.wallet_id IS NULL AND a.budget IS NULL AND a.ended_at IS NULL
     AND a.token_models IS NULL AND a.token_networks IS NULL AND a.token_expires_at IS NULL
-    AND g_needed[${g}] <= ${whole()} - a.held
-    AND a.open_holds + ${countOf(g)} <= coalesce(a.concurrent, g_concurrent[${g}])
-    AND greatest(${arrival(g)} - v_now, 0) + ${countOf(g)} * ${step(g)} <= ${step(g)} * ${perMinute(g)})`;
+    AND ${g.of('g_needed')} <= ${whole()} - a.held
+    AND a.open_holds + ${g.count} <= coalesce(a.concurrent, ${g.of('g_concurrent')})
+    AND greatest(${arrival(g)} - v_now, 0) + ${g.count} * ${step(g)} <= ${step(g)} * ${perMinute(g)})`;
 }
 
 /** A token that was replaced since the first look finds no account. */
-function isStillTheirs(g: string): string {
-  return `(g_hash[${g}] IS NULL OR a.token_hash = g_hash[${g}])`;
+function isStillTheirs(g: GroupSql): string {
+  return `(${g.of('g_hash')} IS NULL OR a.token_hash = ${g.of('g_hash')})`;
 }
 
 /** What the group `g` takes from its account `a`. */
-function take(g: string): string {
-  const next = (column: string): string => `greatest(a.${column}, v_now) + ${countOf(g)} * ${step(g)}`;
-  return `held = a.held + g_total[${g}], open_holds = a.open_holds + ${countOf(g)},
-    chat_arrival_us = CASE WHEN g_images[${g}] THEN a.chat_arrival_us ELSE ${next('chat_arrival_us')} END,
-    images_arrival_us = CASE WHEN g_images[${g}] THEN ${next('images_arrival_us')} ELSE a.images_arrival_us END,
-    token_used_at = CASE WHEN g_hash[${g}] IS NULL THEN a.token_used_at ELSE v_start END`;
+function take(g: GroupSql): string {
+  const next = (column: string): string => `greatest(a.${column}, v_now) + ${g.count} * ${step(g)}`;
+  return `held = a.held + ${g.of('g_total')}, open_holds = a.open_holds + ${g.count},
+    chat_arrival_us = CASE WHEN ${g.of('g_images')} THEN a.chat_arrival_us ELSE ${next('chat_arrival_us')} END,
+    images_arrival_us = CASE WHEN ${g.of('g_images')} THEN ${next('images_arrival_us')} ELSE a.images_arrival_us END,
+    token_used_at = CASE WHEN ${g.of('g_hash')} IS NULL THEN a.token_used_at ELSE v_start END`;
 }
 
 /** What was free before the group `g` took its part of the account `a`, its limit, and the backlog before it. */
-function before(g: string): string {
-  return `${whole()} - a.held + g_total[${g}] AS free, ${perMinute(g)} AS per_minute,
-    ${arrival(g)} - ${countOf(g)} * ${step(g)} - v_now AS backlog`;
+function before(g: GroupSql): string {
+  return `${whole()} - a.held + ${g.of('g_total')} AS free, ${perMinute(g)} AS per_minute,
+    ${arrival(g)} - ${g.count} * ${step(g)} - v_now AS backlog`;
 }
 
-function countOf(g: string): string {
-  return `(g_last[${g}] - coalesce(g_last[${g} - 1], 0))`;
-}
-
-function arrival(g: string): string {
-  return `CASE WHEN g_images[${g}] THEN a.images_arrival_us ELSE a.chat_arrival_us END`;
+function arrival(g: GroupSql): string {
+  return `CASE WHEN ${g.of('g_images')} THEN a.images_arrival_us ELSE a.chat_arrival_us END`;
 }
 
 function whole(): string {
@@ -309,16 +356,23 @@ function whole(): string {
 }
 
 /** The time that one request of group `g` takes from its account's rate limit. */
-function step(g: string): string {
+function step(g: GroupSql): string {
   return `((59999999 + ${perMinute(g)}) / ${perMinute(g)})`;
 }
 
-function perMinute(g: string): string {
-  return `coalesce(CASE WHEN g_images[${g}] THEN a.images_per_minute ELSE a.chat_per_minute END, g_per_minute[${g}])`;
+function perMinute(g: GroupSql): string {
+  return `coalesce(CASE WHEN ${g.of('g_images')} THEN a.images_per_minute ELSE a.chat_per_minute END, ${g.of('g_per_minute')})`;
 }
 
 function isAdmitted(n: string): string {
   return `(groups[q_group[${n}] * 4 - 3] = 1 OR groups[q_group[${n}] * 4 - 3] = 0 AND results[${n} * 9 - 8] = 0)`;
+}
+
+/** A hold whose request is over could never be closed, because there can be no second receipt. */
+function refuseIfOver(ids: string): string {
+  return `IF EXISTS (SELECT 1 FROM receipt r WHERE r.id ${ids}) THEN
+    RAISE EXCEPTION 'a request of this id is over' USING ERRCODE = 'unique_violation';
+  END IF;`;
 }
 
 /** Writes the holds of the requests that meet the condition. */

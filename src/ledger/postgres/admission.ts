@@ -20,12 +20,12 @@ import {
   type ReachedLimit,
   type RefusalReason,
 } from '../port.ts';
-import { LEDGER_ADMIT } from './admission-sql.ts';
+import { LEDGER_ADMIT, LEDGER_ADMIT_ONE } from './admission-sql.ts';
 import { holdPrices } from '../price.ts';
 import type { HoldPrices } from '../priced-parts.ts';
 import { TEAM_FACTOR } from '../decide.ts';
-import { numbersIn, plainArray, textArray } from './batch.ts';
-import { CallFailed, type Statement } from './pool.ts';
+import { numbersIn, plain, texts, type Column } from './batch.ts';
+import { CallFailed, type BoundStatement, type Statement } from './pool.ts';
 import { MAX_COUNT, priceToText } from '../price.ts';
 import type { Numbers } from './numbers.ts';
 
@@ -47,46 +47,44 @@ export class AdmissionBatch {
     this.#members = this.#groups.flatMap((group) => group.members);
   }
 
-  /** The arguments of {@link ADMIT}. */
-  values(numbers: Numbers, leaseMs: number, offsetUs: number): unknown[] {
+  /** What decides about this batch, with its arguments. */
+  call(numbers: Numbers, leaseMs: number, offsetUs: number): BoundStatement {
+    const columns = this.#columns(numbers);
+    const rules = [numbers.node, leaseMs, offsetUs, ...RULES];
+    return this.#members.length === 1
+      ? { statement: ADMIT_ONE, values: [...rules, ...columns.map(({ first }) => first)] }
+      : { statement: ADMIT, values: [...rules, ...columns.map(({ array }) => array())] };
+  }
+
+  #columns(numbers: Numbers): Column[] {
     const shapes = new Shapes();
     const shapeOf = this.#members.map(({ request }) => shapes.placeOf(request));
     let last = 0;
     return [
-      numbers.node,
-      leaseMs,
-      offsetUs,
-      MAX_BALANCE,
-      OUTPUT_FLOOR,
-      SHARE_PARTS,
-      MAX_COUNT,
-      TEAM_FACTOR,
-      textArray(this.#groups.map(({ caller }) => (caller.kind === 'token' ? caller.hash : null))),
-      textArray(this.#groups.map(({ caller }) => (caller.kind === 'account' ? caller.id : null))),
-      plainArray(this.#groups.map(({ images }) => images)),
-      plainArray(this.#groups.map(({ perMinute }) => perMinute)),
-      plainArray(this.#groups.map(({ concurrent }) => concurrent)),
-      plainArray(this.#groups.map(({ members }) => (last += members.length))),
-      plainArray(this.#groups.map(({ total }) => total)),
-      plainArray(this.#groups.map(({ needed }) => needed)),
-      ...shapes.values(numbers),
-      textArray(this.#members.map(({ request }) => request.requestId)),
-      plainArray(this.#members.map(({ group }) => group.number)),
-      plainArray(shapeOf),
-      plainArray(this.#members.map(({ full }) => full)),
-      plainArray(this.#members.map(({ fullFrom }) => fullFrom)),
-      plainArray(this.#members.map(({ required }) => required)),
-      plainArray(this.#members.map(({ uncounted }) => uncounted)),
-      plainArray(
-        this.#members.map(({ request: { ceiling } }) => (ceiling.kind === 'tokens' ? ceiling.input : 0)),
-      ),
-      plainArray(this.#members.map(({ request }) => outputOf(request))),
-      plainArray(
+      texts(this.#groups.map(({ caller }) => (caller.kind === 'token' ? caller.hash : null))),
+      texts(this.#groups.map(({ caller }) => (caller.kind === 'account' ? caller.id : null))),
+      plain(this.#groups.map(({ images }) => images)),
+      plain(this.#groups.map(({ perMinute }) => perMinute)),
+      plain(this.#groups.map(({ concurrent }) => concurrent)),
+      plain(this.#groups.map(({ members }) => (last += members.length))),
+      plain(this.#groups.map(({ total }) => total)),
+      plain(this.#groups.map(({ needed }) => needed)),
+      ...shapes.columns(numbers),
+      texts(this.#members.map(({ request }) => request.requestId)),
+      plain(this.#members.map(({ group }) => group.number)),
+      plain(shapeOf),
+      plain(this.#members.map(({ full }) => full)),
+      plain(this.#members.map(({ fullFrom }) => fullFrom)),
+      plain(this.#members.map(({ required }) => required)),
+      plain(this.#members.map(({ uncounted }) => uncounted)),
+      plain(this.#members.map(({ request: { ceiling } }) => (ceiling.kind === 'tokens' ? ceiling.input : 0))),
+      plain(this.#members.map(({ request }) => outputOf(request))),
+      plain(
         this.#members.map(({ request: { ceiling } }) =>
           ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images,
         ),
       ),
-      textArray(
+      texts(
         this.#members.map(({ request: { caller } }) =>
           caller.kind === 'token' ? (caller.address ?? null) : null,
         ),
@@ -155,18 +153,28 @@ const NUMBERS_PER_GROUP = 4;
 const NUMBERS_PER_REQUEST = 9;
 const PARAMETERS = 36;
 
-export const ADMIT: Statement = {
-  name: LEDGER_ADMIT.name,
-  text: `SELECT * FROM ${LEDGER_ADMIT.name}(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')})`,
-};
+export const ADMIT = admitBy(LEDGER_ADMIT.name);
+const ADMIT_ONE = admitBy(LEDGER_ADMIT_ONE.name);
+
+function admitBy(name: string): Statement {
+  return {
+    name,
+    text: `SELECT * FROM ${name}(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')})`,
+  };
+}
+
+const RULES = [MAX_BALANCE, OUTPUT_FLOOR, SHARE_PARTS, MAX_COUNT, TEAM_FACTOR];
 
 /** An admission that holds nothing, for a token that no account has: a hash is longer. */
-export const PROBE_VALUES: readonly unknown[] = [
-  [0, 1_000, 0, MAX_BALANCE, OUTPUT_FLOOR, SHARE_PARTS, MAX_COUNT, TEAM_FACTOR],
-  ['{"nobody"}', '{NULL}', '{false}', '{1}', '{1}', '{1}', '{0}', '{0}'],
-  ['{false}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{""}'],
-  ['{"probe"}', '{1}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{1}', '{NULL}'],
-].flat();
+export const PROBE: BoundStatement = {
+  statement: ADMIT_ONE,
+  values: [
+    [0, 1_000, 0, ...RULES],
+    ['nobody', null, false, 1, 1, 1, 0, 0],
+    [false, 0, 0, 0, 0, 0, 0, 0, ''],
+    ['probe', 1, 1, 0, 0, 0, 0, 0, 0, 1, null],
+  ].flat(),
+};
 
 interface Member extends HoldRange {
   readonly request: AdmissionRequest;
@@ -236,18 +244,18 @@ class Shapes {
     return this.#shapes.length;
   }
 
-  values(numbers: Numbers): unknown[] {
+  columns(numbers: Numbers): Column[] {
     const shapes = this.#shapes;
     return [
-      plainArray(shapes.map(({ request }) => request.ceiling.kind === 'tokens')),
-      plainArray(shapes.map(({ request }) => leastShareOf(request))),
-      plainArray(shapes.map(({ request }) => numbers.route(request))),
-      plainArray(shapes.map(({ request }) => numbers.price(request.price))),
-      plainArray(shapes.map(({ held }) => held.input)),
-      plainArray(shapes.map(({ held }) => held.output)),
-      plainArray(shapes.map(({ held }) => held.fixed)),
-      plainArray(shapes.map(({ request }) => (request.stream ? 1 : 0))),
-      textArray(shapes.map(({ request }) => request.client.slice(0, MAX_CLIENT))),
+      plain(shapes.map(({ request }) => request.ceiling.kind === 'tokens')),
+      plain(shapes.map(({ request }) => leastShareOf(request))),
+      plain(shapes.map(({ request }) => numbers.route(request))),
+      plain(shapes.map(({ request }) => numbers.price(request.price))),
+      plain(shapes.map(({ held }) => held.input)),
+      plain(shapes.map(({ held }) => held.output)),
+      plain(shapes.map(({ held }) => held.fixed)),
+      plain(shapes.map(({ request }) => (request.stream ? 1 : 0))),
+      texts(shapes.map(({ request }) => request.client.slice(0, MAX_CLIENT))),
     ];
   }
 }

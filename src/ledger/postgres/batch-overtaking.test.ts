@@ -4,6 +4,9 @@ import { BatchQueue } from './batch-queue.ts';
 /** Which batches go while others are away. The test owns the clock and the timers, and is the database. */
 
 const OVERTAKE_MS = 20;
+/** As many items of one key as make others wait. */
+const MANY = ['a', 'a', 'a', 'a', 'a'];
+const LARGE = MANY.join(' ');
 const DEADLINE_MS = 900;
 let nowMs: number;
 let clock: Mock<typeof performance.now>;
@@ -50,7 +53,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 /** Items are texts; the first letter of each is its key. */
-function begin(keyed = true) {
+function begin(mostRunning?: number) {
   const sent: string[] = [];
   const answers: (() => void)[] = [];
   const queue = new BatchQueue<string, { item: string }>({
@@ -59,7 +62,8 @@ function begin(keyed = true) {
         sent.push(items.join(' '));
         answers.push(() => resolve(items.map((item) => ({ item }))));
       }),
-    ...(keyed && { keyOf: (item: string) => item.charAt(0) }),
+    ...(mostRunning !== undefined && { mostRunning }),
+    keyOf: (item: string) => item.charAt(0),
   });
   const answered: string[] = [];
   const submit = (...items: string[]): void => {
@@ -76,41 +80,41 @@ function begin(keyed = true) {
   return { submit, sent, answered, answer };
 }
 
-describe('a batch that stays away', () => {
+describe('a large batch that stays away', () => {
   test('is overtaken by other keys, not before its time', async () => {
-    const { submit, sent, answered, answer } = begin();
-    submit('a1');
+    const { submit, sent, answered, answer } = begin(2);
+    submit(...MANY);
     await turns();
     submit('b1', 'a2', 'c1');
     await pass(OVERTAKE_MS - 1);
-    expect(sent).toEqual(['a1']);
+    expect(sent).toEqual([LARGE]);
     await pass(1);
-    expect(sent).toEqual(['a1', 'b1 c1']);
+    expect(sent).toEqual([LARGE, 'b1 c1']);
     await answer(1);
     expect(answered).toEqual(['b1', 'c1']);
     await answer(0);
-    expect(sent).toEqual(['a1', 'b1 c1', 'a2']);
+    expect(sent).toEqual([LARGE, 'b1 c1', 'a2']);
   });
 
-  test('is overtaken by one other at a time; what comes meanwhile waits for that', async () => {
-    const { submit, sent, answer } = begin();
-    submit('a1');
+  test('is overtaken by as many as may be on their way; what comes meanwhile waits for those', async () => {
+    const { submit, sent, answer } = begin(2);
+    submit(...MANY);
     await turns();
     submit('b1');
     await pass(OVERTAKE_MS);
     submit('c1', 'b2');
     await pass(5 * OVERTAKE_MS);
-    expect(sent).toEqual(['a1', 'b1']);
+    expect(sent).toEqual([LARGE, 'b1']);
     await answer(1);
-    expect(sent).toEqual(['a1', 'b1', 'c1 b2']);
+    expect(sent).toEqual([LARGE, 'b1', 'c1 b2']);
   });
 
   test('is given up in its time, although the one that overtook it was answered', async () => {
-    const { submit, answered, answer } = begin();
+    const { submit, answered, answer } = begin(2);
     submit('a1');
     await turns();
     submit('b1');
-    await pass(OVERTAKE_MS);
+    await turns();
     await answer(1);
     expect(answered).toEqual(['b1']);
     await pass(DEADLINE_MS);
@@ -118,29 +122,29 @@ describe('a batch that stays away', () => {
   });
 
   test('is looked at again and again: what comes later may overtake it too', async () => {
-    const { submit, sent } = begin();
-    submit('a1');
+    const { submit, sent } = begin(2);
+    submit(...MANY);
     await pass(3 * OVERTAKE_MS);
     submit('a2');
     await pass(OVERTAKE_MS);
-    expect(sent).toEqual(['a1']);
+    expect(sent).toEqual([LARGE]);
     submit('b1');
     await pass(OVERTAKE_MS);
-    expect(sent).toEqual(['a1', 'b1']);
+    expect(sent).toEqual([LARGE, 'b1']);
   });
 
   test('is looked at by one timer, however many batches are away', async () => {
-    const { submit, sent } = begin();
-    submit('a1');
+    const { submit, sent } = begin(2);
+    submit(...MANY);
     await turns();
     submit('b1');
     await pass(OVERTAKE_MS);
-    expect(sent).toEqual(['a1', 'b1']);
+    expect(sent).toEqual([LARGE, 'b1']);
     expect(waiting.filter(({ at }) => at <= nowMs + OVERTAKE_MS)).toHaveLength(1);
   });
 
-  test('is not overtaken where items have no keys', async () => {
-    const { submit, sent, answer } = begin(false);
+  test('is not overtaken where one may be on its way', async () => {
+    const { submit, sent, answer } = begin();
     submit('a1');
     await turns();
     submit('b1');
@@ -149,6 +153,37 @@ describe('a batch that stays away', () => {
     await answer(0);
     expect(sent).toEqual(['a1', 'b1']);
   });
+});
+
+test('beside few items others go at once, of other keys, until as many batches are away as may be', async () => {
+  const { submit, sent, answer } = begin(3);
+  submit('a1', 'a2', 'a3', 'a4');
+  await turns();
+  submit('a5', 'b1');
+  await turns();
+  expect(sent).toEqual(['a1 a2 a3 a4', 'b1']);
+  submit('c1');
+  await turns();
+  submit('d1');
+  await turns();
+  expect(sent).toEqual(['a1 a2 a3 a4', 'b1', 'c1']);
+  await answer(1);
+  expect(sent).toEqual(['a1 a2 a3 a4', 'b1', 'c1', 'd1']);
+  await answer(0);
+  expect(sent.at(-1)).toBe('a5');
+});
+
+test('beside many items others wait, also where those are the second batch', async () => {
+  const { submit, sent, answer } = begin(3);
+  submit('b1');
+  await turns();
+  submit(...MANY);
+  await turns();
+  submit('c1');
+  await turns();
+  expect(sent).toEqual(['b1', LARGE]);
+  await answer(1);
+  expect(sent).toEqual(['b1', LARGE, 'c1']);
 });
 
 test('when nothing is away and nothing waits, no timer is left', async () => {

@@ -90,31 +90,4 @@ describe('a lane', () => {
     expect(Math.max(...sizes.slice(2))).toBeGreaterThan(250);
     expect(await Promise.all(answers)).toHaveLength(1_750);
   });
-
-  test('sends one batch at a time, which only other keys overtake when it stays away', async () => {
-    const batches: { items: readonly string[]; answer: () => void }[] = [];
-    const started = [0, 1, 2].map(() => Promise.withResolvers<void>());
-    const queue = new BatchQueue<string, { item: string }>({
-      keyOf: (item) => item.slice(0, 1),
-      run: (items) =>
-        new Promise((resolve) => {
-          started[batches.length]?.resolve();
-          batches.push({ items, answer: () => resolve(items.map((item) => ({ item }))) });
-        }),
-    });
-    const stuck = queue.submit('a1');
-    await started[0]!.promise;
-    const answers = ['a2', 'b1', 'a3', 'c1'].map((item) => queue.submit(item));
-    await new Promise(setImmediate);
-    expect(batches).toHaveLength(1);
-    await started[1]!.promise;
-    expect(batches.map(({ items }) => items)).toEqual([['a1'], ['b1', 'c1']]);
-    batches[1]!.answer();
-    expect(await Promise.all([answers[1], answers[3]])).toEqual([{ item: 'b1' }, { item: 'c1' }]);
-    batches[0]!.answer();
-    await started[2]!.promise;
-    expect(batches[2]!.items).toEqual(['a2', 'a3']);
-    batches[2]!.answer();
-    expect(await Promise.all([stuck, answers[0], answers[2]])).toHaveLength(3);
-  });
 });

@@ -5,7 +5,9 @@ import type { BatchLoad } from '../port.ts';
 interface BatchQueueOptions<Item, Answer extends object> {
   /** Answers every item in its place; a fault fails that item alone. */
   readonly run: (items: readonly Item[]) => Promise<readonly (Answer | Fault)[]>;
-  /** What an item may have to wait for in the database: items with other keys overtake a batch that takes long. */
+  /** How many batches may be on their way at once; 1 when absent. */
+  readonly mostRunning?: number;
+  /** What an item may have to wait for in the database: only items with other keys go beside a batch. */
   readonly keyOf?: (item: Item) => string;
   /** Gets the answers that came after their item had been given up. */
   readonly onLate?: (item: Item, answer: Answer | Fault) => void;
@@ -15,8 +17,9 @@ interface BatchQueueOptions<Item, Answer extends object> {
 
 /**
  * While one batch is on its way the next one gathers: under load a round trip serves hundreds of items, and a single
- * item goes at once. A call costs the database as much as dozens of items do, so there is one batch at a time; only
- * when it is away for {@link OVERTAKE_MS}, for example because of a lock, a second one goes with items of other keys.
+ * item goes at once. A call costs the database as much as dozens of items do, so there is one large batch at a time. Few
+ * items are no reason to let others wait: beside batches of at most {@link FEW}, and beside one that is away for {@link
+ * OVERTAKE_MS}, for example because of a lock, items of other keys go at once.
  * A database that is slow with a batch gets smaller ones, since one that takes too long would fail as a whole and come
  * back as large. Whatever happens, each item is answered within {@link LEDGER_DEADLINE_MS} or fails as unavailable.
  */
@@ -31,6 +34,7 @@ export class BatchQueue<Item, Answer extends object> {
   /** Oldest first. */
   readonly #running = new Set<Batch<Item, Answer>>();
   #isWatched = false;
+  #isFlushing = false;
   #mostTogether = MOST_TOGETHER;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -53,7 +57,7 @@ export class BatchQueue<Item, Answer extends object> {
       this.#queue.push(queued);
       this.#open.push(queued);
       this.#timer ??= setTimeout(() => this.#giveUp(), this.#deadlineMs);
-      if (this.#queue.length === 1 && this.#running.size === 0) this.#flushSoon();
+      this.#flushSoon();
     });
   }
 
@@ -63,7 +67,12 @@ export class BatchQueue<Item, Answer extends object> {
 
   /** Those that arrive in the same turn of the event loop, or whose bytes are there by now, go together. */
   #flushSoon(): void {
-    setImmediate(() => this.#flush());
+    if (this.#isFlushing || !this.#mayStart()) return;
+    this.#isFlushing = true;
+    setImmediate(() => {
+      this.#isFlushing = false;
+      this.#flush();
+    });
   }
 
   #flush(): void {
@@ -75,10 +84,11 @@ export class BatchQueue<Item, Answer extends object> {
   }
 
   #mayStart(): boolean {
-    const [oldest] = this.#running;
-    if (!oldest) return true;
-    if (this.#running.size >= MOST_RUNNING || !this.#options.keyOf) return false;
-    return performance.now() - oldest.began >= OVERTAKE_MS;
+    if (this.#running.size === 0) return true;
+    if (this.#running.size >= (this.#options.mostRunning ?? 1)) return false;
+    for (const { items, began } of this.#running)
+      if (items.length > FEW && performance.now() - began < OVERTAKE_MS) return false;
+    return true;
   }
 
   /** Takes waiting items whose keys are in no batch that is on its way. */
@@ -111,7 +121,7 @@ export class BatchQueue<Item, Answer extends object> {
 
   /** Checks repeatedly while a batch is away whether it is to be overtaken. */
   #watch(): void {
-    if (this.#isWatched || !this.#options.keyOf || this.#running.size === 0) return;
+    if (this.#isWatched || this.#options.mostRunning === undefined || this.#running.size === 0) return;
     this.#isWatched = true;
     setTimeout(() => {
       this.#isWatched = false;
@@ -163,7 +173,8 @@ const MOST_WAITING = 10_000;
 const MOST_TOGETHER = 500;
 const LEAST_TOGETHER = 16;
 const SLOW_MS = 250;
-const MOST_RUNNING = 2;
+/** Their call costs hardly more than that of a single one. */
+const FEW = 4;
 /** Several times as long as a batch takes when no lock delays it. */
 const OVERTAKE_MS = 20;
 const RETRY_AFTER_MS = 1_000;

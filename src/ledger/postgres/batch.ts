@@ -22,6 +22,33 @@ export async function callTogether<Item, Answer>(
   }
 }
 
+/** What a call says of each of its items: numbers, truth values or texts. */
+export interface Column {
+  readonly array: () => string;
+  /** Of the first one, for a call with plain parameters. */
+  readonly first: unknown;
+}
+
+export function plain(values: readonly (number | boolean | null | undefined)[]): Column {
+  return { array: () => plainArray(values), first: values[0] ?? null };
+}
+
+export function texts(values: readonly (string | null | undefined)[]): Column {
+  return { array: () => textArray(values), first: values[0]?.replaceAll('\0', '\uFFFD') ?? null };
+}
+
+/** The parameters of a function that works on arrays, as one has them that works on a single item. */
+export function asPlain(parameters: string): string {
+  return parameters.replaceAll('[]', '');
+}
+
+/** Such plain parameters as the arguments of the function that works on arrays. */
+export function inArrays(parameters: string): string {
+  return parameters.replaceAll(/(\w+) \w+(\[\])?/g, (_, name: string, array?: string) =>
+    array === undefined ? name : `ARRAY[${name}]`,
+  );
+}
+
 /** An array of numbers or truth values as the database reads it. */
 export function plainArray(values: readonly (number | boolean | null | undefined)[]): string {
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`;

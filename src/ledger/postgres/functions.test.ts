@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Client } from 'pg';
 import { postgresHarness, type PostgresHarness } from '../../../test/support/postgres-ledger.ts';
 import { addAccount, chatAdmission, hold, type TestAccount } from '../testing/contract-harness.ts';
-import { ADMIT, AdmissionBatch } from './admission.ts';
+import { AdmissionBatch } from './admission.ts';
 import { LEDGER_IDENTIFY } from './queries.ts';
 import { Numbers } from './numbers.ts';
-import { LedgerPool } from './pool.ts';
-import { CLOSE, closeValues, voidOf } from './settlement.ts';
+import { LedgerPool, type BoundStatement } from './pool.ts';
+import { closeCall, voidOf } from './settlement.ts';
 import { LEDGER_CLOSE_HOLDS, LEDGER_EXPIRE, LEDGER_RENEW } from './settlement-sql.ts';
-import { newRequestId } from '../../std/ids.ts';
+import { newRequestId, type RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
 
 /** The functions on a connection that somebody else opened, with none of our settings. */
@@ -36,7 +36,7 @@ describe('the functions of the ledger', () => {
     await client.query('BEGIN');
     await client.query(`SELECT * FROM ${LEDGER_IDENTIFY.name}(NULL, $1)`, [[account.id]]);
     await admit();
-    await client.query(`SELECT * FROM ${LEDGER_CLOSE_HOLDS.name}(${PLACES})`, close());
+    await client.query(`SELECT * FROM ${LEDGER_CLOSE_HOLDS.name}(${PLACES})`, [...close(2).values]);
     expect(await scanned()).toEqual([]);
     // Holds have no index by lease: all of them are looked at, and there are few.
     await client.query(`SELECT ${LEDGER_EXPIRE.name}(0, 0, '', 0, 0, 10)`);
@@ -46,7 +46,11 @@ describe('the functions of the ledger', () => {
 
   test('close holds by key in a procedure that commits, and leave the settings of the connection as they were', async () => {
     const before = await scans();
-    await client.query({ ...CLOSE, values: close() });
+    await run(close(2));
+    await run(close(1));
+    const request = chatAdmission(account);
+    await harness.ledger().admit(request);
+    await run(close(1, request.requestId));
     expect(await scans()).toEqual(before);
     const { rows } = await client.query('SHOW enable_seqscan');
     expect(rows).toEqual([{ enable_seqscan: 'on' }]);
@@ -74,8 +78,8 @@ describe('the functions of the ledger', () => {
     expect(rows).toEqual([{ updates: 5, hot: 5 }]);
   });
 
-  test('close holds with a commit of their own', async () => {
-    const { rows } = await client.query<Record<string, string | null>>({ ...CLOSE, values: close() });
+  test.each([1, 2])('close holds with a commit of their own (%d)', async (count) => {
+    const { rows } = await run(close(count));
     expect(rows.map(({ places, earlier }) => ({ places, earlier }))).toEqual([
       { places: null, earlier: null },
     ]);
@@ -92,18 +96,19 @@ describe('the functions of the ledger', () => {
   });
 
   async function admit(): Promise<void> {
-    const batch = new AdmissionBatch([chatAdmission(account)]);
-    await client.query({ ...ADMIT, values: batch.values(numbers, 60_000, 0) });
+    for (const requests of [[chatAdmission(account)], [chatAdmission(account), chatAdmission(account)]])
+      await run(new AdmissionBatch(requests).call(numbers, 60_000, 0));
   }
 
-  /** The arguments for closing a request that never was. */
-  function close(): unknown[] {
+  /** Closes requests that never were, unless it is told which. */
+  function close(count: number, id?: RequestId): BoundStatement {
     const ending = { outcome: 'shed', attempts: [], durationMs: 1 } as const;
-    return closeValues(
-      [voidOf(newRequestId(Date.now()), ending)],
-      { within: false, owed: [], saved: [] },
-      { numbers, offsetUs: 0 },
-    );
+    const requests = Array.from({ length: count }, () => voidOf(id ?? newRequestId(Date.now()), ending));
+    return closeCall(requests, { within: true, owed: [], saved: [] }, { numbers, offsetUs: 0 });
+  }
+
+  function run({ statement, values }: BoundStatement) {
+    return client.query<Record<string, string | null>>({ ...statement, values: [...values] });
   }
 
   /** How often each table was scanned, once this connection has reported it. */

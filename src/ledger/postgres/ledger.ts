@@ -34,7 +34,7 @@ import type {
 import { NO_USAGE, extraUsageText, isUsage } from '../price.ts';
 import { oldestHoldMs } from '../verify-checks.ts';
 import { nowUsSql } from './calendar-sql.ts';
-import { ADMIT, AdmissionBatch, PROBE_VALUES, type AdmitRow } from './admission.ts';
+import { AdmissionBatch, PROBE, type AdmitRow } from './admission.ts';
 import { ARCHIVE, archiveValues, leftBatch, type ArchiveRow } from './archive.ts';
 import { BatchQueue, unavailable } from './batch-queue.ts';
 import { callTogether, plainArray, textArray } from './batch.ts';
@@ -47,9 +47,8 @@ import { NOW_MS, LedgerQueries } from './queries.ts';
 import { changeBudget, moveMoney } from './wallets.ts';
 import { LEDGER_RENEW, NOT_WITHIN } from './settlement-sql.ts';
 import {
-  CLOSE,
+  closeCall,
   closedRows,
-  closeValues,
   EXPIRE,
   expiredRows,
   expireValues,
@@ -91,8 +90,8 @@ export class PostgresLedger implements Ledger {
   readonly #lease: Lease;
   readonly #offsetMs: () => number;
   /**
-   * For calls that requests wait for; each queue has two calls in flight at most, so six connections are always
-   * enough.
+   * For calls that requests wait for; two of admissions, three of settlements (which wait for the disk) and one of callers
+   * are on their way at most, so six connections are always enough.
    */
   readonly #ledgerPool: LedgerPool;
   /** For everything else; calls beyond its connections wait for each other. */
@@ -119,7 +118,7 @@ export class PostgresLedger implements Ledger {
     this.#numbers = new Numbers(this.#ledgerPool, node);
     this.#uncertain = new UncertainAdmissions((ids) => this.#voidFound(ids));
     this.#admissions = this.#admissionQueue(deadlineFactor);
-    this.#closes = new BatchQueue({ deadlineFactor, run: (closes) => this.#closeAll(closes) });
+    this.#closes = this.#closeQueue(deadlineFactor);
     this.#callers = new BatchQueue({ deadlineFactor, run: (callers) => this.#identifyAll(callers) });
   }
 
@@ -231,7 +230,7 @@ export class PostgresLedger implements Ledger {
    * served.
    */
   async probe(): Promise<void> {
-    const [row] = await this.#ledgerPool.call<AdmitRow>(ADMIT, PROBE_VALUES);
+    const [row] = await this.#ledgerPool.call<AdmitRow>(PROBE.statement, PROBE.values);
     if (row?.group_results.startsWith('{-1,') !== true) throw new Error('the admission gave no answer');
     await this.#ledgerPool.call(HEARTBEAT, []);
   }
@@ -245,6 +244,7 @@ export class PostgresLedger implements Ledger {
     return new BatchQueue({
       deadlineFactor,
       run: (requests) => callTogether(requests, (some) => this.#admitAll(some)),
+      mostRunning: 2,
       // A caller whose account is locked does not delay the others.
       keyOf: ({ caller }) => (caller.kind === 'token' ? caller.hash : caller.id),
       // The client has already been told to try again: what was admitted too late is released.
@@ -254,12 +254,21 @@ export class PostgresLedger implements Ledger {
     });
   }
 
+  #closeQueue(deadlineFactor: number): BatchQueue<CloseRequest, Settled> {
+    return new BatchQueue({
+      deadlineFactor,
+      mostRunning: 3,
+      run: (closes) => this.#closeAll(closes),
+      keyOf: ({ requestId }) => this.#issued.get(requestId)?.admission.accountId ?? requestId,
+    });
+  }
+
   async #admitAll(requests: readonly AdmissionRequest[]): Promise<readonly (Admission | Fault)[]> {
     const batch = new AdmissionBatch(requests);
     await this.#numbers.needForAdmissions(requests);
     try {
-      const values = batch.values(this.#numbers, this.#lease.leaseMs, this.#offsetUs());
-      const [row] = await this.#ledgerPool.call<AdmitRow>(ADMIT, values);
+      const { statement, values } = batch.call(this.#numbers, this.#lease.leaseMs, this.#offsetUs());
+      const [row] = await this.#ledgerPool.call<AdmitRow>(statement, values);
       const admissions = batch.admissions(row);
       this.#remember(requests, admissions);
       return admissions;
@@ -313,8 +322,11 @@ export class PostgresLedger implements Ledger {
   }
 
   async #callClose(sent: readonly CloseRequest[], known: KnownCosts): Promise<ClosedAnswer | undefined> {
-    const values = closeValues(sent, known, { numbers: this.#numbers, offsetUs: this.#offsetUs() });
-    return (await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values))[0];
+    const { statement, values } = closeCall(sent, known, {
+      numbers: this.#numbers,
+      offsetUs: this.#offsetUs(),
+    });
+    return (await this.#ledgerPool.call<ClosedAnswer>(statement, values))[0];
   }
 
   /** Holds that were granted and are missing: a crash of the database lost them. */

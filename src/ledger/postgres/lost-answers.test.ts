@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { startFaultProxy } from '../../../test/support/fault-proxy.ts';
 import { postgresHarness, type PostgresHarness } from '../../../test/support/postgres-ledger.ts';
 import { randomPart } from '../../std/ids.ts';
-import { LEDGER_ADMIT } from './admission-sql.ts';
+import { LEDGER_ADMIT_ONE } from './admission-sql.ts';
 import { accountRow, addAccount, chatAdmission, requestRow, WIDE } from '../testing/contract-harness.ts';
 
 /** What the ledger makes of a database that collides, refuses, or whose answer never arrives. */
@@ -159,7 +159,7 @@ test.each([`'{}'`, `'{0,0,1}'`, `'{x,0,1,0}'`, 'NULL'])(
 
 /** The function decides and writes as before; what it says about it is garbage. */
 async function garbleAdmissions(results: string): Promise<void> {
-  const { name, text } = LEDGER_ADMIT;
+  const { name, text } = LEDGER_ADMIT_ONE;
   const parameters = /\(([\s\S]*?),\s*OUT /.exec(text)?.[1] ?? '';
   const names = parameters.split(',').map((parameter) => parameter.trim().split(' ')[0]);
   await harness.corrupt(`ALTER FUNCTION ${name} RENAME TO as_it_was;

@@ -13,6 +13,12 @@ export interface Statement {
   readonly text: string;
 }
 
+/** A statement with its arguments. */
+export interface BoundStatement {
+  readonly statement: Statement;
+  readonly values: readonly unknown[];
+}
+
 /**
  * The ledger's own connections: few, with short timeouts, so that a slow or missing database is noticed within a
  * second; only a new connection may take longer, because no call waits for it while others are free. Every call is one statement and therefore one transaction, but for {@link transaction}. It either returns its rows or throws {@link

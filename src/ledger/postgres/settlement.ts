@@ -20,11 +20,11 @@ import {
   type Usage,
   type Price,
 } from '../price.ts';
-import { numbersIn, plainArray, textArray, textsIn } from './batch.ts';
+import { numbersIn, plain, textArray, texts, textsIn, type Column } from './batch.ts';
 import type { IssuedHold, IssuedHolds } from './issued-holds.ts';
 import type { Numbers } from './numbers.ts';
-import type { LedgerPool, Statement } from './pool.ts';
-import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
+import type { BoundStatement, LedgerPool, Statement } from './pool.ts';
+import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_CLOSE_ONE, LEDGER_EXPIRE } from './settlement-sql.ts';
 
 /** How a hold is to end. */
 export interface CloseRequest {
@@ -57,16 +57,17 @@ export interface ClosedRow {
   readonly model: string;
 }
 
-const PARAMETERS = 29;
+/** They commit before they end; a caller that gets a failure after that finds the holds closed when it tries again. */
+export const CLOSE = closeBy(LEDGER_CLOSE.name, 29);
+const CLOSE_ONE = closeBy(LEDGER_CLOSE_ONE.name, 26);
 
-/** It commits before it ends; a caller that gets a failure after that finds the holds closed when it tries again. */
-export const CLOSE: Statement = {
-  name: LEDGER_CLOSE.name,
-  text: `CALL ${LEDGER_CLOSE.name}(${[
-    ...Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`),
+function closeBy(name: string, parameters: number): Statement {
+  const places = [
+    ...Array.from({ length: parameters }, (_, n) => `$${n + 1}`),
     ...Array.from({ length: CLOSE_RESULTS }, () => 'NULL'),
-  ].join(', ')})`,
-};
+  ];
+  return { name, text: `CALL ${name}(${places.join(', ')})` };
+}
 
 export const EXPIRE: Statement = {
   name: LEDGER_EXPIRE.name,
@@ -178,43 +179,54 @@ export interface KnownCosts {
   readonly saved: readonly (number | undefined)[];
 }
 
-/** The arguments of {@link CLOSE} for requests in that order. */
-export function closeValues(
+/** What closes requests in that order, with its arguments. */
+export function closeCall(
   closes: readonly CloseRequest[],
-  { within, owed, saved }: KnownCosts,
+  known: KnownCosts,
   { numbers, offsetUs }: { readonly numbers: Numbers; readonly offsetUs: number },
-): unknown[] {
-  const usage = (count: Exclude<keyof Usage, 'extra'>) =>
-    plainArray(closes.map((closing) => closing.usage[count]));
-  const endings = closes.map((closing) => closing.ending);
-  const costs = endings.map(requestCost);
+): BoundStatement {
+  const costs = closes.map(({ ending }) => requestCost(ending));
   const lost = costs.flatMap(({ lost }, index) => lost.map((one) => ({ ...one, place: index + 1 })));
+  const rules = [...moneyRules(offsetUs), known.within];
+  const columns = closeColumns(closes, known, numbers);
+  columns.push(plain(costs.map(({ spent }) => spent)), plain(costs.map(({ possible }) => possible)));
+  if (closes.length === 1 && known.within && lost.length === 0)
+    return { statement: CLOSE_ONE, values: [...rules, ...columns.map(({ first }) => first)] };
+  columns.push(
+    plain(lost.map(({ place }) => place)),
+    texts(lost.map(({ upstream }) => upstream)),
+    plain(lost.map(({ amount }) => amount)),
+  );
+  return { statement: CLOSE, values: [...rules, ...columns.map(({ array }) => array())] };
+}
+
+function closeColumns(
+  closes: readonly CloseRequest[],
+  { owed, saved }: KnownCosts,
+  numbers: Numbers,
+): Column[] {
+  const usage = (count: Exclude<keyof Usage, 'extra'>) =>
+    plain(closes.map((closing) => closing.usage[count]));
+  const endings = closes.map((closing) => closing.ending);
   return [
-    ...moneyRules(offsetUs),
-    within,
-    textArray(closes.map(({ requestId }) => requestId)),
-    plainArray(closes.map(({ requestId }) => requestTime(requestId))),
-    plainArray(closes.map(({ state }) => STATE_CODES[state])),
-    plainArray(endings.map(({ outcome }) => isFailure(outcome))),
+    texts(closes.map(({ requestId }) => requestId)),
+    plain(closes.map(({ requestId }) => requestTime(requestId))),
+    plain(closes.map(({ state }) => STATE_CODES[state])),
+    plain(endings.map(({ outcome }) => isFailure(outcome))),
     usage('input'),
     usage('cached'),
     usage('output'),
     usage('reasoning'),
     usage('images'),
-    plainArray(closes.map(({ source }) => source && SOURCE_CODES[source])),
-    plainArray(endings.map(({ outcome }) => OUTCOME_CODES[outcome])),
-    plainArray(endings.map(({ upstream }) => (upstream === undefined ? null : numbers.backend(upstream)))),
-    plainArray(endings.map(({ firstByteMs }) => (firstByteMs === undefined ? null : storedMs(firstByteMs)))),
-    plainArray(endings.map(({ durationMs }) => storedMs(durationMs))),
-    textArray(endings.map(detailText)),
-    textArray(closes.map((closing) => extraUsageText(closing.usage))),
-    plainArray(owed),
-    plainArray(saved),
-    plainArray(costs.map(({ spent }) => spent)),
-    plainArray(costs.map(({ possible }) => possible)),
-    plainArray(lost.map(({ place }) => place)),
-    textArray(lost.map(({ upstream }) => upstream)),
-    plainArray(lost.map(({ amount }) => amount)),
+    plain(closes.map(({ source }) => source && SOURCE_CODES[source])),
+    plain(endings.map(({ outcome }) => OUTCOME_CODES[outcome])),
+    plain(endings.map(({ upstream }) => (upstream === undefined ? null : numbers.backend(upstream)))),
+    plain(endings.map(({ firstByteMs }) => (firstByteMs === undefined ? null : storedMs(firstByteMs)))),
+    plain(endings.map(({ durationMs }) => storedMs(durationMs))),
+    texts(endings.map(detailText)),
+    texts(closes.map((closing) => extraUsageText(closing.usage))),
+    plain(owed),
+    plain(saved),
   ];
 }
 
