@@ -153,7 +153,7 @@ const NUMBERS_PER_GROUP = 4;
 const NUMBERS_PER_REQUEST = 9;
 const PARAMETERS = 36;
 
-export const ADMIT = admitBy(LEDGER_ADMIT.name);
+const ADMIT = admitBy(LEDGER_ADMIT.name);
 const ADMIT_ONE = admitBy(LEDGER_ADMIT_ONE.name);
 
 function admitBy(name: string): Statement {

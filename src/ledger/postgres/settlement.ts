@@ -58,7 +58,7 @@ export interface ClosedRow {
 }
 
 /** They commit before they end; a caller that gets a failure after that finds the holds closed when it tries again. */
-export const CLOSE = closeBy(LEDGER_CLOSE.name, 29);
+const CLOSE = closeBy(LEDGER_CLOSE.name, 29);
 const CLOSE_ONE = closeBy(LEDGER_CLOSE_ONE.name, 26);
 
 function closeBy(name: string, parameters: number): Statement {
