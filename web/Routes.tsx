@@ -79,6 +79,7 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/admin', page(adminPages, 'AdminOverviewPage')],
   ['/admin/traffic', page(adminPages, 'TrafficPage')],
   ['/admin/accounts', page(adminPages, 'AccountsPage')],
+  ['/admin/operators', page(adminPages, 'OperatorsPage')],
   ['/admin/codes', page(adminPages, 'CodesPage')],
   ['/admin/requests', page(adminPages, 'AdminRequestsPage')],
   ['/admin/refused', page(adminPages, 'AdminRefusedCallsPage')],
@@ -140,7 +141,7 @@ interface AreaProps {
 /** The shell stays while pages change; without a session, the user is asked to sign in and then sent back. */
 function Area({ session, area, pages }: AreaProps) {
   if (!session.user) return <Redirect to={signInHref()} replace />;
-  if (area === 'admin' && session.user.role !== 'admin') return <NotFound />;
+  if (area === 'admin' && session.user.role === null) return <NotFound />;
   return (
     <Shell area={area}>
       <Suspense fallback={<PageSkeleton />}>

@@ -1,4 +1,5 @@
 import { moneyOf, type Account, type AccountLimits } from '../identity/accounts/accounts.ts';
+import { readOperatorRole } from '../identity/accounts/operator-roles.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';
 import { checkNewPassword, makePasswords } from '../identity/sign-in/password.ts';
 import { makeUsers } from '../identity/sign-in/users.ts';
@@ -133,6 +134,15 @@ export const accountCommands: readonly CliCommand[] = [
     run: password,
   },
   resetLinkCommand,
+  {
+    name: 'account role',
+    usage: 'EMAIL owner|full|support|finance|read|none [--json]',
+    about: 'let a person operate this server, or no longer; their sessions end',
+    flags: JSON_FLAG,
+    minArguments: 2,
+    audit: (input) => ({ ...onAccount('operator.role'), detail: { role: input.arguments[1] } }),
+    run: setRole,
+  },
   {
     name: 'account disable',
     usage: 'EMAIL [--json]',
@@ -324,6 +334,19 @@ async function password(input: CommandInput, context: CliContext): Promise<numbe
     await usersOf(services, context).setPassword(account.id, newPassword);
     printResult(input, context, { account: account.id, email: account.email }, [
       `${account.email} can now sign in with the new password.`,
+    ]);
+    return 0;
+  });
+}
+
+async function setRole(input: CommandInput, context: CliContext): Promise<number> {
+  const [email = '', word = ''] = input.arguments;
+  const role = word === 'none' ? null : readOperatorRole(word);
+  return await context.withServices(async ({ accounts, operators }) => {
+    const { id } = await accounts.require(email);
+    await operators.setRole(id, role, 'cli');
+    printResult(input, context, { account: id, email, role }, [
+      role === null ? `${email} no longer operates this server.` : `${email} now has the role ${role}.`,
     ]);
     return 0;
   });

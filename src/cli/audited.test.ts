@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 async function run(...words: string[]): Promise<number> {
-  const { store, ledger, accounts, teams, secret } = services;
+  const { store, ledger, accounts, teams, operators, secret } = services;
   const context = {
     env: {},
     builtIn: {},
@@ -52,6 +52,7 @@ async function run(...words: string[]): Promise<number> {
         store,
         accounts,
         teams,
+        operators,
         ledger: ledger.ledger,
         secret,
         catalog: () => Promise.resolve({ upstreams: new Map([['acme', {}]]), endpoints: new Map() }),
@@ -93,6 +94,8 @@ const CHANGES: [string, string[], string, boolean][] = [
   ['account reset-link', ['a@example.com'], 'account.reset-link', true],
   ['account disable', ['a@example.com'], 'account.disable', true],
   ['account enable', ['a@example.com'], 'account.enable', true],
+  ['account role', ['a@example.com', 'support'], 'operator.role', true],
+  ['account role', ['a@example.com', 'none'], 'operator.role', true],
   ['account allow-cards', ['a@example.com'], 'account.allow-cards', true],
   ['team create', ['crew', '--owner', 'a@example.com', '--balance', '3'], 'team.create', true],
   ['team add', ['crew', 'b@example.com', '--role', 'owner'], 'team.add', false],
@@ -148,7 +151,8 @@ test.each(CHANGES)(
     expect(code).toBe(0);
     expect(entries[0]).toMatchObject({ actor: 'cli', action });
     if (name !== 'team add') expect(entries[0]?.target).toBe(isAboutAccount ? accountId : '');
-    expect(entries.slice(1).map((entry) => entry.action)).toEqual(
+    const others = entries.slice(1).map((entry) => entry.action);
+    expect(others.filter((other) => other !== `${action}.changed`)).toEqual(
       action === 'account.create' ? ['account.created'] : [],
     );
     expect(JSON.stringify(entries)).not.toContain('correct horse');
@@ -170,8 +174,13 @@ test('the user that the system knows and the name that somebody gives with --as 
   const { entries } = await entriesAfter(() =>
     run('account', 'disable', 'a@example.com', '--as', 'Ann Smith'),
   );
-  expect(entries).toMatchObject([{ actor: 'cli', action: 'account.disable' }]);
-  expect(JSON.parse(entries[0]!.detail)).toEqual({ machine_user: 'deploy', claimed_name: 'Ann Smith' });
+  expect(entries).toMatchObject([
+    { actor: 'cli', action: 'account.disable' },
+    { actor: 'cli', action: 'account.disable.changed' },
+  ]);
+  const by = { machine_user: 'deploy', claimed_name: 'Ann Smith' };
+  expect(JSON.parse(entries[0]!.detail)).toEqual(by);
+  expect(JSON.parse(entries[1]!.detail)).toEqual({ ...by, status: 'active → disabled' });
   expect(await run('account', 'enable', 'a@example.com')).toBe(0);
 });
 

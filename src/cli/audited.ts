@@ -1,4 +1,4 @@
-import { writeAudit } from '../activity/audit.ts';
+import { accountState, changesBetween, writeAudit } from '../activity/audit.ts';
 import type { Store } from '../store/store.ts';
 import {
   textFlag,
@@ -55,8 +55,13 @@ async function runAudited<T>(
   const target = email === undefined ? '' : (await services.accounts.require(email)).id;
   const by = { input, context };
   await recordCommand(services.store, { action, target, detail }, by);
+  const before = target === '' ? {} : await accountState(services, target);
   try {
-    return await work(services);
+    const result = await work(services);
+    const changes = target === '' ? undefined : changesBetween(before, await accountState(services, target));
+    if (changes)
+      await recordCommand(services.store, { action: `${action}.changed`, target, detail: changes }, by);
+    return result;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'internal_error';
     await recordCommand(services.store, { action: `${action}.refused`, target, detail: { code } }, by);

@@ -2,6 +2,7 @@ import type { ImageStore } from '../activity/image-store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import type { Accounts } from '../identity/accounts/accounts.ts';
+import type { Operators } from '../identity/accounts/operators.ts';
 import type { Teams } from '../identity/accounts/teams.ts';
 import type { Secret } from '../identity/accounts/secret.ts';
 import type { Ledger } from '../ledger/port.ts';
@@ -92,6 +93,7 @@ export interface CliServices {
   readonly ledger: Ledger;
   readonly accounts: Accounts;
   readonly teams: Teams;
+  readonly operators: Operators;
   readonly secret: Secret;
   readonly images: ImageStore;
   /** Where images are kept outside of the database. */

@@ -1,11 +1,15 @@
 import type { z } from 'zod';
-import { writeAudit } from '../activity/audit.ts';
 import { makeReader } from '../activity/reader.ts';
 import { NO_BODY, type BodyRule } from '../http/request-body.ts';
 import type { HttpRoute, IncomingRequest, Method } from '../http/router.ts';
 import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
 import { Fault } from '../std/fault.ts';
+import type { Operator } from '../identity/accounts/operators.ts';
+import type { ErrorFormat } from '../http/response.ts';
+import type { AccountId } from '../std/ids.ts';
 import { answer, CONSOLE_ERRORS, listAnswer, withApiHeaders } from './answers.ts';
+import { isInOperatorApi, operatorPath, OPERATOR_ERRORS, tokenOperator } from './operator-api.ts';
+import { operate, requireOperation } from './operation.ts';
 import type { ConsoleParts, RouteParts } from './parts.ts';
 import { authMeta, type RouteDeclaration } from './route.ts';
 import { ROUTES } from './routes.ts';
@@ -23,19 +27,44 @@ export function makeConsole(parts: ConsoleParts): Console {
 }
 
 export function consoleRoutes(parts: RouteParts): HttpRoute[] {
-  return (ROUTES as readonly RouteDeclaration[]).map((route) => {
-    const [method, path = ''] = route.name.split(' ');
-    const names = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);
-    return {
-      method: method as Method,
-      path: path.replaceAll(/\{\w+\}/g, '*'),
-      door: 'console',
-      body: bodyRule(route),
-      withinMs: route.withinMs,
-      errors: CONSOLE_ERRORS,
-      handle: (incoming) => serve(parts, { route, names }, incoming),
-    };
-  });
+  return (ROUTES as readonly RouteDeclaration[]).flatMap((route) => [
+    served(parts, route, CONSOLE),
+    ...(isInOperatorApi(route) ? [served(parts, route, OPERATOR_API)] : []),
+  ]);
+}
+
+/** The way by which a call comes: what it is asked for, and how its errors look. */
+interface ConsoleDoor {
+  pathOf(path: string): string;
+  readonly errors: ErrorFormat;
+  /** Throws unless the caller may use the route. The account is always the session's, or the token's, never one from the request. */
+  callerOf(parts: RouteParts, route: RouteDeclaration, incoming: IncomingRequest): Promise<RouteCaller>;
+}
+
+const CONSOLE: ConsoleDoor = {
+  pathOf: (path) => path,
+  errors: CONSOLE_ERRORS,
+  callerOf: sessionCaller,
+};
+
+const OPERATOR_API: ConsoleDoor = {
+  pathOf: operatorPath,
+  errors: OPERATOR_ERRORS,
+  callerOf: async (parts, _route, incoming) => ({ operator: await tokenOperator(parts, incoming) }),
+};
+
+function served(parts: RouteParts, route: RouteDeclaration, door: ConsoleDoor): HttpRoute {
+  const [method, path = ''] = route.name.split(' ');
+  const names = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);
+  return {
+    method: method as Method,
+    path: door.pathOf(path).replaceAll(/\{\w+\}/g, '*'),
+    door: 'console',
+    body: bodyRule(route),
+    withinMs: route.withinMs,
+    errors: door.errors,
+    handle: (incoming) => serve(parts, { route, names, door }, incoming),
+  };
 }
 
 const MAX_BYTES = 65_536;
@@ -48,32 +77,42 @@ interface NamedRoute {
   readonly route: RouteDeclaration;
   /** Of the path's parameters. */
   readonly names: readonly string[];
+  readonly door: ConsoleDoor;
 }
 
-/** In this order: own page, access, query and body, fresh confirmation for sensitive actions, then the work. */
+interface RouteCaller {
+  readonly user?: Visitor | undefined;
+  readonly operator?: Operator | undefined;
+}
+
+/** In this order: who calls, what their role may, query and body, fresh confirmation for sensitive actions, then the work. */
 async function serve(
   parts: RouteParts,
-  { route, names }: NamedRoute,
+  { route, names, door }: NamedRoute,
   incoming: IncomingRequest,
 ): Promise<Response> {
   const { request, requestId, requestRecord, origin, address } = incoming;
-  requireOwnPage(request, origin);
-  const user = await requireAccess(parts, route, incoming);
-  if (user) {
-    requestRecord.account = user.accountId;
-    incoming.identify({ kind: 'account', id: user.accountId });
+  const { user, operator } = await door.callerOf(parts, route, incoming);
+  const callerId = user?.accountId ?? operator?.id;
+  if (callerId !== undefined) {
+    requestRecord.account = callerId;
+    // A token has no account: what it takes counts for itself.
+    incoming.identify({ kind: 'account', id: callerId as AccountId });
   }
+  const params = Object.fromEntries(names.map((name, index) => [name, incoming.parameters[index] ?? '']));
+  const operation = operator && { route, operator, params };
+  if (operation) await requireOperation(parts, operation);
   if (route.takesPlace) incoming.takePlace();
   const query = route.query && checked(route.query, queryOf(new URL(request.url)));
   const { value, size } = route.body ? await incoming.body.json() : NOTHING;
   const body = route.body && checked(route.body, value);
   if (route.confirmed && user) requireConfirmed(user, parts.clock);
-  const params = Object.fromEntries(names.map((name, index) => [name, incoming.parameters[index] ?? '']));
   const meta = { requestId, requestRecord, origin, address };
-  const call = { request, meta, user, params, query, body, size };
-  const work = () =>
-    route.handle(parts, {
+  const call = { request, meta, user, operator, params, query, body, size };
+  const work = async (once: string): Promise<Response> => {
+    const result = await route.handle(parts, {
       ...call,
+      once,
       get deadline() {
         return incoming.deadline;
       },
@@ -81,14 +120,12 @@ async function serve(
         return incoming.memory;
       },
     });
-  const result =
-    route.audit !== undefined && user
-      ? await runAudited(parts, { action: route.audit, user, params, body }, work)
-      : await work();
-  if (result instanceof Response) return withApiHeaders(result, requestId);
-  return route.compressed && typeof result === 'object' && result !== null
-    ? await listAnswer(result, requestId, request)
-    : answer(result, requestId);
+    if (result instanceof Response) return withApiHeaders(result, requestId);
+    return route.compressed && typeof result === 'object' && result !== null
+      ? await listAnswer(result, requestId, request)
+      : answer(result, requestId);
+  };
+  return operation ? await operate(parts, { ...operation, incoming, body }, work) : await work('');
 }
 
 const NOTHING = { value: {}, size: { bytes: 0, characters: 0 } };
@@ -115,58 +152,20 @@ function queryOf({ searchParams }: URL): Record<string, string> {
   return query;
 }
 
-/** Throws unless the caller may use the route. The account is always the session's, never one from the request. */
-async function requireAccess(
+/** A page of our own, with the session that the route asks for. */
+async function sessionCaller(
   { auth, setup }: RouteParts,
   { who }: RouteDeclaration,
   incoming: IncomingRequest,
-): Promise<Visitor | undefined> {
+): Promise<RouteCaller> {
+  requireOwnPage(incoming.request, incoming.origin);
   const user = await auth.sessions.read(incoming.request.headers, authMeta(incoming));
-  switch (who) {
-    case 'public':
-      return user;
-    case 'setup':
-      if (!(await setup.needed())) throw incoming.nothingHere();
-      return user;
-    case 'user':
-    case 'admin':
-      if (!user) throw new Fault('unauthenticated', 'Sign in first.');
-      if (who === 'admin' && user.role !== 'admin') throw new Fault('forbidden', 'This is for admins.');
-      return user;
-    default:
-      return who satisfies never;
-  }
-}
-
-interface AuditedAction {
-  readonly action: string;
-  readonly user: Visitor;
-  readonly params: Readonly<Record<string, string>>;
-  readonly body: unknown;
-}
-
-/** Recorded before it is done, so that nothing is done without a record; a refusal adds a second entry. */
-async function runAudited(
-  parts: RouteParts,
-  { action, user, params, body }: AuditedAction,
-  work: () => Promise<unknown>,
-): Promise<unknown> {
-  const entry = { actor: user.accountId, target: params['id'] ?? '', detail: recordable(body) };
-  await writeAudit(parts.store, { ...entry, action }, parts.clock.now());
-  try {
-    return await work();
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'internal_error';
-    const refused = { ...entry, action: `${action}.refused`, detail: { code } };
-    await writeAudit(parts.store, refused, parts.clock.now());
-    throw error;
-  }
-}
-
-/** Secrets, also in addresses, and who an account belongs to: the audit log is never changed, and an account may be removed. */
-const UNRECORDED_FIELDS = new Set(['password', 'value', 'yaml', 'once', 'email', 'name', 'url']);
-
-function recordable(body: unknown): Record<string, unknown> {
-  if (typeof body !== 'object' || body === null) return {};
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !UNRECORDED_FIELDS.has(name)));
+  if (who === 'setup' && !(await setup.needed())) throw incoming.nothingHere();
+  if (!user && (who === 'user' || who === 'operator')) throw new Fault('unauthenticated', 'Sign in first.');
+  if (!user || who !== 'operator') return { user };
+  if (user.role === undefined) throw new Fault('not_allowed', 'This is for those who operate this server.');
+  return {
+    user,
+    operator: { kind: 'person', id: user.accountId, role: user.role, personId: user.accountId },
+  };
 }

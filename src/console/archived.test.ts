@@ -26,7 +26,7 @@ test('an archived day is one line of the statement, and a refund that names one 
     { charges: { day: iso, requests: 1, archived: true }, requestId: null },
   ]);
   expect(items.find(({ kind }) => kind === 'credit')).toMatchObject({ charges: null });
-  const refund = { amountUsd: '0.0001', cause: 'sorry', requestId, once: 'form-0001' };
+  const refund = { amountUsd: '0.0001', cause: 'sorry', requestId };
   const path = `/api/console/admin/accounts/${id}/refund`;
   expect(await admin.call('POST', path, refund)).toMatchObject({
     status: 400,

@@ -42,7 +42,7 @@ const MATRIX: Record<RouteAccess, Record<keyof typeof who, 'in' | 401 | 403 | 40
   public: { nobody: 'in', user: 'in', other: 'in', disabled: 'in', admin: 'in' },
   setup: { nobody: 404, user: 404, other: 404, disabled: 404, admin: 404 },
   user: { nobody: 401, user: 'in', other: 'in', disabled: 401, admin: 'in' },
-  admin: { nobody: 401, user: 403, other: 403, disabled: 401, admin: 'in' },
+  operator: { nobody: 401, user: 403, other: 403, disabled: 401, admin: 'in' },
 };
 
 describe('every route grants access exactly as the table says', () => {
@@ -131,7 +131,8 @@ describe('the table is complete', () => {
       'POST /api/console/admin/catalog/draft/discard',
     ];
     const silent = routes.filter(
-      ({ name, who: access, audit }) => access === 'admin' && !name.startsWith('GET') && audit === undefined,
+      ({ name, who: access, audit }) =>
+        access === 'operator' && !name.startsWith('GET') && audit === undefined,
     );
     expect(silent.map(({ name }) => name)).toEqual(NOT_IN_FORCE);
   });
@@ -215,7 +216,7 @@ describe('a field that is not part of a form', () => {
       expect([path, status >= 400 && status < 500]).toEqual([path, true]);
     }
     for (const { name: route } of routes.filter(
-      ({ name, who: access }) => access === 'admin' && /^(POST|PUT|PATCH)/.test(name),
+      ({ name, who: access }) => access === 'operator' && /^(POST|PUT|PATCH)/.test(name),
     )) {
       const path = (route.split(' ')[1] ?? '').replace('{id}', id);
       const { status } = await who.admin.call(methodOf(route), path, SMUGGLED);

@@ -45,6 +45,8 @@ export type ErrorCode =
   | 'weak_password'
   | 'code_invalid'
   | 'request_too_large'
+  | 'idempotency_key_reused'
+  | 'idempotency_answer_gone'
   /** 400 of the playground, as in the public API */
   | 'unknown_endpoint'
   | 'unsupported_endpoint'
@@ -59,6 +61,8 @@ export type ErrorCode =
   | 'payment_required'
   /** 403 */
   | 'forbidden'
+  /** 403: the role of whoever operates does not include this */
+  | 'not_allowed'
   | 'cross_site'
   | 'sign_up_closed'
   /** 403: there is no administrator yet, so nobody else can sign up */
@@ -88,7 +92,6 @@ export type ErrorCode =
   | 'upstream_timeout'
   | 'service_unavailable';
 
-export type Role = 'user' | 'admin';
 export type SignUpMode = 'open' | 'closed' | 'invite';
 export type EndpointKind = 'chat_completion' | 'image_generation' | 'embedding' | 'moderation';
 export type RequestState = 'pending' | 'posted' | 'void' | 'expired';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
-import { PASSWORD, testConsole, type TestConsole } from './testing/harness.ts';
+import { PASSWORD, testConsole, type TestConsole, type Browser } from './testing/harness.ts';
 
 const sites: TestConsole[] = [];
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
@@ -92,8 +92,10 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, start) => {
       const site = await open();
       const admin = await site.admin();
       const path = `/api/console/admin/accounts/${await admin.accountId()}`;
-      for (const act of ['demote', 'disable']) {
-        const reply = await admin.call<{ error: { code: string } }>('POST', `${path}/${act}`);
+      for (const reply of [
+        await demote(admin, await admin.accountId()),
+        await admin.call<{ error: { code: string } }>('POST', `${path}/disable`),
+      ]) {
         expect([reply.status, reply.body.error.code]).toEqual([409, 'last_admin']);
       }
       expect((await admin.call('GET', '/api/console/admin/overview')).status).toBe(200);
@@ -104,15 +106,15 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, start) => {
       const first = await site.admin();
       const second = await site.user('second@example.com');
       const secondId = await second.accountId();
-      await first.must('POST', `/api/console/admin/accounts/${secondId}/promote`);
+      await first.must('PUT', `/api/console/admin/accounts/${secondId}/role`, { role: 'owner' });
       await second.must('POST', '/api/auth/sign-in/email', {
         email: 'second@example.com',
         password: PASSWORD,
       });
       const firstId = await first.accountId();
       const replies = await Promise.all([
-        first.call('POST', `/api/console/admin/accounts/${secondId}/demote`),
-        second.call('POST', `/api/console/admin/accounts/${firstId}/demote`),
+        demote(first, secondId),
+        demote(second, firstId),
         first.call('POST', `/api/console/admin/accounts/${secondId}/disable`),
         second.call('POST', `/api/console/admin/accounts/${firstId}/disable`),
       ]);
@@ -127,3 +129,9 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, start) => {
     });
   });
 });
+
+function demote(by: Browser, id: string) {
+  return by.call<{ error: { code: string } }>('PUT', `/api/console/admin/accounts/${id}/role`, {
+    role: null,
+  });
+}

@@ -65,7 +65,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
 
   test('accounts have names where they did, made or got something', async () => {
     const id = await user.accountId();
-    const credit = { amountUsd: '1', cause: 'a test', once: 'names-of-accounts' };
+    const credit = { amountUsd: '1', cause: 'a test' };
     await admin.must('POST', `/api/console/admin/accounts/${id}/credit`, credit);
     const audit = await admin.must<Answer<'GET /api/console/admin/audit'>>('GET', '/api/console/admin/audit');
     expect(audit.items[0]).toMatchObject({ target: id, targetEmail: 'user@example.com' });

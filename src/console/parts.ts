@@ -3,9 +3,11 @@ import type { Reader } from '../activity/reader.ts';
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts';
 import type { StoredCatalog } from '../catalog/stored.ts';
 import type { Accounts } from '../identity/accounts/accounts.ts';
+import type { Operators } from '../identity/accounts/operators.ts';
 import type { Teams } from '../identity/accounts/teams.ts';
 import type { Auth } from '../identity/sign-in/auth.ts';
 import type { Setup } from '../identity/sign-in/setup.ts';
+import type { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Notices } from '../outbox/notices.ts';
 import type { Outbox } from '../outbox/outbox.ts';
@@ -32,6 +34,9 @@ export interface ConsoleParts {
   readonly setup: Setup;
   readonly accounts: Pick<Accounts, 'allowCards' | 'replaceToken' | 'setLimits'>;
   readonly teams: Teams;
+  readonly operators: Operators;
+  /** Answers of operations that came with an Idempotency-Key. */
+  readonly keyedAnswers: IdempotencyStore;
   readonly codes: Codes;
   /** Absent while payments by card are off. */
   readonly payments: Payments | undefined;

@@ -35,7 +35,9 @@ export const refusedCallRoutes = [
     },
   }),
   route('GET /api/console/admin/refused-calls', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'List refused calls',
     compressed: true,
     query: adminQuerySchema,
     async handle(parts, { query: { account, ...query } }): Promise<RefusedCallPage<AdminRefusedCall>> {

@@ -174,6 +174,7 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
       'account.remove',
       'account.remove.refused',
       'account.remove',
+      'account.remove.changed',
     ]);
     expect((await site.ledger.verify({ full: true })).breaches).toEqual([]);
     const again = await site.user('vera@example.com');

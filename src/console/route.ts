@@ -1,6 +1,9 @@
 import { z } from 'zod';
+import type { AuditedState } from '../activity/audit.ts';
 import type { JsonBody } from '../http/request-body.ts';
 import type { IncomingRequest, Method } from '../http/router.ts';
+import type { OperatorRight } from '../identity/accounts/operator-roles.ts';
+import type { Operator } from '../identity/accounts/operators.ts';
 import type { TeamRight } from '../identity/accounts/team-roles.ts';
 import type { AuthMeta, Visitor } from '../identity/sign-in/session.ts';
 import type { RequestId } from '../std/ids.ts';
@@ -10,8 +13,28 @@ import type { RouteParts } from './parts.ts';
 /** Method and path; `{name}` in the path is a parameter. */
 export type RouteName = `${Exclude<Method, 'HEAD'>} /api/${'console' | 'auth'}/${string}`;
 
-/** Who may call a route. `setup`: anyone, but only until the first admin exists. */
-export type RouteAccess = 'public' | 'setup' | 'user' | 'admin';
+/** Who may call a route. `setup`: anyone, but only until the first admin exists. `operator`: an {@link Operation}. */
+export type RouteAccess = 'public' | 'setup' | 'user' | 'operator';
+
+/**
+ * What operators do. It is declared once and has two doors: the console, with a session, and the operators' API, with a
+ * token. Both decide by the same row of the table of rights, count the same keys and write the same records.
+ */
+interface Operation {
+  readonly may: OperatorRight;
+  /** In the document of the operators' API. */
+  readonly summary: string;
+  /** Only people in the console may do it: a token makes no tokens. */
+  readonly consoleOnly?: true;
+  /** It adds or takes money: an Idempotency-Key must come with it, and `once` is what the ledger books it under. */
+  readonly money?: true;
+  /** Its answer has a secret that is shown once, and is kept under no key. */
+  readonly secret?: true;
+  /** What it changes, in words and amounts, as the audit log tells it before and after. */
+  state?(parts: RouteParts, id: string): Promise<AuditedState>;
+  /** What it answers with, where the document says so. */
+  readonly answer?: z.ZodType;
+}
 
 /** One route of the console's API. Server, authorisation test and the types of the pages' client are made from it. */
 export interface RouteDeclaration<
@@ -20,12 +43,12 @@ export interface RouteDeclaration<
   Query extends z.ZodType = z.ZodType,
   Body extends z.ZodType = z.ZodType,
   Answer = unknown,
-> {
+> extends Partial<Operation> {
   readonly name: Name;
   readonly who: Who;
   /** The password must have been entered within the last minutes. */
   readonly confirmed?: true;
-  /** Its name in the audit log. Every admin route that changes something has one. */
+  /** Its name in the audit log. Every operation that changes something has one. */
   readonly audit?: string;
   /** Its answer is compressed: a list, never anything with a token or another secret in it. */
   readonly compressed?: true;
@@ -54,7 +77,10 @@ export interface RouteCall<
   readonly request: Request;
   readonly meta: ConsoleMeta;
   /** Who is signed in. */
-  readonly user: Who extends 'user' | 'admin' ? Visitor : Visitor | undefined;
+  readonly user: Who extends 'user' ? Visitor : Visitor | undefined;
+  readonly operator: Who extends 'operator' ? Operator : undefined;
+  /** Of an operation about money: what the ledger books under it counts once. */
+  readonly once: string;
   readonly params: Readonly<Record<ParamName<Name>, string>>;
   readonly query: z.output<Query>;
   readonly body: z.output<Body>;
@@ -89,7 +115,8 @@ export function route<
   Body extends z.ZodType = z.ZodUndefined,
 >(
   name: Name,
-  declaration: Omit<RouteDeclaration<Name, Who, Query, Body, Answer>, 'name'>,
+  declaration: Omit<RouteDeclaration<Name, Who, Query, Body, Answer>, 'name'> &
+    (Who extends 'operator' ? Operation : unknown),
 ): RouteDeclaration<Name, Who, Query, Body, Answer> {
   return { name, ...declaration };
 }

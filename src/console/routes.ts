@@ -11,6 +11,7 @@ import { codeRoutes } from './admin/codes.ts';
 import { marginRoutes } from './admin/margin.ts';
 import { messageRoutes } from './admin/messages.ts';
 import { moneyRoutes } from './admin/money.ts';
+import { operatorRoutes } from './admin/operators.ts';
 import { adminPaymentRoutes } from './admin/payments.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
@@ -85,4 +86,5 @@ export const ROUTES = [
   ...priceRoutes,
   ...siteRoutes,
   ...messageRoutes,
+  ...operatorRoutes,
 ];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { signedIn } from '../identity/sign-in/auth.ts';
+import { rightsOfOperator } from '../identity/accounts/operator-roles.ts';
 import { Fault } from '../std/fault.ts';
 import { CONFIRMED_MS, millis, type Visitor } from '../identity/sign-in/session.ts';
 import { readPublicPages, readSite } from '../identity/sign-in/site.ts';
@@ -130,7 +131,9 @@ async function signedInUser(parts: RouteParts, user: Visitor) {
     accountId: user.accountId,
     email: user.email,
     name: user.name,
-    role: user.role,
+    /** Of somebody who operates, with what it may; null: of a customer. */
+    role: user.role ?? null,
+    rights: user.role === undefined ? [] : rightsOfOperator(user.role),
     twoFactor: user.twoFactor,
     /** Whether a link that was sent to the address was used. */
     emailVerified: Boolean(person?.emailVerified),

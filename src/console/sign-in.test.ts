@@ -236,10 +236,15 @@ describe('a session ends', () => {
   test('when the account is disabled or its role changes', async () => {
     const person = await site.user('power@example.com');
     const path = `/api/console/admin/accounts/${await person.accountId()}`;
-    for (const act of ['promote', 'demote', 'disable']) {
+    for (const [method, act, body] of [
+      ['PUT', 'role', { role: 'owner' }],
+      ['PUT', 'role', { role: 'support' }],
+      ['PUT', 'role', { role: null }],
+      ['POST', 'disable', {}],
+    ] as const) {
       await signIn(person, 'power@example.com');
       expect(await alive(person)).toBe(true);
-      await admin.must('POST', `${path}/${act}`);
+      await admin.must(method, `${path}/${act}`, body);
       expect(await alive(person)).toBe(false);
     }
     expect((await signIn(person, 'power@example.com')).status).toBe(403);

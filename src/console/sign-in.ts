@@ -68,7 +68,7 @@ function libraryRoute<const Name extends AuthRouteName>(name: Name): LibraryRout
     handle: async (parts, call) => {
       const response = await post(parts, name, call);
       const { user } = call;
-      if (declared.audit !== undefined && user?.role === 'admin') {
+      if (declared.audit !== undefined && user?.role !== undefined) {
         const entry = { actor: user.accountId, action: declared.audit, target: user.accountId, detail: {} };
         await writeAudit(parts.store, entry, parts.clock.now());
       }

@@ -12,7 +12,7 @@ const DATABASES: Record<string, () => Promise<TestConsole>> = {
 };
 
 const OWN = listsOf('user');
-const OPERATOR = listsOf('admin');
+const OPERATOR = listsOf('operator');
 const HOSTILE = ['%%', '__', '\\\\', "'; DROP TABLE account; --", '""', '🦊🦊', '../..', '<script>'];
 
 describe.each(Object.entries(DATABASES))('the lists of the console on %s', (_name, open) => {

@@ -12,6 +12,7 @@ import type { WebFile } from '../console/site.ts';
 import { createSetup, type Setup } from '../identity/sign-in/setup.ts';
 import { makeAuth, type Auth } from '../identity/sign-in/auth.ts';
 import type { Payments } from '../payments/payments.ts';
+import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import { RedeemCodes } from '../ledger/codes.ts';
 import type { MessageServices } from './compose-outbox.ts';
 import { tryBackend } from './live/try-backend.ts';
@@ -61,6 +62,8 @@ export function composeConsole(
     setup,
     accounts,
     teams: services.teams,
+    operators: services.operators,
+    keyedAnswers: new IdempotencyStore(store, clock),
     codes: new RedeemCodes({ store, ledger: ledger.ledger, key: secret.key('codes'), clock }),
     payments,
     catalog,

@@ -133,11 +133,12 @@ async function runCommand(): Promise<number> {
 
 async function withOpened<T>(services: Services, work: (services: CliServices) => Promise<T>): Promise<T> {
   try {
-    const { store, accounts, teams, secret, images, imagePlaces } = services;
+    const { store, accounts, teams, operators, secret, images, imagePlaces } = services;
     return await work({
       store,
       accounts,
       teams,
+      operators,
       ledger: services.ledger.ledger,
       secret,
       images,

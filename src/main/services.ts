@@ -5,6 +5,7 @@ import type { CatalogSource } from '../catalog/catalog.ts';
 import { openCatalog } from '../catalog/source.ts';
 import { openStoredCatalog, type StoredCatalog } from '../catalog/stored.ts';
 import { Accounts } from '../identity/accounts/accounts.ts';
+import { Operators } from '../identity/accounts/operators.ts';
 import { Teams } from '../identity/accounts/teams.ts';
 import { openSecret, type Secret } from '../identity/accounts/secret.ts';
 import { openLedger, type OpenLedger } from '../ledger/open-ledger.ts';
@@ -33,6 +34,7 @@ export interface Services {
   readonly ledger: OpenLedger;
   readonly accounts: Accounts;
   readonly teams: Teams;
+  readonly operators: Operators;
   readonly outbox: Outbox;
   readonly notices: Notices;
   readonly images: ImageStore;
@@ -98,6 +100,7 @@ async function servicesOf(
       clock,
       random,
     });
+    const operators = new Operators({ store, pepper: secret.key('token pepper'), clock });
     const imagePlaces = placesOf(config);
     const quotaBytes = config.imageQuotaBytes;
     const images = new ImageStore({ store, places: imagePlaces, clock, random, log, quotaBytes });
@@ -112,6 +115,7 @@ async function servicesOf(
       ledger,
       accounts,
       teams,
+      operators,
       ...messages,
       images,
       imagePlaces,

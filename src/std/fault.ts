@@ -108,6 +108,8 @@ const CONSOLE_FAULTS = {
   invalid_credentials: unauthorized,
   invalid_second_factor: unauthorized,
   forbidden,
+  /** The role of whoever operates is too small. */
+  not_allowed: forbidden,
   cross_site: forbidden,
   sign_up_closed: forbidden,
   setup_needed: forbidden,

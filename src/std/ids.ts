@@ -25,6 +25,11 @@ export function newTeamId(nowMs: number, random: Random = systemRandom): Account
   return `team_${timePart(nowMs)}${random.text(8)}` as AccountId;
 }
 
+/** Of a token with which a program operates; it names the token in the books and in the audit log. */
+export function newOperatorTokenId(nowMs: number, random: Random = systemRandom): string {
+  return `opt_${timePart(nowMs)}${random.text(8)}`;
+}
+
 /** `msg_` + time + random: sorts by time, and a receiver may use it to tell a repetition. */
 export function newOutboxId(nowMs: number, random: Random = systemRandom): string {
   return `msg_${timePart(nowMs)}${random.text(16)}`;

@@ -388,3 +388,41 @@ interface ConversationItemTable {
   /** Encrypted JSON. */
   item: Uint8Array;
 }
+
+export type OperatorRole = 'owner' | 'full' | 'support' | 'finance' | 'read';
+
+/** Who operates beside the owners, with tokens for programs. */
+export interface OperatorSchema {
+  operator: OperatorTable;
+  operator_token: OperatorTokenTable;
+  operator_grant: OperatorGrantTable;
+}
+
+interface OperatorTable {
+  account_id: string;
+  role: OperatorRole;
+  given_by: string;
+  given_at: number;
+}
+
+export interface OperatorTokenTable {
+  id: string;
+  name: string;
+  role: OperatorRole;
+  token_hash: string;
+  token_hint: string;
+  /** One a line. */
+  networks: Nullable<string>;
+  created_by: string;
+  created_at: number;
+  expires_at: number;
+  used_at: Nullable<number>;
+  ended_at: Nullable<number>;
+}
+
+interface OperatorGrantTable {
+  once: string;
+  operator_id: string;
+  day: number;
+  amount: number;
+}

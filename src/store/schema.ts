@@ -6,6 +6,7 @@ import type {
   ImageJobSchema,
   ImageSchema,
   Nullable,
+  OperatorSchema,
   OutboxSchema,
   PaymentSchema,
   ResponseSchema,
@@ -14,10 +15,17 @@ import type {
 /**
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
  * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here, or in schema-services.ts: sign-in,
- * messages, payments and images are there.
+ * messages, payments, images and operators are there.
  */
 export interface Schema
-  extends AuthSchema, ImageSchema, ImageJobSchema, OutboxSchema, PaymentSchema, ResponseSchema {
+  extends
+    AuthSchema,
+    ImageSchema,
+    ImageJobSchema,
+    OperatorSchema,
+    OutboxSchema,
+    PaymentSchema,
+    ResponseSchema {
   account: AccountTable;
   entry: EntryTable;
   debt: DebtTable;

@@ -22,10 +22,10 @@ test('every action of the audit log is a sentence in every language', async () =
 test('an action that was refused says so, and one that is not known is shown as it is', () => {
   expect(actionText('account.credit.refused', enOperator.audit.actions)).toEqual({
     text: 'Credit an account',
-    isRefused: true,
+    outcome: 'refused',
   });
   expect(actionText('newer.thing', enOperator.audit.actions)).toEqual({
     text: 'newer.thing',
-    isRefused: false,
+    outcome: undefined,
   });
 });

@@ -22,6 +22,7 @@ let node: NodeProcess;
 let operator: Operator;
 let token: string;
 let cookie: string;
+let operatorToken: string;
 
 beforeAll(async () => {
   node = await NodeProcess.start({
@@ -46,6 +47,12 @@ endpoints: { svc_house: { name: house, type: chat_completion, lists: [models], u
     .getSetCookie()
     .map((one) => one.split(';')[0])
     .join('; ');
+  const making = await fetch(`${node.url}/api/console/admin/operator-tokens`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', cookie },
+    body: JSON.stringify({ name: 'a program', role: 'owner', expiresAt: Date.now() + 86_400_000 }),
+  });
+  ({ token: operatorToken } = (await making.json()) as { token: string });
 });
 afterAll(async () => {
   await operator.close();
@@ -60,8 +67,9 @@ function pathOf({ path }: HttpRoute): string {
   return path.replaceAll('**', 'nobody-has-this').replaceAll('*', 'nobody-has-this');
 }
 
-/** An admin's session, an account's token: nothing is refused for who sends it. */
-function headersFor({ door }: HttpRoute): Record<string, string> {
+/** An owner's session, an account's token, an owner's operator token: nothing is refused for who sends it. */
+function headersFor({ door, path }: HttpRoute): Record<string, string> {
+  if (path.startsWith('/api/operator/')) return { authorization: `Bearer ${operatorToken}` };
   if (door === 'api') return { authorization: `Bearer ${token}` };
   return door === 'console'
     ? { cookie, 'sec-fetch-site': 'same-origin' }

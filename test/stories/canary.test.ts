@@ -76,7 +76,6 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     await admin.must('POST', `/api/console/admin/accounts/${await user.accountId()}/credit`, {
       amountUsd: '5',
       cause: 'a test',
-      once: 'canary-credit',
     });
     await chats(token);
     await errors(token);

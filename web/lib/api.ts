@@ -52,6 +52,8 @@ type CallOptions<Route extends ConsoleRoute> = (HasParams<Route> extends true
     : { readonly query?: QueryOf<Route> | undefined }) & {
     readonly body?: BodyOf<Route> | undefined;
     readonly signal?: AbortSignal | undefined;
+    /** However often it is sent with this key, it is done once. */
+    readonly key?: string | undefined;
   };
 
 type OptionsFor<Route extends ConsoleRoute> = true extends HasParams<Route> | IsAboutMoney<Route>
@@ -77,7 +79,7 @@ export async function fetchRoute<Route extends ConsoleRoute>(
   route: Route,
   ...[options]: OptionsFor<Route>
 ): Promise<Response> {
-  return await send(methodOf(route), urlOf(route, options), options?.body, options?.signal);
+  return await send(methodOf(route), urlOf(route, options), options?.body, options);
 }
 
 /** Pass `enabled: false` to wait until there is something to ask. */
@@ -88,7 +90,7 @@ export function useApi<Route extends ReadRoute>(
   return useQuery<Answer<Route>, ApiError>({
     queryKey: [route, options ?? null],
     queryFn: async ({ signal }) => {
-      const response = await send('GET', urlOf(route, options), undefined, signal);
+      const response = await send('GET', urlOf(route, options), undefined, { signal });
       return (await response.json()) as Answer<Route>;
     },
     ...more,
@@ -131,10 +133,10 @@ export async function send(
   method: string,
   url: string,
   body: unknown,
-  signal: AbortSignal | undefined,
+  more: SendOptions = {},
 ): Promise<Response> {
   try {
-    return await sendOnce(method, url, body, signal);
+    return await sendOnce(method, url, body, more);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.code === 'network') {
@@ -142,16 +144,21 @@ export async function send(
       if (method !== 'GET') throw error;
       await answered;
     } else if (error.code !== 'unauthenticated' || !(await isSignedInAgain())) throw error;
-    signal?.throwIfAborted();
-    return await send(method, url, body, signal);
+    more.signal?.throwIfAborted();
+    return await send(method, url, body, more);
   }
+}
+
+interface SendOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly key?: string | undefined;
 }
 
 async function sendOnce(
   method: string,
   url: string,
   body: unknown,
-  signal: AbortSignal | undefined,
+  { signal, key }: SendOptions,
 ): Promise<Response> {
   const hasBody = method !== 'GET' && method !== 'DELETE';
   let response: Response;
@@ -160,7 +167,13 @@ async function sendOnce(
       method,
       credentials: 'same-origin',
       ...(hasBody
-        ? { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body ?? {}) }
+        ? {
+            headers: {
+              'content-type': 'application/json',
+              ...(key === undefined ? {} : { 'idempotency-key': key }),
+            },
+            body: JSON.stringify(body ?? {}),
+          }
         : {}),
       ...(signal ? { signal } : {}),
     });

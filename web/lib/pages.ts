@@ -41,7 +41,7 @@ export function usePages<Route extends PagedRoute>(
     initialPageParam: undefined,
     queryFn: async ({ pageParam, signal }) => {
       const url = urlOf(route, { query: { ...query, limit: String(limit), cursor: pageParam } });
-      const response = await send('GET', url, undefined, signal);
+      const response = await send('GET', url, undefined, { signal });
       return (await response.json()) as Answer<Route>;
     },
     // The rows of the previous filter stay until those of the next have arrived.

@@ -10,4 +10,5 @@ export { default as MarginPage } from './admin/margin/MarginPage.tsx';
 export { default as PaymentsPage } from './admin/payments/PaymentsPage.tsx';
 export { default as LedgerPage } from './admin/ledger/LedgerPage.tsx';
 export { default as TrafficPage } from './admin/traffic/TrafficPage.tsx';
+export { default as OperatorsPage } from './admin/operators/OperatorsPage.tsx';
 export { default as MessagesPage } from './admin/messages/MessagesPage.tsx';

@@ -14,7 +14,7 @@ import { signOut, useUser } from '../lib/session.ts';
 import { useTheme } from '../lib/theme.ts';
 import { useTranslation } from '../lib/translation.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
-import { ACCOUNT_NAV, ADMIN_NAV } from './navigation.ts';
+import { ACCOUNT_NAV, operatorNav } from './navigation.ts';
 
 const MAX_MODELS = 60;
 
@@ -66,7 +66,7 @@ function RequestEntry({ text, go }: { text: string; go: (href: string) => void }
 function Pages({ go }: { go: (href: string) => void }) {
   const { t } = useTranslation();
   const user = useUser();
-  const groups = user.role === 'admin' ? [...ACCOUNT_NAV, ...ADMIN_NAV] : ACCOUNT_NAV;
+  const groups = [...ACCOUNT_NAV, ...operatorNav(user.rights)];
   return (
     <Group heading={t('palette.pages')}>
       {groups.flatMap((group) =>

@@ -3,14 +3,14 @@ import Search from 'lucide-react/icons/search';
 import { useEffect, useRef, useState, type ReactNode, type RefObject, Suspense } from 'react';
 import { useLocation } from 'wouter';
 import { later } from '../lib/chunk.ts';
-import { useSite } from '../lib/session.ts';
+import { useSite, useUser } from '../lib/session.ts';
 import { useTranslation } from '../lib/translation.tsx';
 import { useWallet } from '../lib/wallet.ts';
 import { IconButton } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { Logo } from '../ui/Logo.tsx';
 import { ErrorBoundary } from './ErrorBoundary.tsx';
-import { ACCOUNT_NAV, ADMIN_NAV, teamNav, type NavGroup } from './navigation.ts';
+import { ACCOUNT_NAV, ADMIN_NAV, operatorNav, teamNav, type NavGroup } from './navigation.ts';
 import { openPalette, onPalette } from './palette.ts';
 import { Sidebar } from './Sidebar.tsx';
 
@@ -55,7 +55,8 @@ export function Shell({ area, children }: ShellProps) {
 
 function useNav(area: ShellProps['area']): readonly NavGroup[] {
   const { team } = useWallet();
-  if (area === 'admin') return ADMIN_NAV;
+  const { rights } = useUser();
+  if (area === 'admin') return operatorNav(rights);
   return team ? teamNav() : ACCOUNT_NAV;
 }
 

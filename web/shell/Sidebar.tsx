@@ -110,7 +110,7 @@ function Group({ group, onNavigate }: { group: NavGroup; onNavigate: (() => void
 function AreaLink({ area, onNavigate }: { area: 'account' | 'admin'; onNavigate: (() => void) | undefined }) {
   const { t } = useTranslation();
   const user = useUser();
-  if (user.role !== 'admin') return null;
+  if (user.role === null) return null;
   const Icon = area === 'admin' ? ArrowLeft : ShieldCheck;
   return (
     <Link

@@ -20,9 +20,11 @@ import Settings from 'lucide-react/icons/settings';
 import SquareTerminal from 'lucide-react/icons/square-terminal';
 import Ticket from 'lucide-react/icons/ticket';
 import TrendingUp from 'lucide-react/icons/trending-up';
+import UserCog from 'lucide-react/icons/user-cog';
 import Users from 'lucide-react/icons/users';
 import Waypoints from 'lucide-react/icons/waypoints';
 import Webhook from 'lucide-react/icons/webhook';
+import type { SessionState } from '../lib/answers.ts';
 import type { Strings } from '../locales/en/index.ts';
 
 interface NavItem {
@@ -33,7 +35,11 @@ interface NavItem {
   readonly key?: string;
   /** It shows the own account alone. */
   readonly own?: true;
+  /** What an operator's role must include; seeing customers, when absent. */
+  readonly right?: OperatorRight;
 }
+
+type OperatorRight = NonNullable<SessionState['user']>['rights'][number];
 
 export interface NavGroup {
   readonly label: keyof Strings['nav'];
@@ -81,8 +87,8 @@ export const ADMIN_NAV: readonly NavGroup[] = [
     items: [
       { href: '/admin', label: 'adminOverview', icon: Gauge, key: 'a' },
       { href: '/admin/traffic', label: 'adminTraffic', icon: Waypoints },
-      { href: '/admin/backends', label: 'adminBackends', icon: ServerCog },
-      { href: '/admin/catalog', label: 'adminCatalog', icon: Boxes },
+      { href: '/admin/backends', label: 'adminBackends', icon: ServerCog, right: 'see_business' },
+      { href: '/admin/catalog', label: 'adminCatalog', icon: Boxes, right: 'see_business' },
       { href: '/admin/requests', label: 'adminRequests', icon: List },
       { href: '/admin/refused', label: 'adminRefused', icon: Ban },
     ],
@@ -92,20 +98,29 @@ export const ADMIN_NAV: readonly NavGroup[] = [
     items: [
       { href: '/admin/accounts', label: 'adminAccounts', icon: Users },
       { href: '/admin/codes', label: 'adminCodes', icon: Ticket },
+      { href: '/admin/operators', label: 'adminOperators', icon: UserCog, right: 'see_business' },
     ],
   },
   {
     label: 'books',
     items: [
-      { href: '/admin/margin', label: 'adminMargin', icon: TrendingUp },
-      { href: '/admin/payments', label: 'adminPayments', icon: CreditCard },
+      { href: '/admin/margin', label: 'adminMargin', icon: TrendingUp, right: 'see_business' },
+      { href: '/admin/payments', label: 'adminPayments', icon: CreditCard, right: 'see_business' },
       { href: '/admin/ledger', label: 'adminLedger', icon: Scale },
       { href: '/admin/messages', label: 'adminMessages', icon: Send },
-      { href: '/admin/audit', label: 'adminAudit', icon: FileClock },
-      { href: '/admin/settings', label: 'adminSettings', icon: Settings },
+      { href: '/admin/audit', label: 'adminAudit', icon: FileClock, right: 'see_business' },
+      { href: '/admin/settings', label: 'adminSettings', icon: Settings, right: 'see_business' },
     ],
   },
 ];
+
+/** The pages that a role can see; none for a customer. */
+export function operatorNav(rights: readonly OperatorRight[]): NavGroup[] {
+  return ADMIN_NAV.map(({ label, items }) => ({
+    label,
+    items: items.filter(({ right = 'see_customers' }) => rights.includes(right)),
+  })).filter(({ items }) => items.length > 0);
+}
 
 /** The pages that can show a team's account. Its own page is the overview, and comes first. */
 export function teamNav(): NavGroup[] {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { accountFilter, accountTable, namesOf, monthSpent } from '../../activity/accounts.ts';
-import { writeAudit } from '../../activity/audit.ts';
+import { accountState, writeAudit } from '../../activity/audit.ts';
 import { requestPage } from '../../activity/request-log.ts';
 import { statementPage } from '../../activity/statement.ts';
 import { usageDays } from '../../activity/usage-sums.ts';
@@ -8,13 +8,15 @@ import { spendOf } from '../../activity/usage.ts';
 import { removeAccount } from '../../identity/accounts/removal.ts';
 import { removedEmail } from '../../ledger/decide.ts';
 import { RESET_LIFE_MS } from '../../identity/sign-in/reset.ts';
+import { operatorRoles } from '../../identity/accounts/operators.ts';
 import { lockAdmins, requireAnAdmin } from '../../identity/sign-in/setup.ts';
 import { DAY_MS, dayOf } from '../../std/calendar.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
 import type { AccountRow } from '../../store/schema.ts';
+import type { OperatorRole } from '../../store/schema-services.ts';
 import { readUsd, usd } from '../amounts.ts';
 import { entryOf, type Entry } from '../billing.ts';
-import type { SearchedPage, Usd, Millis, Role } from '../contract.ts';
+import type { SearchedPage, Usd, Millis } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
 import { requestItem, type RequestItem } from '../receipt.ts';
@@ -26,7 +28,7 @@ const querySchema = z.strictObject({
   ...tableFields,
   sort: orderSchema(['time', 'account', 'balance', 'month']),
   status: z.enum(['active', 'disabled']).optional(),
-  role: z.enum(['user', 'admin']).optional(),
+  role: z.enum(['user', 'operator']).optional(),
 });
 const createSchema = z.strictObject({
   email: z.string().max(512),
@@ -46,25 +48,34 @@ const limitsSchema = z.strictObject({
 /** Accounts: search, details, creation, limits. */
 export const adminAccountRoutes = [
   route('GET /api/console/admin/accounts', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'List accounts',
     compressed: true,
     query: querySchema,
     async handle(parts, { query }): Promise<SearchedPage<AdminListedAccount>> {
       const now = parts.clock.now();
       const page = await findRows<AccountRow>(parts, accountTable(now), accountFilter(query), query);
-      const names = await namesOf(
-        parts.store.db,
-        page.rows.map(({ id }) => id),
-      );
-      return searchedPage(page, (row) => ({ ...adminAccount(row, now), name: names.get(row.id) ?? null }));
+      const ids = page.rows.map(({ id }) => id);
+      const [names, roles] = await Promise.all([
+        namesOf(parts.store.db, ids),
+        operatorRoles(parts.store.db, ids),
+      ]);
+      return searchedPage(page, (row) => ({
+        ...adminAccount(row, { now, role: roles.get(row.id) }),
+        name: names.get(row.id) ?? null,
+      }));
     },
   }),
   route('POST /api/console/admin/accounts', {
-    who: 'admin',
+    who: 'operator',
+    may: 'make_accounts',
+    summary: 'Create an account',
+    secret: true,
     confirmed: true,
     audit: 'account.create',
     body: createSchema,
-    async handle(parts, { user, body }) {
+    async handle(parts, { operator, body }) {
       const made = body.password === undefined ? randomPart(16) : undefined;
       const opening = body.balanceUsd === undefined ? 0 : readUsd(body.balanceUsd, 'balanceUsd');
       const password = body.password ?? made ?? '';
@@ -74,22 +85,27 @@ export const adminAccountRoutes = [
         password,
         role: 'user',
       });
-      const entry = { actor: user.accountId, action: 'account.created', target: id, detail: {} };
+      const entry = { actor: operator.id, action: 'account.created', target: id, detail: {} };
       await writeAudit(parts.store, entry, parts.clock.now());
-      if (opening > 0) await credit(parts, id, opening, user.accountId);
+      if (opening > 0) await credit(parts, id, opening, operator.id);
       return {
-        account: adminAccount(await requireAccount(parts, id), parts.clock.now()),
+        account: await adminAccountOf(parts, id),
         password: made ?? null,
       };
     },
   }),
   route('GET /api/console/admin/accounts/{id}', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'Get an account',
     handle: (parts, { params }) => detail(parts, params.id),
   }),
   route('PATCH /api/console/admin/accounts/{id}/limits', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_accounts',
+    summary: 'Change the limits of an account or team',
     audit: 'account.limits',
+    state: accountState,
     body: limitsSchema,
     async handle(parts, { params, body }) {
       const { monthlyUsd, ...rates } = body;
@@ -99,7 +115,7 @@ export const adminAccountRoutes = [
         monthlyLimit: typeof monthlyUsd === 'string' ? readUsd(monthlyUsd, 'monthlyUsd') : monthlyUsd,
       });
       await parts.store.durable();
-      return adminAccount(await requireAccount(parts, params.id), parts.clock.now());
+      return await adminAccountOf(parts, params.id);
     },
   }),
 ];
@@ -147,7 +163,7 @@ async function detail(parts: RouteParts, id: string): Promise<AdminAccountDetail
   const spend = spendOf(usage, now);
   const { limits } = parts.catalog.current();
   return {
-    ...adminAccount(account, now),
+    ...adminAccount(account, { now, role: (await operatorRoles(parts.store.db, [id])).get(id) }),
     ...person,
     spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
     latest: latest.rows.map(requestItem),
@@ -183,7 +199,8 @@ async function signInOf({ store, clock }: RouteParts, id: string) {
 interface AdminAccount {
   id: string;
   email: string;
-  role: Role;
+  /** Of somebody who operates. */
+  role: OperatorRole | null;
   status: 'active' | 'disabled';
   /** Why a disabled account is only paused: its owner may sign in and read it. */
   pausedBy: string | null;
@@ -208,12 +225,20 @@ interface AdminAccount {
   createdAt: Millis;
 }
 
-/** An account as an admin sees it. */
-function adminAccount(row: AccountRow, now: number): AdminAccount {
+async function adminAccountOf(parts: RouteParts, id: string): Promise<AdminAccount> {
+  const role = (await operatorRoles(parts.store.db, [id])).get(id);
+  return adminAccount(await requireAccount(parts, id), { now: parts.clock.now(), role });
+}
+
+/** An account as operators see it. */
+function adminAccount(
+  row: AccountRow,
+  { now, role }: { readonly now: number; readonly role: OperatorRole | undefined },
+): AdminAccount {
   return {
     id: row.id,
     email: row.email,
-    role: row.role === 'admin' ? 'admin' : 'user',
+    role: role ?? null,
     status: row.status,
     pausedBy: row.paused_reason,
     cardsOff: row.cards_off_at !== null,
@@ -235,74 +260,79 @@ function adminAccount(row: AccountRow, now: number): AdminAccount {
   };
 }
 
-/** What an admin can do to an account besides money. A user whose role changes has to sign in again. */
+/** What operators can do to an account besides money. */
 export const accountActRoutes = [
   route('POST /api/console/admin/accounts/{id}/enable', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_accounts',
+    summary: 'Enable an account',
     audit: 'account.enable',
+    state: accountState,
     body: emptyBody,
     handle: (parts, { params }) => changeAccount(parts, params.id, { status: 'active', paused_reason: null }),
   }),
   /** Ends its sessions too; its token is refused from now on. */
   route('POST /api/console/admin/accounts/{id}/disable', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_accounts',
+    summary: 'Disable an account',
     audit: 'account.disable',
+    state: accountState,
     body: emptyBody,
     handle: (parts, { params }) =>
       changeAccount(parts, params.id, { status: 'disabled', paused_reason: null }),
   }),
   route('POST /api/console/admin/accounts/{id}/allow-cards', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_accounts',
+    summary: 'Allow card payments again',
     audit: 'account.allow-cards',
+    state: accountState,
     body: emptyBody,
     async handle(parts, { params }) {
       await requireAccount(parts, params.id);
       await parts.accounts.allowCards(params.id as AccountId);
-      return adminAccount(await requireAccount(parts, params.id), parts.clock.now());
+      return await adminAccountOf(parts, params.id);
     },
   }),
-  route('POST /api/console/admin/accounts/{id}/promote', {
-    who: 'admin',
-    confirmed: true,
-    audit: 'account.promote',
-    body: emptyBody,
-    handle: (parts, { params }) => changeAccount(parts, params.id, { role: 'admin' }),
-  }),
-  route('POST /api/console/admin/accounts/{id}/demote', {
-    who: 'admin',
-    confirmed: true,
-    audit: 'account.demote',
-    body: emptyBody,
-    handle: (parts, { params }) => changeAccount(parts, params.id, { role: 'user' }),
-  }),
   route('POST /api/console/admin/accounts/{id}/revoke-token', {
-    who: 'admin',
+    who: 'operator',
+    may: 'end_tokens',
+    summary: 'End the token of an account',
     audit: 'account.revoke-token',
+    state: accountState,
     body: emptyBody,
     async handle(parts, { params }) {
       await requireAccount(parts, params.id);
       await revokeToken(parts, params.id);
-      return adminAccount(await requireAccount(parts, params.id), parts.clock.now());
+      return await adminAccountOf(parts, params.id);
     },
   }),
   /** Shown once, good for an hour and for one new password; it ends the one before it. */
   route('POST /api/console/admin/accounts/{id}/reset-link', {
-    who: 'admin',
+    who: 'operator',
+    may: 'make_tokens',
+    summary: 'Make a link for a new password',
+    secret: true,
     confirmed: true,
     audit: 'account.reset-link',
     body: emptyBody,
-    handle: (parts, { params, user }) =>
+    handle: (parts, { params, operator }) =>
       parts.auth.resetLinks.make({
         accountId: params.id,
-        createdBy: user.accountId,
+        createdBy: operator.id,
         lifeMs: RESET_LIFE_MS,
       }),
   }),
   /** Shown once. Every session ends and the second factor is off. */
   route('POST /api/console/admin/accounts/{id}/reset-password', {
-    who: 'admin',
+    who: 'operator',
+    may: 'make_tokens',
+    summary: 'Set a new password',
+    secret: true,
     confirmed: true,
     audit: 'account.reset-password',
+    state: accountState,
     body: emptyBody,
     async handle(parts, { params }) {
       const password = randomPart(16);
@@ -312,33 +342,35 @@ export const accountActRoutes = [
   }),
   /** Cannot be undone. Its books stay under its id; a balance that is left is written off with a reason. */
   route('POST /api/console/admin/accounts/{id}/remove', {
-    who: 'admin',
+    who: 'operator',
+    may: 'make_accounts',
+    summary: 'Remove an account',
     confirmed: true,
     audit: 'account.remove',
+    state: accountState,
     body: z.strictObject({ reason: z.string().trim().min(1).max(200).optional() }),
-    async handle(parts, { params, user, body }) {
-      await removeAccount(parts, { accountId: params.id, reason: body.reason, actor: user.accountId });
-      return adminAccount(await requireAccount(parts, params.id), parts.clock.now());
+    async handle(parts, { params, operator, body }) {
+      await removeAccount(parts, { accountId: params.id, reason: body.reason, actor: operator.id });
+      return await adminAccountOf(parts, params.id);
     },
   }),
 ];
 
-type Change =
-  | { readonly status: 'active' | 'disabled'; readonly paused_reason: null }
-  | { readonly role: 'user' | 'admin' };
-
-async function changeAccount(parts: RouteParts, id: string, changes: Change): Promise<AdminAccount> {
+async function changeAccount(
+  parts: RouteParts,
+  id: string,
+  changes: { readonly status: 'active' | 'disabled'; readonly paused_reason: null },
+): Promise<AdminAccount> {
   const { store, clock } = parts;
   await requireAccount(parts, id);
   await store.db.transaction().execute(async (tx) => {
     await lockAdmins(tx, clock.now());
     await tx.updateTable('account').set(changes).where('id', '=', id).where('role', '!=', 'system').execute();
     // With the account that the person has in a team.
-    if ('status' in changes)
-      await tx.updateTable('account').set(changes).where('person_id', '=', id).execute();
+    await tx.updateTable('account').set(changes).where('person_id', '=', id).execute();
     await requireAnAdmin(tx);
     await tx.deleteFrom('auth_session').where('userId', '=', id).execute();
   });
   await store.durable();
-  return adminAccount(await requireAccount(parts, id), clock.now());
+  return await adminAccountOf(parts, id);
 }

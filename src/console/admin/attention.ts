@@ -29,7 +29,9 @@ const MOST_BATCHES = 3;
 /** What the operator should look at, the most urgent first. */
 export const attentionRoutes = [
   route('GET /api/console/admin/attention', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'List what needs attention',
     handle: (parts) => {
       const now = parts.clock.now();
       return recentOf(parts.store).get('attention', now, () => computeAttention(parts, now));

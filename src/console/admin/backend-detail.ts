@@ -13,9 +13,11 @@ import { draftText } from './catalog-draft.ts';
 
 export const backendDetailRoutes = [
   route('GET /api/console/admin/backends/{id}/edit', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Get a backend as it is edited',
     compressed: true,
-    handle: (parts, { params: { id }, user }) => backendDetail(parts, user.accountId, id),
+    handle: (parts, { params: { id }, operator }) => backendDetail(parts, operator.id, id),
   }),
 ];
 

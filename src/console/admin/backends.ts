@@ -11,11 +11,15 @@ const TEST_MS = 15_000;
 /** How the backends are doing on this node, and a call to find out. */
 export const backendRoutes = [
   route('GET /api/console/admin/backends', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'List backends with their health',
     handle: allBackends,
   }),
   route('POST /api/console/admin/backends/{id}/test', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Test a backend',
     audit: 'backend.test',
     body: emptyBody,
     withinMs: TEST_MS,

@@ -21,41 +21,51 @@ const MOST_EDITS = 5_000;
  */
 export const catalogDraftRoutes = [
   route('GET /api/console/admin/catalog/draft', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Get your draft of the catalog',
     compressed: true,
-    async handle({ catalogEditor }, { user }): Promise<AdminCatalogDraft> {
+    async handle({ catalogEditor }, { operator }): Promise<AdminCatalogDraft> {
       if (!catalogEditor) return { draft: null };
-      return shown(catalogEditor, await catalogEditor.draft(user.accountId));
+      return shown(catalogEditor, await catalogEditor.draft(operator.id));
     },
   }),
   route('PUT /api/console/admin/catalog/draft', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Write your draft of the catalog',
     maxBytes: 4 * MEGABYTE,
     /** The tag of the draft that was changed; null: there was none. 409 `conflict` if another page saved a newer one. */
     body: z.strictObject({ yaml: catalogText, tag: z.number().int().nullable() }),
-    async handle(parts, { user, body: { yaml, tag } }) {
+    async handle(parts, { operator, body: { yaml, tag } }) {
       const editor = requireEditor(parts);
-      const before = await editor.draft(user.accountId);
+      const before = await editor.draft(operator.id);
       if (before?.tag !== (tag ?? undefined)) throw changedElsewhere();
-      return await keep(editor, user.accountId, before, yaml);
+      return await keep(editor, operator.id, before, yaml);
     },
   }),
   route('POST /api/console/admin/catalog/draft/edit', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Edit your draft of the catalog',
     maxBytes: 2 * MEGABYTE,
     body: z.strictObject({ edits: z.array(draftEdit).min(1).max(MOST_EDITS) }),
-    handle: (parts, { user, body: { edits } }) => edit(requireEditor(parts), user.accountId, edits),
+    handle: (parts, { operator, body: { edits } }) => edit(requireEditor(parts), operator.id, edits),
   }),
   route('POST /api/console/admin/catalog/draft/merge', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Merge what was published into your draft',
     body: z.strictObject({ prefer: z.enum(['mine', 'theirs']).optional() }),
-    handle: (parts, { user, body: { prefer } }) => merge(requireEditor(parts), user.accountId, prefer),
+    handle: (parts, { operator, body: { prefer } }) => merge(requireEditor(parts), operator.id, prefer),
   }),
   route('POST /api/console/admin/catalog/draft/discard', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Discard your draft',
     body: emptyBody,
-    async handle(parts, { user }): Promise<AdminCatalogDraft> {
-      await requireEditor(parts).drafts.remove(user.accountId);
+    async handle(parts, { operator }): Promise<AdminCatalogDraft> {
+      await requireEditor(parts).drafts.remove(operator.id);
       return { draft: null };
     },
   }),

@@ -18,7 +18,9 @@ export const LIST_MS = 30_000;
  */
 export const catalogImportRoutes = [
   route('POST /api/console/admin/catalog/import', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Import the models of a backend into your draft',
     // It stores nothing, but it calls a backend with its key.
     audit: 'catalog.import-preview',
     body: z.strictObject({
@@ -29,7 +31,7 @@ export const catalogImportRoutes = [
       models: z.array(z.string().trim().min(1).max(200)).min(1).max(1_000).optional(),
     }),
     withinMs: LIST_MS,
-    handle: (parts, { body, deadline, user }) => importDraft(parts, user.accountId, body, deadline),
+    handle: (parts, { body, deadline, operator }) => importDraft(parts, operator.id, body, deadline),
   }),
 ];
 

@@ -16,9 +16,17 @@ export const catalogText = z.string().max(2_000_000);
 
 /** The catalog: always shown, and editable where it is in the store. */
 export const catalogRoutes = [
-  route('GET /api/console/admin/catalog', { who: 'admin', compressed: true, handle: currentCatalog }),
+  route('GET /api/console/admin/catalog', {
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Get the catalog',
+    compressed: true,
+    handle: currentCatalog,
+  }),
   route('POST /api/console/admin/catalog/propose', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Check a catalog without publishing it',
     // A preview stores nothing, so there is nothing to record.
     maxBytes: 4 * MEGABYTE,
     body: z.strictObject({ yaml: catalogText }),
@@ -45,7 +53,9 @@ export const catalogRoutes = [
     },
   }),
   route('POST /api/console/admin/catalog', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Publish a catalog',
     // Changing a backend's address changes where its key is sent.
     confirmed: true,
     audit: 'catalog.save',
@@ -56,11 +66,13 @@ export const catalogRoutes = [
       /** The revision this edit began from; 409 `conflict` when somebody saved another one meanwhile. */
       revision: z.number().int().min(0),
     }),
-    handle: (parts, { user, body: { yaml: text, note, revision } }) =>
-      saveDraft(requireEditor(parts), user.accountId, { text, note, revision }),
+    handle: (parts, { operator, body: { yaml: text, note, revision } }) =>
+      saveDraft(requireEditor(parts), operator.id, { text, note, revision }),
   }),
   route('GET /api/console/admin/catalog/history', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'List published catalogs',
     query: pagingSchema,
     async handle(parts, { query }): Promise<Page<AdminCatalogVersion>> {
       const limit = limitOf(query);
@@ -76,7 +88,9 @@ export const catalogRoutes = [
     },
   }),
   route('GET /api/console/admin/catalog/history/{id}', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Get a published catalog',
     async handle(parts, { params }): Promise<AdminCatalogVersionDetail> {
       const found = await requireEditor(parts).at(numberCursor(params.id) ?? 0);
       if (!found) throw new Fault('not_found', 'There is no such version.');
@@ -85,7 +99,9 @@ export const catalogRoutes = [
     },
   }),
   route('GET /api/console/admin/catalog/keys', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'List provider keys, without their values',
     handle: async (parts) => ({
       items: ((await parts.catalogEditor?.listProviderKeys()) ?? []).map(providerKey),
       /** By the usual name of a key, the host it is for. */
@@ -93,7 +109,9 @@ export const catalogRoutes = [
     }),
   }),
   route('PUT /api/console/admin/catalog/keys/{id}', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Store a provider key',
     confirmed: true,
     audit: 'provider-key.set',
     body: z.strictObject({
@@ -101,16 +119,18 @@ export const catalogRoutes = [
       /** The only server that this key is sent to. */
       host: z.string().trim().min(1).max(500),
     }),
-    async handle(parts, { params, body, user }) {
+    async handle(parts, { params, body, operator }) {
       const editor = requireEditor(parts);
       const key = await editor.setProviderKey(params.id, body.value, body.host);
       // The built-in catalog, which nobody has edited yet, depends on the keys that there are.
-      await followPublished(editor, user.accountId);
+      await followPublished(editor, operator.id);
       return providerKey(key);
     },
   }),
   route('DELETE /api/console/admin/catalog/keys/{id}', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Remove a provider key',
     confirmed: true,
     audit: 'provider-key.remove',
     async handle(parts, { params }) {

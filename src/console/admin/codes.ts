@@ -21,7 +21,9 @@ const makeSchema = z.strictObject({
 /** Codes that are worth money, and invites that are worth an account. */
 export const codeRoutes = [
   route('GET /api/console/admin/codes', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'List batches of codes',
     compressed: true,
     query: z.strictObject({
       ...tableFields,
@@ -40,25 +42,31 @@ export const codeRoutes = [
   }),
   /** The codes are shown once. */
   route('POST /api/console/admin/codes', {
-    who: 'admin',
+    who: 'operator',
+    may: 'adjust_money',
+    summary: 'Make a batch of codes',
+    money: true,
+    secret: true,
     confirmed: true,
     audit: 'codes.make',
     body: makeSchema,
-    async handle(parts, { user, body }) {
+    async handle(parts, { operator, body }) {
       const amount = readUsd(body.amountUsd, 'amountUsd');
       const { batch, codes } = await parts.codes.make({
         amount,
         count: body.count,
         batch: body.batch,
         expiresAt: body.expiresAt ?? undefined,
-        actor: user.accountId,
+        actor: operator.id,
       });
       return { batch, amountUsd: usd(amount), codes: [...codes] };
     },
   }),
   /** What was redeemed stays redeemed. */
   route('POST /api/console/admin/codes/{id}/cancel', {
-    who: 'admin',
+    who: 'operator',
+    may: 'adjust_money',
+    summary: 'Cancel a batch of codes',
     audit: 'codes.cancel',
     body: emptyBody,
     handle: async ({ codes }, { params }): Promise<{ cancelled: number }> => {
@@ -68,7 +76,9 @@ export const codeRoutes = [
     },
   }),
   route('GET /api/console/admin/invites', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'List invites',
     query: z.strictObject({
       ...tableFields,
       sort: orderSchema(['time', 'used']),
@@ -85,18 +95,23 @@ export const codeRoutes = [
   }),
   /** The code is shown once; `/sign-up?invite=…` is the link. */
   route('POST /api/console/admin/invites', {
-    who: 'admin',
+    who: 'operator',
+    may: 'make_accounts',
+    summary: 'Make an invite',
+    secret: true,
     audit: 'invite.make',
     body: z.strictObject({ expiresAt }),
-    async handle({ store, clock }, { user, body }) {
-      const invite = { createdBy: user.accountId, expiresAt: body.expiresAt ?? null, now: clock.now() };
+    async handle({ store, clock }, { operator, body }) {
+      const invite = { createdBy: operator.id, expiresAt: body.expiresAt ?? null, now: clock.now() };
       const { code, row } = await makeInvite(store, invite);
-      const emails = await emailsOf(store.db, [user.accountId]);
+      const emails = await emailsOf(store.db, [operator.id]);
       return { invite: inviteItem(row, emails), code };
     },
   }),
   route('DELETE /api/console/admin/invites/{id}', {
-    who: 'admin',
+    who: 'operator',
+    may: 'make_accounts',
+    summary: 'Remove an invite',
     audit: 'invite.remove',
     async handle({ store }, { params }) {
       await removeInvite(store, params.id);

@@ -32,7 +32,9 @@ const querySchema = z.strictObject({
 /** What requests brought, beside what they cost. Only administrators may know it. */
 export const marginRoutes = [
   route('GET /api/console/admin/margin', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Get margins',
     compressed: true,
     query: querySchema,
     async handle(parts, { query }) {

@@ -21,7 +21,9 @@ import {
 /** Mail and webhooks with their attempts, the operator's own webhooks, and a test of each way. */
 export const messageRoutes = [
   route('GET /api/console/admin/messages', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'List messages',
     compressed: true,
     query: z.strictObject({
       ...tableFields,
@@ -41,53 +43,75 @@ export const messageRoutes = [
   }),
   /** How mail is sent; null: it is not. */
   route('GET /api/console/admin/mail', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Get how mail is sent',
     handle: ({ messages: { mail } }) => Promise.resolve({ mail: mail ?? null }),
   }),
   /** To the admin's own address; one attempt at once, whose result is the answer. */
   route('POST /api/console/admin/mail/test', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_settings',
+    summary: 'Send a test mail to yourself',
     audit: 'mail.test',
     body: emptyBody,
-    async handle({ auth, messages, store, clock }, { user }) {
+    async handle({ auth, messages, store, clock }, { operator }) {
       if (!messages.mail) throw new Fault('conflict', 'Mail is not configured: set TOLLGATE_SMTP_URL.');
-      auth.throttle.act('webhook', user.accountId);
-      const mail = { accountId: user.accountId, template: 'mail.test', data: { at: clock.now() } } as const;
+      auth.throttle.act('webhook', operator.id);
+      const mail = {
+        accountId: operator.personId,
+        template: 'mail.test',
+        data: { at: clock.now() },
+      } as const;
       const [messageId] = await messages.notices.mail(store.db, { ...mail, ...SENT_AT_ONCE });
       return await sendAtOnce(messages, messageId);
     },
   }),
   route('GET /api/console/admin/webhooks', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: "List the operator's webhooks",
     handle: (parts) => listWebhooks(parts, OPERATOR),
   }),
   route('POST /api/console/admin/webhooks', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_settings',
+    summary: 'Add a webhook',
+    secret: true,
     audit: 'webhook.add',
     body: newWebhookSchema,
     handle: (parts, { body }) => addWebhook(parts, OPERATOR, body),
   }),
   route('PATCH /api/console/admin/webhooks/{id}', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_settings',
+    summary: 'Change a webhook',
     audit: 'webhook.change',
     body: webhookPatchSchema,
     handle: (parts, { params, body }) => changeWebhook(parts, { owner: OPERATOR, id: params.id }, body),
   }),
   route('POST /api/console/admin/webhooks/{id}/rotate', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_settings',
+    summary: 'Replace the secret of a webhook',
+    secret: true,
     audit: 'webhook.rotate',
     body: emptyBody,
     handle: (parts, { params }) => rotateWebhook(parts, { owner: OPERATOR, id: params.id }),
   }),
   route('POST /api/console/admin/webhooks/{id}/test', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_settings',
+    summary: 'Test a webhook',
     audit: 'webhook.test',
     body: emptyBody,
-    handle: (parts, { params, user }) =>
-      testWebhook(parts, { owner: OPERATOR, id: params.id }, user.accountId),
+    handle: (parts, { params, operator }) =>
+      testWebhook(parts, { owner: OPERATOR, id: params.id }, operator.id),
   }),
   route('DELETE /api/console/admin/webhooks/{id}', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_settings',
+    summary: 'Remove a webhook',
     audit: 'webhook.remove',
     async handle({ messages }, { params }) {
       await messages.webhooks.remove(OPERATOR, params.id);

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { requestById, wasArchived } from '../../activity/request-log.ts';
+import { accountState } from '../../activity/audit.ts';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
 import { occurring } from '../../activity/list-values.ts';
 import { Fault } from '../../std/fault.ts';
+import type { Operator } from '../../identity/accounts/operators.ts';
 import type { NewEntry } from '../../ledger/port.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
@@ -18,23 +20,29 @@ const bodySchema = z.strictObject({
   cause: z.string().trim().min(1).max(200),
   /** A refund may name the request it is for. */
   requestId: z.string().max(64).optional(),
-  /** A random key made by the page: sending the same form twice counts once. */
-  once: z.string().min(8).max(64),
 });
 
-/** Credits, refunds and adjustments by an admin. Each has a cause and an actor, and a form sent twice counts once. */
+/** Credits, refunds and adjustments by an admin. Each has a cause and an actor, and counts once for its key. */
 export const moneyRoutes = [
   route('POST /api/console/admin/accounts/{id}/credit', {
-    who: 'admin',
+    who: 'operator',
+    may: 'give_money',
+    summary: 'Credit an account or team',
+    money: true,
     confirmed: true,
     audit: 'account.credit',
+    state: accountState,
     body: bodySchema,
     handle: (parts, call) => post(parts, call, { kind: 'credit', amount: positive(call.body.amountUsd) }),
   }),
   route('POST /api/console/admin/accounts/{id}/refund', {
-    who: 'admin',
+    who: 'operator',
+    may: 'give_money',
+    summary: 'Refund an account or team',
+    money: true,
     confirmed: true,
     audit: 'account.refund',
+    state: accountState,
     body: bodySchema,
     async handle(parts, call) {
       const { amountUsd, requestId } = call.body;
@@ -45,14 +53,20 @@ export const moneyRoutes = [
     },
   }),
   route('POST /api/console/admin/accounts/{id}/adjust', {
-    who: 'admin',
+    who: 'operator',
+    may: 'adjust_money',
+    summary: 'Adjust a balance',
+    money: true,
     confirmed: true,
     audit: 'account.adjust',
+    state: accountState,
     body: bodySchema,
     handle: (parts, call) => post(parts, call, { kind: 'adjustment', amount: signed(call.body.amountUsd) }),
   }),
   route('GET /api/console/admin/entries', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'List what was booked',
     compressed: true,
     /** `account`: an id or an e-mail address. */
     query: z.strictObject({
@@ -85,7 +99,9 @@ export const moneyRoutes = [
   }),
   /** What the filters of the operator's lists offer. */
   route('GET /api/console/admin/list-values', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'List what filters can have',
     compressed: true,
     handle: ({ store, reader, clock }): Promise<AdminListValues> =>
       recentOf(store).get('lists', clock.now(), async () => {
@@ -117,24 +133,30 @@ interface AdminListValues extends ListValues {
 
 interface MoneyCall {
   readonly params: { readonly id: string };
-  readonly user: { readonly accountId: string };
+  readonly operator: Operator;
+  readonly once: string;
   readonly body: z.output<typeof bodySchema>;
 }
 
+/** Of a team's account it is the team's money. What somebody with a limit gives is counted before it is booked. */
 async function post(
   parts: RouteParts,
-  { params, user, body }: MoneyCall,
+  { params, operator, once: key, body }: MoneyCall,
   entry: Pick<NewEntry, 'kind' | 'amount' | 'once' | 'requestId'>,
 ) {
-  await requireAccount(parts, params.id);
-  const { entryId, balance } = await parts.ledger.post({
-    accountId: params.id as AccountId,
-    actor: user.accountId,
-    cause: body.cause,
-    once: `admin:${params.id}:${body.once}`,
-    ...entry,
-  });
-  return { entryId, balanceUsd: usd(balance) };
+  const { id, wallet_id } = await requireAccount(parts, params.id);
+  const accountId = (wallet_id ?? id) as AccountId;
+  const { once = key, ...rest } = entry;
+  if (entry.kind !== 'adjustment')
+    await parts.operators.countGiven(operator, { once, walletOf: accountId, amount: entry.amount });
+  try {
+    const booking = { accountId, actor: operator.id, cause: body.cause, once, ...rest };
+    const { entryId, balance } = await parts.ledger.post(booking);
+    return { entryId, balanceUsd: usd(balance) };
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'invalid_field') await parts.operators.notGiven(once);
+    throw error;
+  }
 }
 
 function positive(amountUsd: string): number {

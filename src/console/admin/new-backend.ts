@@ -36,9 +36,17 @@ const ownPrice = z.union([
 
 /** What an operator needs to add a backend without writing YAML; what is made is a draft like any other. */
 export const newBackendRoutes = [
-  route('GET /api/console/admin/providers', { who: 'admin', compressed: true, handle: providers }),
+  route('GET /api/console/admin/providers', {
+    who: 'operator',
+    may: 'see_business',
+    summary: 'List providers with a preset',
+    compressed: true,
+    handle: providers,
+  }),
   route('POST /api/console/admin/backends/preview', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Preview a new backend',
     // It calls an address that it was given.
     confirmed: true,
     audit: 'backend.preview',
@@ -50,14 +58,16 @@ export const newBackendRoutes = [
       models: z.array(z.string().trim().min(1).max(200)).min(1).max(1_000).optional(),
     }),
     withinMs: LIST_MS,
-    handle: (parts, { body, deadline, user }) => {
+    handle: (parts, { body, deadline, operator }) => {
       const price = body.ownPrice === 'free' ? FREE : body.ownPrice;
-      return importDraft(parts, user.accountId, { ...body, ownPrice: price }, deadline);
+      return importDraft(parts, operator.id, { ...body, ownPrice: price }, deadline);
     },
   }),
   /** Stores a key that the provider has accepted; one that it refuses is not stored. */
   route('POST /api/console/admin/backends/key', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Store the key of a new backend',
     confirmed: true,
     audit: 'provider-key.set',
     body: z.strictObject({
@@ -66,19 +76,21 @@ export const newBackendRoutes = [
       value: z.string().min(1).max(4_096),
     }),
     withinMs: LIST_MS,
-    async handle(parts, { body: { value, ...wanted }, deadline, user }) {
+    async handle(parts, { body: { value, ...wanted }, deadline, operator }) {
       const editor = requireEditor(parts);
       const tried = await tryKey(await parts.importTarget(), { ...wanted, key: value }, deadline).catch(
         refused,
       );
       await editor.setProviderKey(tried.name, value, tried.origin);
       // The built-in catalog, which nobody has edited yet, depends on the keys that there are.
-      await followPublished(editor, user.accountId);
+      await followPublished(editor, operator.id);
       return { keyName: tried.name };
     },
   }),
   route('POST /api/console/admin/backends/try', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Try a backend with a small request',
     confirmed: true,
     audit: 'backend.try',
     maxBytes: 4 * MEGABYTE,
@@ -86,18 +98,20 @@ export const newBackendRoutes = [
     handle: tryDraft,
   }),
   route('PUT /api/console/admin/backends/{id}/paused', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Pause or resume a backend',
     confirmed: true,
     audit: 'backend.pause',
     body: z.strictObject({ paused: z.boolean() }),
-    async handle(parts, { params: { id }, body: { paused }, user }) {
+    async handle(parts, { params: { id }, body: { paused }, operator }) {
       const editor = requireEditor(parts);
       if (!parts.catalog.current().upstreams.has(id))
         throw new Fault('not_found', 'There is no such backend.');
       const { json, version } = editor.newest();
       const changed = withValue(catalogData(json) ?? {}, ['upstreams', id, 'paused'], paused || undefined);
       const note = paused ? `${id} paused` : `${id} resumed`;
-      return await saveDraft(editor, user.accountId, {
+      return await saveDraft(editor, operator.id, {
         text: storedText(changed),
         note,
         revision: version,

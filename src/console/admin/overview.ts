@@ -20,7 +20,9 @@ const TOP = 5;
 /** All traffic at a glance. */
 export const adminOverviewRoutes = [
   route('GET /api/console/admin/overview', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'Get the overview',
     handle: (parts) => {
       const now = parts.clock.now();
       return recentOf(parts.store).get('overview', now, () => computeOverview(parts, now));

@@ -19,7 +19,9 @@ import { findRows, orderSchema, searchedPage, tableFields } from '../table-query
 /** Payments by card, what refunds and disputes cost, and events that were refused. */
 export const adminPaymentRoutes = [
   route('GET /api/console/admin/payments', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'List payments',
     compressed: true,
     query: z.strictObject({
       ...paymentFields,
@@ -40,7 +42,9 @@ export const adminPaymentRoutes = [
     },
   }),
   route('GET /api/console/admin/payments/reversals', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'List refunds and disputes of payments',
     compressed: true,
     query: z.strictObject({
       ...tableFields,
@@ -71,7 +75,9 @@ export const adminPaymentRoutes = [
     },
   }),
   route('GET /api/console/admin/payments/problems', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'List payment problems',
     compressed: true,
     query: z.strictObject({
       ...tableFields,

@@ -7,11 +7,13 @@ import { route } from '../route.ts';
 /** Prices as a table; what is changed in it is an edit of the draft. */
 export const priceRoutes = [
   route('GET /api/console/admin/prices', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'List prices, published and drafted',
     compressed: true,
-    async handle(parts, { user }) {
+    async handle(parts, { operator }) {
       const current = parts.catalog.current();
-      const drafted = await draftedCatalog(parts, user.accountId);
+      const drafted = await draftedCatalog(parts, operator.id);
       return drafted ? { items: withDraft(rowsOf(current), rowsOf(drafted)) } : publishedPrices(current);
     },
   }),

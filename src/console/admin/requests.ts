@@ -33,7 +33,9 @@ const fileSchema = z.strictObject(adminFields);
 /** The requests of all accounts, or of one. */
 export const adminRequestRoutes = [
   route('GET /api/console/admin/requests', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'List requests',
     compressed: true,
     query: querySchema,
     async handle(parts, { query }): Promise<SearchedPage<AdminRequestRow>> {
@@ -49,18 +51,24 @@ export const adminRequestRoutes = [
     },
   }),
   route('GET /api/console/admin/requests.csv', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'Download requests as CSV',
     query: fileSchema,
     handle: async (parts, { query }) =>
       csvResponse('all-requests', requestCsv(parts, await adminFilter(parts, query), CSV_ALL)),
   }),
   route('GET /api/console/admin/request-values', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'List what filters of requests can have',
     compressed: true,
     handle: (parts) => usedValues(parts, ALL_ACCOUNTS),
   }),
   route('GET /api/console/admin/requests/{id}', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'Get a receipt',
     async handle(parts, { params }) {
       const row = await requestById(parts.store.db, params.id);
       if (!row) throw new Fault('not_found', 'There is no such request.');

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
 import { AUDIT_TABLE, auditFilter, type AuditRow } from '../../activity/audit.ts';
+import { operatorTokenNames } from '../../identity/accounts/operators.ts';
 import { longestRequestMs } from '../../catalog/longest-request.ts';
 import {
   publicPagesSchema,
@@ -22,7 +23,9 @@ import { findRows, orderSchema, searchedPage, tableFields } from '../table-query
 /** The installation itself: the ledger check, the audit log and the settings. */
 export const siteRoutes = [
   route('POST /api/console/admin/ledger/verify', {
-    who: 'admin',
+    who: 'operator',
+    may: 'check_books',
+    summary: 'Check the books',
     audit: 'ledger.verify',
     body: emptyBody,
     async handle({ clock, ledger, catalog }) {
@@ -40,7 +43,9 @@ export const siteRoutes = [
     },
   }),
   route('GET /api/console/admin/audit', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'List the audit log',
     compressed: true,
     query: z.strictObject({
       ...tableFields,
@@ -57,11 +62,16 @@ export const siteRoutes = [
         db,
         page.rows.flatMap((row) => [row.actor, row.target]),
       );
+      const tokens = await operatorTokenNames(
+        db,
+        page.rows.map(({ actor: by }) => by),
+      );
       return searchedPage(page, (row) => ({
         id: row.id,
         at: row.at,
         actor: row.actor,
         actorEmail: emails.get(row.actor) ?? null,
+        actorToken: tokens.get(row.actor) ?? null,
         action: row.action,
         target: row.target,
         targetEmail: emails.get(row.target) ?? null,
@@ -70,32 +80,44 @@ export const siteRoutes = [
     },
   }),
   route('GET /api/console/admin/settings', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Get the settings',
     handle: ({ store }) => readSite(store),
   }),
   route('GET /api/console/admin/welcome-credit', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Get the welcome credit',
     handle: ({ store }) => readWelcomeCredit(store.db),
   }),
   route('PUT /api/console/admin/welcome-credit', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_settings',
+    summary: 'Change the welcome credit',
     confirmed: true,
     audit: 'settings.welcome-credit',
     body: welcomeCreditSchema,
     handle: ({ store, clock }, { body }) => writeWelcomeCredit(store, body, clock.now()),
   }),
   route('GET /api/console/admin/public-pages', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Get which pages are public',
     handle: ({ store }) => readPublicPages(store),
   }),
   route('PUT /api/console/admin/public-pages', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_settings',
+    summary: 'Change which pages are public',
     audit: 'settings.public-pages',
     body: publicPagesSchema,
     handle: ({ store, clock }, { body }) => writePublicPages(store, body, clock.now()),
   }),
   route('PATCH /api/console/admin/settings', {
-    who: 'admin',
+    who: 'operator',
+    may: 'change_settings',
+    summary: 'Change the settings',
     audit: 'settings.change',
     body: siteSettingsSchema.partial(),
     async handle({ store, clock }, { body }) {
@@ -110,6 +132,8 @@ interface AdminAuditItem {
   at: Millis;
   actor: string;
   actorEmail: string | null;
+  /** The name of an operator token. */
+  actorToken: string | null;
   action: string;
   target: string;
   /** Of the account that it was about, if it was about one. */

@@ -25,7 +25,9 @@ type Measure = NonNullable<Query['measure']>;
 /** From clients to endpoints, models and backends; of each the largest, and all others together. */
 export const trafficRoutes = [
   route('GET /api/console/admin/traffic', {
-    who: 'admin',
+    who: 'operator',
+    may: 'see_customers',
+    summary: 'Get the traffic',
     compressed: true,
     query: querySchema,
     async handle(parts, { query }) {

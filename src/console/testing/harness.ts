@@ -9,10 +9,12 @@ import { CallerAuth } from '../../http/caller-auth.ts';
 import { Router } from '../../http/router.ts';
 import { startServer, type RunningServer } from '../../http/server.ts';
 import { Accounts } from '../../identity/accounts/accounts.ts';
+import { Operators } from '../../identity/accounts/operators.ts';
 import { Teams } from '../../identity/accounts/teams.ts';
 import { makeAuth, type Auth } from '../../identity/sign-in/auth.ts';
 import { makePasswords } from '../../identity/sign-in/password.ts';
 import { createSetup, type Setup } from '../../identity/sign-in/setup.ts';
+import { IdempotencyStore } from '../../ledger/idempotency-store.ts';
 import { RedeemCodes } from '../../ledger/codes.ts';
 import { openLedger } from '../../ledger/open-ledger.ts';
 import type { Attempt, Ledger } from '../../ledger/port.ts';
@@ -20,7 +22,7 @@ import { NO_USAGE, type Price, type Usage } from '../../ledger/price.ts';
 import { Payments } from '../../payments/payments.ts';
 import type { PaymentProvider } from '../../payments/port.ts';
 import type { Clock } from '../../std/clock.ts';
-import { newRequestId, systemRandom, type AccountId, type RequestId } from '../../std/ids.ts';
+import { newRequestId, randomPart, systemRandom, type AccountId, type RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
 import { RequestSlots } from '../../std/request-slots.ts';
 import { openStore, type Store } from '../../store/store.ts';
@@ -174,6 +176,8 @@ function partsOf(
     setup: createSetup({ store, users: auth.users, clock }),
     accounts: new Accounts({ store, ledger, pepper: KEY, clock, notices }),
     teams: new Teams({ store, ledger, pepper: KEY, clock }),
+    operators: new Operators({ store, pepper: KEY, clock }),
+    keyedAnswers: new IdempotencyStore(store, clock),
     codes: new RedeemCodes({ store, ledger, key: KEY, clock }),
     payments:
       provider && new Payments({ store, ledger, provider, clock, random: systemRandom, log: silentLog }),
@@ -285,6 +289,8 @@ export class Browser {
         'x-forwarded-for': this.address,
         cookie: [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
         ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
+        // As the pages do: each form has a key of its own.
+        ...(method === 'GET' ? {} : { 'idempotency-key': randomPart(12) }),
         ...init.headers,
       },
       ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
@@ -312,8 +318,13 @@ export class Browser {
   }
 
   /** Fails the test when the answer is not 200. */
-  async must<Body = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<Body> {
-    const reply = await this.call<Body>(method, path, body);
+  async must<Body = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Body> {
+    const reply = await this.call<Body>(method, path, body, headers);
     if (reply.status !== 200)
       throw new Error(`${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
     return reply.body;

@@ -7,6 +7,7 @@ import { newAccountId, type AccountId, type Random, type TokenHash } from '../..
 import { nanoUsd, type NanoUsd } from '../../std/money.ts';
 import type { AccountStatus, AccountTable, Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
+import { lockAdmins, requireAnAdmin } from '../sign-in/setup.ts';
 import { normalEmail } from '../sign-in/users.ts';
 import { newToken } from './token.ts';
 
@@ -153,13 +154,18 @@ export class Accounts {
     await this.#o.store.durable();
   }
 
-  /** Of a person also in their team. */
+  /** Of a person also in their team. The last owner is not disabled. */
   async setStatus(id: AccountId, status: AccountStatus): Promise<void> {
-    await this.#o.store.db
-      .updateTable('account')
-      .set({ status, paused_reason: null })
-      .where((where) => where.or([where('id', '=', id), where('person_id', '=', id)]))
-      .execute();
+    await this.#o.store.db.transaction().execute(async (tx) => {
+      await lockAdmins(tx, this.#o.clock.now());
+      const changed = await tx
+        .updateTable('account')
+        .set({ status, paused_reason: null })
+        .where((where) => where.or([where('id', '=', id), where('person_id', '=', id)]))
+        .returning('role')
+        .execute();
+      if (status !== 'active' && changed.some(({ role }) => role === 'admin')) await requireAnAdmin(tx);
+    });
     await this.#o.store.durable();
   }
 

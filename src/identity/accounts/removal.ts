@@ -84,6 +84,7 @@ async function closeAccount({ store, clock }: RemovalParts, accountId: string): 
       .executeTakeFirstOrThrow();
     if (numUpdatedRows === 0n) throw stillRunning(1);
     await requireAnAdmin(tx);
+    await tx.deleteFrom('operator').where('account_id', '=', accountId).execute();
     for (const member of await membershipsOf(tx, accountId)) {
       if (member.ended_at === null) await endInTeam(tx, member, clock.now());
       if (member.open_holds > 0) throw stillRunning(member.open_holds);

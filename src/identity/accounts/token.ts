@@ -5,7 +5,8 @@ import { remembered } from '../../std/remembered.ts';
 /**
  * An API token: `sk-`, 43 Base62 characters of 256 random bits, 6 characters of checksum. The checksum lets us, and
  * secret scanners, tell a typo from a token without a database lookup; the store has only the keyed hash, so that a
- * stolen copy is useless for authentication. Published pattern: `sk-[0-9A-Za-z]{49}`.
+ * stolen copy is useless for authentication. Published pattern: `sk-[0-9A-Za-z]{49}`. A token of a program that operates
+ * is made alike and begins with `op-`.
  */
 interface NewToken {
   readonly token: string;
@@ -14,15 +15,21 @@ interface NewToken {
   readonly hint: string;
 }
 
-const PREFIX = 'sk-';
+/** Of an account, or of a program that operates. */
+type TokenPrefix = 'sk-' | 'op-';
+
 const BODY = 43;
 const CHECKSUM = 6;
-const PATTERN = /^sk-[0-9A-Za-z]{49}$/;
+const PATTERN = /^(?:sk|op)-[0-9A-Za-z]{49}$/;
 
-export function newToken(pepper: Uint8Array, random: (bytes: number) => Uint8Array = randomBytes): NewToken {
+export function newToken(
+  pepper: Uint8Array,
+  random: (bytes: number) => Uint8Array = randomBytes,
+  prefix: TokenPrefix = 'sk-',
+): NewToken {
   const body = base62(BigInt(`0x${Buffer.from(random(32)).toString('hex')}`), BODY);
-  const token = `${PREFIX}${body}${checksum(body)}`;
-  return { token, hash: hash(token, pepper), hint: `${PREFIX}…${token.slice(-4)}` };
+  const token = `${prefix}${body}${checksum(body)}`;
+  return { token, hash: hash(token, pepper), hint: `${prefix}…${token.slice(-4)}` };
 }
 
 /**
@@ -37,9 +44,13 @@ export function tokenHasher(pepper: Uint8Array): (token: string) => TokenHash | 
 const MAX_CACHED = 10_000;
 
 /** The hash of a presented token, or `undefined` when it cannot be one: a typo needs no store lookup. */
-export function hashToken(token: string, pepper: Uint8Array): TokenHash | undefined {
-  if (!PATTERN.test(token)) return undefined;
-  const body = token.slice(PREFIX.length, PREFIX.length + BODY);
+export function hashToken(
+  token: string,
+  pepper: Uint8Array,
+  prefix: TokenPrefix = 'sk-',
+): TokenHash | undefined {
+  if (!PATTERN.test(token) || !token.startsWith(prefix)) return undefined;
+  const body = token.slice(prefix.length, prefix.length + BODY);
   return token.endsWith(checksum(body)) ? hash(token, pepper) : undefined;
 }
 

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Clock } from '../../std/clock.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
 import { sameSecret } from '../../std/same-secret.ts';
+import type { OperatorRole } from '../../store/schema-services.ts';
 import type { Store } from '../../store/store.ts';
 import { Fault } from '../../std/fault.ts';
 
@@ -10,7 +11,8 @@ export interface Visitor {
   readonly accountId: AccountId;
   readonly email: string;
   readonly name: string;
-  readonly role: 'user' | 'admin';
+  /** Of somebody who operates. */
+  readonly role: OperatorRole | undefined;
   readonly twoFactor: boolean;
   readonly sessionId: string;
   /** When the user last authenticated: by signing in, or by entering the password again. */
@@ -65,7 +67,7 @@ export function makeSessions(parts: SessionParts): Sessions {
           accountId: row.accountId as AccountId,
           email: row.email,
           name: row.name,
-          role: row.role,
+          role: row.role === 'admin' ? 'owner' : (row.operatorRole ?? undefined),
           twoFactor: Boolean(row.twoFactorEnabled),
           sessionId: row.id,
           provedAt: Math.max(row.createdAt, row.confirmedAt ?? 0),
@@ -149,6 +151,7 @@ function sessionQuery(store: Store, token: string) {
     .selectFrom('auth_session')
     .innerJoin('auth_user', 'auth_user.id', 'auth_session.userId')
     .innerJoin('account', 'account.id', 'auth_session.userId')
+    .leftJoin('operator', 'operator.account_id', 'account.id')
     .select([
       'auth_session.id',
       'auth_session.createdAt',
@@ -159,6 +162,7 @@ function sessionQuery(store: Store, token: string) {
       'account.id as accountId',
       'account.email',
       'account.role',
+      'operator.role as operatorRole',
       'account.status',
       'account.paused_reason',
     ])

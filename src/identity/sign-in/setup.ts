@@ -153,5 +153,5 @@ export async function requireAnAdmin(tx: Transaction<Schema>): Promise<void> {
     .where('status', '=', 'active')
     .limit(1)
     .executeTakeFirst();
-  if (!left) throw new Fault('last_admin', 'This is the last admin; there must always be one.');
+  if (!left) throw new Fault('last_admin', 'This is the last owner; there must always be one.');
 }

@@ -18,6 +18,7 @@ import {
   usageTotals,
 } from './0002-to-0016.ts';
 import { savedByCache, moneyThatGoesBack, chargedAnswers, teams, storedResponses } from './0017-to-0021.ts';
+import { operators } from './0022-operators.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -60,4 +61,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 19, name: 'charged answers', compatibleFrom: 1, statements: chargedAnswers },
   { number: 20, name: 'teams', compatibleFrom: 1, statements: teams },
   { number: 21, name: 'stored responses', compatibleFrom: 1, statements: storedResponses },
+  { number: 22, name: 'operators', compatibleFrom: 1, statements: operators },
 ];

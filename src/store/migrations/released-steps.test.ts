@@ -36,6 +36,7 @@ const RELEASED = {
     '19 charged answers 58168f02df6c04e5f0d16721ce30e04e7cd60c925017c315606e335f436443b6',
     '20 teams adf51bb19330786beb47d256b6d63782911b161fd6ec3cf10293f065b3c37450',
     '21 stored responses abaf051ccb83c7021286c0412805fad93fa4c7b7c6d4c7a211397e39b0208854',
+    '22 operators c30a8f5b90b5b477ee606d6aa7bb0bc4f815fd2153214511f4365e3a82a1a168',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
@@ -59,6 +60,7 @@ const RELEASED = {
     '19 charged answers a72eb9acfd84093d12d7b697b9de889849f18cf94dec9fa5f752014bf9838819',
     '20 teams 8fc7b2362c98772980a9719bca1910f22949ce904129149c3ff0f7ef9869fbc8',
     '21 stored responses af7daf24a42ec848be2e5a8cfcb59ff7e7a875bca55d61418c64913a8da5da51',
+    '22 operators 92538c7d83a2492566da77f2f27be921d8862d21f2993f2afe64ef2d4eb4ac22',
   ],
 };
 

@@ -16,6 +16,9 @@ export const TABLES: Readonly<Record<string, Treatment>> = {
   sign_in_attempt: { kind: 'moved' },
   redeem_code: { kind: 'moved' },
   team_invite: { kind: 'moved' },
+  operator: { kind: 'moved' },
+  operator_token: { kind: 'moved' },
+  operator_grant: { kind: 'moved' },
   // A command such as `doctor` writes which secret the database belongs to before anything else is in it.
   setting: { kind: 'moved', only: `key <> 'move'`, madeBySchema: `key = 'secret.fingerprint'` },
   provider_key: { kind: 'moved' },

@@ -3,14 +3,22 @@ import type { audit as english } from '../en/audit.ts';
 export const audit: typeof english = {
   audit: {
     title: 'Protokoll',
-    lead: 'Änderungen durch Administratoren. Einträge werden nie geändert oder gelöscht.',
+    lead: 'Was Betreiber getan haben, und jeder Aufruf eines Betreiber-Tokens. Einträge werden nie geändert oder gelöscht.',
     actor: 'Wer',
     action: 'Was',
     target: 'Ziel',
     detail: 'Einzelheiten',
     byCli: 'Kommandozeile',
     refused: '{{action}} (abgelehnt)',
+    changed: '{{action}} (vorher und nachher)',
     actions: {
+      operator: { role: 'Rolle eines Betreibers ändern', 'support-limit': 'Tageslimit des Supports ändern' },
+      'operator-token': {
+        make: 'Betreiber-Token erstellen',
+        end: 'Betreiber-Token beenden',
+        use: 'Betreiber-Token benutzen',
+      },
+      api: { read: 'Lesen über die Betreiber-API', call: 'Aufruf der Betreiber-API' },
       account: {
         create: 'Konto anlegen',
         created: 'Konto angelegt',

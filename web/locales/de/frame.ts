@@ -74,6 +74,7 @@ export const frame: typeof english = {
     adminRefused: 'Abgelehnte Anfragen',
     adminAccounts: 'Konten',
     adminCodes: 'Codes und Einladungen',
+    adminOperators: 'Betreiber',
     adminMargin: 'Marge',
     adminPayments: 'Zahlungen',
     adminLedger: 'Hauptbuch',

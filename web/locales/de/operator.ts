@@ -4,6 +4,7 @@ import { audit } from './audit.ts';
 import { backends } from './backends.ts';
 import { cockpit } from './cockpit.ts';
 import { drafts } from './drafts.ts';
+import { operators } from './operators.ts';
 
 export const deOperator: OperatorStrings = {
   ...admin,
@@ -11,4 +12,5 @@ export const deOperator: OperatorStrings = {
   ...backends,
   ...drafts,
   ...audit,
+  ...operators,
 };

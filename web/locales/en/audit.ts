@@ -1,14 +1,25 @@
 export const audit = {
   audit: {
     title: 'Audit log',
-    lead: 'Changes made by administrators. Entries are never edited or deleted.',
+    lead: 'What operators did, and every call of an operator token. Entries are never edited or deleted.',
     actor: 'Who',
     action: 'What',
     target: 'Target',
     detail: 'Details',
     byCli: 'Command line',
     refused: '{{action}} (refused)',
+    changed: '{{action}} (before and after)',
     actions: {
+      operator: {
+        role: 'Change the role of an operator',
+        'support-limit': 'Change the daily limit of support',
+      },
+      'operator-token': {
+        make: 'Create an operator token',
+        end: 'End an operator token',
+        use: 'Use an operator token',
+      },
+      api: { read: 'Read through the operators’ API', call: 'Call of the operators’ API' },
       account: {
         create: 'Create an account',
         created: 'Account created',

@@ -72,6 +72,7 @@ export const frame = {
     adminRefused: 'Refused calls',
     adminAccounts: 'Accounts',
     adminCodes: 'Codes and invites',
+    adminOperators: 'Operators',
     adminMargin: 'Margin',
     adminPayments: 'Payments',
     adminLedger: 'Ledger',

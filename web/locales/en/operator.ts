@@ -3,6 +3,7 @@ import { audit } from './audit.ts';
 import { backends } from './backends.ts';
 import { cockpit } from './cockpit.ts';
 import { drafts } from './drafts.ts';
+import { operators } from './operators.ts';
 
 /** Texts of the operator's pages alone, which are loaded with them. */
 export const enOperator = {
@@ -11,6 +12,7 @@ export const enOperator = {
   ...backends,
   ...drafts,
   ...audit,
+  ...operators,
 };
 
 export type OperatorStrings = typeof enOperator;

@@ -28,7 +28,8 @@ export function Reference({ part }: { part: string | undefined }) {
   const document = useQuery<ApiDocument, ApiError>({
     queryKey: ['openapi'],
     // Our own document, tested on the server's side: its shape is known.
-    queryFn: async ({ signal }) => (await (await send('GET', PATH, undefined, signal)).json()) as ApiDocument,
+    queryFn: async ({ signal }) =>
+      (await (await send('GET', PATH, undefined, { signal })).json()) as ApiDocument,
     staleTime: Infinity,
   });
   const [language, setLanguage] = useState<CodeLanguage>('curl');

@@ -31,7 +31,7 @@ export default function SetupPage() {
   const token = useSetupToken();
   const session = useSession().data;
   // The first step creates the administrator and signs them in, so after a reload the session tells that it is done.
-  const created = session?.user?.role === 'admin';
+  const created = session?.user?.role === 'owner';
   const check = useApi(
     'GET /api/console/setup',
     { query: { token } },

@@ -4,12 +4,14 @@ import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { formatExactUsd } from '../../../lib/money.ts';
 import { publicOrigin } from '../../../lib/origin.ts';
+import { useUser } from '../../../lib/session.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Dialog, AskDialog } from '../../../ui/Dialog.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { TextField } from '../../../ui/Field.tsx';
 import { FormError } from '../../../ui/States.tsx';
 import { toast } from '../../../ui/Toast.tsx';
+import { PersonRole } from '../operators/OperatorsPage.tsx';
 import { SecretDialog } from '../SecretDialog.tsx';
 import { ACCOUNT_READS } from './refresh.ts';
 
@@ -19,8 +21,6 @@ const ROUTES = {
   disable: 'POST /api/console/admin/accounts/{id}/disable',
   enable: 'POST /api/console/admin/accounts/{id}/enable',
   allowCards: 'POST /api/console/admin/accounts/{id}/allow-cards',
-  promote: 'POST /api/console/admin/accounts/{id}/promote',
-  demote: 'POST /api/console/admin/accounts/{id}/demote',
   revokeToken: 'POST /api/console/admin/accounts/{id}/revoke-token',
   resetLink: 'POST /api/console/admin/accounts/{id}/reset-link',
   resetPassword: 'POST /api/console/admin/accounts/{id}/reset-password',
@@ -31,13 +31,13 @@ type AccessAction = keyof typeof ROUTES;
 /** Destructive actions say what will happen and ask first; the others run directly. */
 const WARNINGS = {
   disable: 'disableLead',
-  promote: 'promoteLead',
   revokeToken: 'revokeLead',
   resetPassword: 'resetLead',
 } as const;
 
 export function AccessActions({ account }: { account: AdminAccountDetail }) {
   const { t } = useTranslation();
+  const isOwner = useUser().rights.includes('change_operators');
   const [asking, setAsking] = useState<keyof typeof WARNINGS>();
   const [shown, setShown] = useState<{
     readonly action: 'resetLink' | 'resetPassword';
@@ -56,7 +56,6 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
   const actions: AccessAction[] = [
     account.status === 'active' ? 'disable' : 'enable',
     ...(account.cardsOff ? (['allowCards'] as const) : []),
-    account.role === 'admin' ? 'demote' : 'promote',
     ...(account.tokenHint ? (['revokeToken'] as const) : []),
     ...(account.status === 'active' ? (['resetLink'] as const) : []),
     ...(account.hasSignIn ? (['resetPassword'] as const) : []),
@@ -78,6 +77,7 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
         ))}
         <RemoveAccount account={account} />
       </div>
+      {isOwner ? <PersonRole account={account} /> : null}
       <div className="mt-2">
         <FormError error={act.error} />
       </div>
@@ -86,7 +86,6 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
           open
           title={t(`accounts.${asking}`)}
           go={t(`accounts.${asking}`)}
-          kind={asking === 'promote' ? 'primary' : 'danger'}
           onGo={() => act.mutate(asking)}
           onClose={() => setAsking(undefined)}
         >

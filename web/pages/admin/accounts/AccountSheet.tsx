@@ -55,7 +55,7 @@ function Facts({ account }: { account: AdminAccountDetail }) {
     <section>
       <div className="flex flex-wrap items-center gap-2">
         <h3 className="min-w-0 truncate text-lg font-semibold">{account.email}</h3>
-        {account.role === 'admin' ? <Badge tone="good">{t('accounts.admin')}</Badge> : null}
+        {account.role ? <Badge tone="good">{t(`operators.roles.${account.role}`)}</Badge> : null}
         <Badge tone={account.status === 'active' ? 'neutral' : 'bad'}>
           {t(`accounts.${account.status}`)}
         </Badge>

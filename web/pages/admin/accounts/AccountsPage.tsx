@@ -59,8 +59,8 @@ export default function AccountsPage() {
           table={table}
           field="role"
           label={t('accounts.role')}
-          values={['user', 'admin']}
-          name={(role) => t(role === 'user' ? 'accounts.user' : 'accounts.admin')}
+          values={['user', 'operator']}
+          name={(role) => t(role === 'user' ? 'accounts.user' : 'accounts.operator')}
         />
       </TableFilters>
       <Card flush>
@@ -94,7 +94,7 @@ function accountColumns(t: TFunction): Column<ItemOf<'GET /api/console/admin/acc
             <span className="block truncate font-medium">{row.email}</span>
             {row.name ? <span className="block truncate text-xs text-ink-3">{row.name}</span> : null}
           </span>
-          {row.role === 'admin' ? <Badge tone="good">{t('accounts.admin')}</Badge> : null}
+          {row.role ? <Badge tone="good">{t(`operators.roles.${row.role}`)}</Badge> : null}
           {row.status === 'disabled' ? <Badge tone="bad">{t('accounts.disabled')}</Badge> : null}
         </span>
       ),

@@ -53,10 +53,9 @@ function Booking({ kind, accountId }: { kind: Kind; accountId: string }) {
       const body = {
         amountUsd: amountUsd ?? '0',
         cause: values.cause.trim(),
-        once,
         ...(requestId ? { requestId } : {}),
       };
-      return await call(ROUTES[kind], { params: { id: accountId }, body });
+      return await call(ROUTES[kind], { params: { id: accountId }, body, key: once });
     },
     {
       refresh: ACCOUNT_READS,

@@ -24,8 +24,8 @@ export default function AuditPage() {
   const pages = usePages('GET /api/console/admin/audit', { query: table.query });
   const values = useApi('GET /api/console/admin/list-values').data;
   const actionName = (action: string): string => {
-    const { text, isRefused } = actionText(action, t('audit.actions', { returnObjects: true }));
-    return isRefused ? t('audit.refused', { action: text }) : text;
+    const { text, outcome } = actionText(action, t('audit.actions', { returnObjects: true }));
+    return outcome ? t(`audit.${outcome}`, { action: text }) : text;
   };
   return (
     <Page wide title={t('audit.title')} lead={t('audit.lead')}>
@@ -75,10 +75,10 @@ function Detail({ detail }: { detail: Record<string, unknown> }) {
 }
 
 function Action({ action, t }: { action: string; t: TFunction }) {
-  const { text, isRefused } = actionText(action, t('audit.actions', { returnObjects: true }));
+  const { text, outcome } = actionText(action, t('audit.actions', { returnObjects: true }));
   return (
-    <span title={action} className={isRefused ? 'text-bad' : ''}>
-      {isRefused ? t('audit.refused', { action: text }) : text}
+    <span title={action} className={outcome === 'refused' ? 'text-bad' : ''}>
+      {outcome ? t(`audit.${outcome}`, { action: text }) : text}
     </span>
   );
 }
@@ -110,7 +110,7 @@ function auditColumns(t: TFunction): Column<AdminAuditItem>[] {
       sortsFirst: 'ascending',
       cell: (row) => (
         <span className="break-all" title={row.actor}>
-          {row.actorEmail ?? (row.actor === 'cli' ? t('audit.byCli') : row.actor)}
+          {row.actorEmail ?? row.actorToken ?? (row.actor === 'cli' ? t('audit.byCli') : row.actor)}
         </span>
       ),
     },

@@ -10,6 +10,7 @@ import { useForm } from '../../../lib/form.ts';
 import { formatExactUsd, multiply, parseUsd } from '../../../lib/money.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
+import { randomKey } from '../../../lib/random.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Dialog, AskDialog } from '../../../ui/Dialog.tsx';
 import { Button } from '../../../ui/Button.tsx';
@@ -189,9 +190,11 @@ function MakeCodes({ onMade, onClose }: { onMade: (codes: AdminMadeCodes) => voi
   const amountUsd = parseUsd(values.amount);
   const wrong = values.amount !== '' && (amountUsd === undefined || amountUsd.startsWith('-'));
   const count = Math.max(1, Math.min(1000, Math.floor(Number(values.count)) || 1));
+  const [key] = useState(randomKey);
   const make = useAction(
     async () =>
       await call('POST /api/console/admin/codes', {
+        key,
         body: {
           amountUsd: amountUsd ?? '0',
           count,

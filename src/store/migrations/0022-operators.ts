@@ -1,0 +1,38 @@
+import type { Dialect } from '../dialect.ts';
+
+/**
+ * Who operates beside the owners. An owner is an account whose `role` is `admin`, as every version knows it; whoever has
+ * a smaller role is a user to an earlier version, which so gives nobody more than they have here. `operator_grant` has
+ * what a person or token with a limit a day has given, by the key under which it was booked.
+ */
+export function operators(d: Dialect): readonly string[] {
+  const role = `role TEXT NOT NULL CHECK (role IN ('owner', 'full', 'support', 'finance', 'read'))`;
+  return [
+    `CREATE TABLE operator (
+      account_id TEXT PRIMARY KEY,
+      ${role},
+      given_by TEXT NOT NULL,
+      given_at ${d.int64} NOT NULL
+    )`,
+    `CREATE TABLE operator_token (
+      id TEXT PRIMARY KEY,
+      name TEXT NOT NULL,
+      ${role},
+      token_hash TEXT NOT NULL UNIQUE,
+      token_hint TEXT NOT NULL,
+      networks TEXT,
+      created_by TEXT NOT NULL,
+      created_at ${d.int64} NOT NULL,
+      expires_at ${d.int64} NOT NULL,
+      used_at ${d.int64},
+      ended_at ${d.int64}
+    )`,
+    `CREATE TABLE operator_grant (
+      once TEXT PRIMARY KEY,
+      operator_id TEXT NOT NULL,
+      day ${d.int64} NOT NULL,
+      amount ${d.int64} NOT NULL CHECK (amount > 0)
+    )`,
+    `CREATE INDEX operator_grant_day ON operator_grant (operator_id, day)`,
+  ];
+}
