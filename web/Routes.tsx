@@ -83,6 +83,7 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/admin/codes', page(adminPages, 'CodesPage')],
   ['/admin/requests', page(adminPages, 'AdminRequestsPage')],
   ['/admin/refused', page(adminPages, 'AdminRefusedCallsPage')],
+  ['/admin/prices', page(catalogPages, 'PricesPage')],
   ['/admin/catalog', page(catalogPages, 'CatalogPage')],
   ['/admin/backends', page(catalogPages, 'BackendsPage')],
   ['/admin/backends/new', page(catalogPages, 'NewBackendPage')],

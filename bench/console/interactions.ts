@@ -35,7 +35,7 @@ const heading = (text: string): Sign => ({ selector: 'h1', text });
 const sortedBy = (text: string): Sign => ({ selector: 'th[aria-sort=descending]', text });
 const SORT = 'th button';
 const CHOICE = '[role=radio]';
-const PRICES = '/admin/catalog?view=prices';
+const PRICES = '/admin/prices';
 const RARE_MODEL = 'model-4750';
 const RARE_TITLE = 'Model 4750';
 

@@ -12,6 +12,7 @@ import { buildPrice, freePrice } from './build-price.ts';
 import { buildGroups } from './groups.ts';
 import type { Environment, KeyRules } from './key-rules.ts';
 import { buildAbilities, buildRange, namedSizes } from './image-abilities-schema.ts';
+import { UNKNOWN_CONTEXT } from './model-check.ts';
 import type { CatalogFile, EndpointEntry, ModelFileEntry } from './file-schema.ts';
 import type { Path, PathMistake } from './mistakes.ts';
 import { References } from './secrets.ts';
@@ -88,6 +89,7 @@ function buildList(
 
 function buildModel(list: string, entry: ModelFileEntry): Model {
   const reasoning = typeof entry.reasoning === 'number' ? entry.reasoning : undefined;
+  const context = entry.context ?? UNKNOWN_CONTEXT;
   const named = namedSizes(entry.sizes);
   const range = buildRange(entry.sizes);
   const price = entry.free ? freePrice(named) : buildPrice({ ...entry, reasoning });
@@ -97,8 +99,10 @@ function buildModel(list: string, entry: ModelFileEntry): Model {
     displayName: entry.display_name ?? entry.model,
     list,
     price,
-    contextTokens: entry.context,
-    maxOutput: entry.max_output ?? Math.min(DEFAULT_MAX_OUTPUT, entry.context),
+    contextTokens: context,
+    ...(entry.context === undefined && { isContextUnknown: true }),
+    maxOutput: entry.max_output ?? Math.min(DEFAULT_MAX_OUTPUT, context),
+    ...(entry.max_output === undefined && { isMaxOutputUnknown: true }),
     sizes: range ? [...new Set([...(named ?? []), ...priced])] : (named ?? priced),
     ...(range && { sizeRange: range }),
     ...(entry.abilities && { abilities: buildAbilities(entry.abilities, qualitiesOf(price)) }),

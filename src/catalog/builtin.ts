@@ -13,9 +13,9 @@ upstreams:
 ${found ? partnerUpstream(found.partner, found.variable) : ''}
 lists:
   house_guides:
-    - { model: house-guide, display_name: House Guide, input: 0.10, output: 0.40 }
+    - { model: house-guide, display_name: House Guide, input: 0.10, output: 0.40, context: 128000 }
   house_tools:
-    - { model: house-echo, display_name: House Echo, input: 0.05, output: 0.20, vision: true, tools: true, inputs: { image: { max_tokens: 800 }, audio: { tokens_per_second: 32 }, file: { max_tokens: 3000 } } }
+    - { model: house-echo, display_name: House Echo, input: 0.05, output: 0.20, context: 128000, vision: true, tools: true, inputs: { image: { max_tokens: 800 }, audio: { tokens_per_second: 32 }, file: { max_tokens: 3000 } } }
   image_models:
     - model: house-paint
       display_name: House Paint

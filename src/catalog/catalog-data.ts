@@ -116,7 +116,7 @@ function withModel(
   return models.flatMap((known) => (known.model === id ? kept : [known]));
 }
 
-/** What is to be set in a model of a list. */
+/** What is to be set in a model of a list; null removes what is there. */
 export interface ModelValues {
   readonly list: string;
   readonly model: string;
@@ -137,7 +137,8 @@ export function withModelValues(catalog: CatalogMap, values: readonly ModelValue
       const key = `${list}\n${model.model}`;
       const wanted = left.get(key);
       left.delete(key);
-      return wanted ? joined(model, wanted) : model;
+      // A model keeps its name.
+      return wanted ? { ...withoutNulls(joined(model, wanted)), model: model.model } : model;
     };
     return [list, models.map(set)];
   });
@@ -156,6 +157,16 @@ function joined(map: CatalogMap, set: CatalogMap): CatalogMap {
     return [key, isCatalogMap(known) && isCatalogMap(value) ? joined(known, value) : value];
   });
   return { ...map, ...Object.fromEntries(entries) };
+}
+
+/** Without what is null, and without maps that have nothing else. */
+function withoutNulls(map: CatalogMap): CatalogMap {
+  const entries = Object.entries(map).map(([key, value]): [string, CatalogValue | undefined] => {
+    const kept = isCatalogMap(value) ? withoutNulls(value) : value;
+    const isGone = kept === null || (isCatalogMap(kept) && Object.keys(kept).length === 0);
+    return [key, isGone ? undefined : kept];
+  });
+  return withoutMissing(Object.fromEntries(entries));
 }
 
 export function withoutMissing(entries: Readonly<Record<string, CatalogValue | undefined>>): CatalogMap {

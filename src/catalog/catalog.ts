@@ -59,7 +59,10 @@ export interface Model {
   readonly list: string;
   readonly price: ModelPrice;
   readonly contextTokens: number;
+  /** Nobody has said how many tokens it takes: `contextTokens` is only what is accepted. */
+  readonly isContextUnknown?: true | undefined;
   readonly maxOutput: number;
+  readonly isMaxOutputUnknown?: true | undefined;
   /** Image models: allowed sizes, the first is the default. */
   readonly sizes: readonly string[];
   /** Further sizes. */

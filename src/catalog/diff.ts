@@ -116,7 +116,7 @@ function modelFacts(model: Model): Facts {
     price: priceLabel(model),
     name: model.displayName,
     list: model.list,
-    context: `${model.contextTokens} tokens`,
+    context: model.isContextUnknown ? 'unknown' : `${model.contextTokens} tokens`,
     'longest answer': `${model.maxOutput} tokens`,
     sizes: listText([...model.sizes, ...(model.sizeRange ? [rangeText(model.sizeRange)] : [])]),
     'image abilities': abilitiesText(model.abilities) ?? 'as the backend has them',

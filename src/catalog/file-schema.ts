@@ -42,7 +42,11 @@ const model = strict({
     .describe(
       'Image models: what a request may ask for beside prompt and size. Anything else is refused, and so is any other value. When absent, the fields are passed on, and the backend decides.',
     ),
-  context: whole(1, MAX_TOKENS).default(128_000).describe('Input and output tokens together.'),
+  context: whole(1, MAX_TOKENS)
+    .optional()
+    .describe(
+      'Input and output tokens together. When absent it is not known, and at most 128000 are accepted.',
+    ),
   max_output: whole(1, MAX_TOKENS)
     .optional()
     .describe('The most output tokens of one answer; 16384 when absent, or the context if that is less.'),

@@ -15,7 +15,7 @@ interface ModelShape extends Omit<PriceEntry, 'reasoning'> {
   readonly reasoning: boolean | 'hidden' | number;
   readonly sizes?: SizesEntry | undefined;
   readonly abilities?: AbilitiesEntry | undefined;
-  readonly context: number;
+  readonly context?: number | undefined;
   readonly max_output?: number | undefined;
   readonly free: boolean;
   readonly cap_field?: string | undefined;
@@ -29,6 +29,9 @@ interface Issues {
     readonly message: string;
   }): void;
 }
+
+/** What a model takes whose context nobody has given. */
+export const UNKNOWN_CONTEXT = 128_000;
 
 /** Rules between a model's fields: above all, that it has a price, so that nothing is free by accident. */
 export function checkModel(model: ModelShape, context: Issues): void {
@@ -47,9 +50,9 @@ export function checkModel(model: ModelShape, context: Issues): void {
   checkForm(model, refuse);
   checkSizes(model.sizes, refuse);
   if (model.abilities) checkAbilities(model, model.abilities, refuse);
-  if (model.max_output !== undefined && model.max_output > model.context) {
-    refuse('max_output', `must not exceed the context of ${model.context} tokens`);
-  }
+  const { context: room = UNKNOWN_CONTEXT } = model;
+  if (model.max_output !== undefined && model.max_output > room)
+    refuse('max_output', `must not exceed the context of ${room} tokens`);
 }
 
 /** Any price that only makes sense for tokens. */

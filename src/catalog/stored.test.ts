@@ -229,7 +229,7 @@ describe('the catalog in the store', () => {
     const yaml = edited(0.25)
       .replace('svcv5_chat:', 'renamed_chat:')
       .replace('house-echo: svc_chat', 'house-echo: svcv1_chat')
-      .replace('tools: true', 'tools: true, context: 32000');
+      .replace('context: 128000, vision', 'context: 32000, vision');
     const { ok, changes } = catalog.propose(yaml);
     expect(ok).toBe(true);
     const lines = changes.map(

@@ -98,7 +98,7 @@ test('what is typed stays as it is typed until a page changes the draft, which t
   const yaml = CATALOG.replace('lists:\n', 'lists: # ours\n');
   await admin.must('PUT', DRAFT, { yaml, tag: null });
   expect((await draft())?.yaml).toBe(yaml);
-  const changed = await edit({ kind: 'price', list: 'models', model: 'large', input: '9' });
+  const changed = await edit({ kind: 'set_model', list: 'models', model: 'large', input: '9' });
   expect(changed).toBe(CATALOG.replace('input: 3.00', 'input: 9.00'));
   const { value } = await site.store.db
     .selectFrom('setting')
@@ -117,7 +117,7 @@ test('a draft that says what is published is none', async () => {
 });
 
 test('after somebody else has published, a draft is outdated until it is merged, and cannot be published before', async () => {
-  await edit({ kind: 'price', list: 'models', model: 'large', input: '9' });
+  await edit({ kind: 'set_model', list: 'models', model: 'large', input: '9' });
   const { yaml = '', revision } = (await draft()) ?? {};
   const newer = CATALOG.replace('output: 4.00', 'output: 8');
   expect((await site.catalog.save(newer, 'acc_other', '', revision ?? 0)).kind).toBe('saved');
@@ -134,7 +134,7 @@ test('after somebody else has published, a draft is outdated until it is merged,
 });
 
 test('what both have changed is decided by the operator and by nobody else', async () => {
-  await edit({ kind: 'price', list: 'models', model: 'large', input: '9' });
+  await edit({ kind: 'set_model', list: 'models', model: 'large', input: '9' });
   const { revision } = (await draft()) ?? {};
   await site.catalog.save(CATALOG.replace('input: 3.00', 'input: 7'), 'acc_other', '', revision ?? 0);
   const merged = await admin.must<AdminMergedDraft>('POST', `${DRAFT}/merge`);
@@ -145,7 +145,7 @@ test('what both have changed is decided by the operator and by nobody else', asy
 });
 
 test("pausing a backend, which is published at once, keeps the operator's draft", async () => {
-  await edit({ kind: 'price', list: 'models', model: 'large', input: '9' });
+  await edit({ kind: 'set_model', list: 'models', model: 'large', input: '9' });
   await admin.must('PUT', '/api/console/admin/backends/spare/paused', { paused: true });
   const kept = await draft();
   expect(kept?.isOutdated).toBe(false);

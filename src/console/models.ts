@@ -86,7 +86,8 @@ function modelItem(endpoint: Endpoint, model: Model) {
     list: model.list,
     price: priceOf(model),
     free: model.free,
-    contextTokens: model.contextTokens,
+    /** 0: not known. */
+    contextTokens: model.isContextUnknown ? 0 : model.contextTokens,
     maxOutput: model.maxOutput,
     /** Image models; the first is the default. */
     sizes: [...model.sizes],

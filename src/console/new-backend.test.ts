@@ -180,19 +180,52 @@ test('prices are changed in the draft and nowhere else, digit for digit', async 
     const { items } = await admin.must<AdminPrices>('GET', '/api/console/admin/prices');
     return items.find(({ list, model }) => list === 'attic_models' && model === 'llama-3');
   };
-  expect(await row()).toMatchObject({ input: '0.50', output: '1.25', cost: null });
+  expect(await row()).toMatchObject({ input: '0.50', output: '1.25', costs: { attic: null }, context: null });
   const before = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');
   const { draft } = await admin.must<AdminCatalogDraft>('POST', EDIT, {
-    edits: [{ kind: 'price', list: 'attic_models', model: 'llama-3', output: '1.000000001' }],
+    edits: [{ kind: 'set_model', list: 'attic_models', model: 'llama-3', output: '1.000000001' }],
   });
-  expect(await row()).toMatchObject({ output: '1.25', draft: { input: '0.50', output: '1.000000001' } });
+  expect(await row()).toMatchObject({ output: '1.000000001', published: { input: '0.50', output: '1.25' } });
   expect(draft).toMatchObject({
     yaml: before.yaml.replace('output: 1.25', 'output: 1.000000001'),
     revision: before.revision ?? 0,
   });
   const body = { yaml: draft?.yaml, revision: draft?.revision, note: '' };
   await admin.must('POST', '/api/console/admin/catalog', body);
-  expect(await row()).toMatchObject({ input: '0.50', output: '1.000000001', draft: null });
+  expect(await row()).toMatchObject({ input: '0.50', output: '1.000000001', published: null });
+});
+
+test('everything of a model is edited: costs, lengths, abilities; null is unknown again, and nothing else changes', async () => {
+  const of = { list: 'attic_models', model: 'llama-3' };
+  const edit = (...edits: object[]) => admin.must<AdminCatalogDraft>('POST', EDIT, { edits });
+  const row = async () => {
+    const { items } = await admin.must<AdminPrices>('GET', '/api/console/admin/prices');
+    return items.find(({ list, model }) => list === of.list && model === of.model);
+  };
+  const known = { context: 32_768, max_output: 4_096, vision: true, files: true, cached_input: '0.1' };
+  const cost = { attic: { input: '0.2', output: '0.8' } };
+  const { draft } = await edit({ kind: 'set_model', ...of, ...known, cost });
+  expect(draft?.yaml).toContain('inputs: { file: { max_tokens: 32768 } }');
+  expect(await row()).toMatchObject({
+    context: 32_768,
+    maxOutput: 4_096,
+    vision: true,
+    files: true,
+    cachedInput: '0.10',
+    costs: { attic: { input: '0.20', output: '0.80' } },
+  });
+  await edit({ kind: 'scale_prices', models: [of], factor: '1.1' });
+  // 0.5, 1.000000001 and 0.1 times 1.1, rounded up; what it costs stays.
+  expect(await row()).toMatchObject({
+    input: '0.55',
+    output: '1.100000002',
+    cachedInput: '0.11',
+    costs: { attic: { input: '0.20', output: '0.80' } },
+  });
+  const nothing = { context: null, max_output: null, vision: false, files: false, cached_input: null };
+  const prices = { input: '0.5', output: '1.000000001' };
+  const last = await edit({ kind: 'set_model', ...of, ...nothing, ...prices, cost: { attic: null } });
+  expect(last).toEqual({ draft: null });
 });
 
 test('a price of a model that is not there, or that is no price, is refused', async () => {
@@ -202,7 +235,7 @@ test('a price of a model that is not there, or that is no price, is refused', as
     { list: 'attic_models', model: 'llama-3', input: '-1' },
     { list: 'attic_models', model: 'llama-3', input: '10001' },
   ]) {
-    const reply = await admin.call('POST', EDIT, { edits: [{ kind: 'price', ...change }] });
+    const reply = await admin.call('POST', EDIT, { edits: [{ kind: 'set_model', ...change }] });
     expect([change, reply.status]).toEqual([change, 400]);
   }
 });

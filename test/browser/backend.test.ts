@@ -73,9 +73,9 @@ test('from the address of a server to a model that customers can call: key, mode
   expect(admin.pageErrors).toEqual([]);
 });
 
-test('prices are edited in a table, with undo and a margin below cost in sight; a draft is found again and published', async () => {
+test('prices are edited on one page: typed, pasted, raised together, with undo and a margin below cost in sight; a draft is found again and published', async () => {
   const { page } = admin;
-  await page.goto('/admin/catalog?view=prices');
+  await page.goto('/admin/prices');
   const output = page.getByLabel(`Output price of ${MODEL}`);
   const review = page.getByRole('button', { name: 'Review and publish' });
   await output.fill('3');
@@ -85,7 +85,7 @@ test('prices are edited in a table, with undo and a margin below cost in sight; 
   expect(await review.isDisabled()).toBe(true);
   await page.getByRole('button', { name: 'Undo' }).click();
   expect(await output.inputValue()).toBe('3');
-  await page.getByRole('button', { name: 'Paste prices' }).click();
+  await page.getByRole('button', { name: 'Paste from a sheet' }).click();
   await page.getByLabel('Prices as text').fill(`${MODEL}; 1,5; 4`);
   await page.getByRole('button', { name: 'Apply', exact: true }).click();
   expect(await output.inputValue()).toBe('4');
@@ -97,14 +97,31 @@ test('prices are edited in a table, with undo and a margin below cost in sight; 
   const yaml = page.getByLabel('Catalog in YAML');
   await yaml.fill(`# checked\n${await yaml.inputValue()}`);
   await page.getByText('Saved as a draft').waitFor();
-  await page.goto('/admin/catalog?view=prices');
+  await page.goto('/admin/prices');
   await ready(review);
   expect(await output.inputValue()).toBe('4.00');
+  // Of a cost that nobody knew the margin is known once it is given.
+  const row = page.getByRole('row').filter({ hasText: MODEL });
+  const show = page.getByLabel('Show', { exact: true });
+  await show.selectOption('unknown');
+  await page.getByLabel(`Input cost of ${MODEL} at ${NAME}`).fill('1.2');
+  await page.getByLabel(`Output cost of ${MODEL} at ${NAME}`).fill('5');
+  await row.getByText('below cost').waitFor();
+  await page.getByText(/^Unpublished changes Saved/).waitFor();
+  await show.selectOption('all');
+  await page.getByLabel('Search models').fill(MODEL);
+  await page.getByRole('button', { name: 'Apply to 1 model' }).click();
+  await page.locator(`input[aria-label="Output price of ${MODEL}"][value="4.40"]`).waitFor();
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.locator(`input[aria-label="Output price of ${MODEL}"][value="4.00"]`).waitFor();
+  await page.getByRole('button', { name: 'Apply to 1 model' }).click();
+  await page.locator(`input[aria-label="Output price of ${MODEL}"][value="4.40"]`).waitFor();
+  await ready(review);
   await review.click();
-  await page.getByText('1.50 in, 1.50 cached, 4.00 out (USD per million tokens)').waitFor();
+  await page.getByText('1.65 in, 1.65 cached, 4.40 out (USD per million tokens)').waitFor();
   await page.getByRole('button', { name: 'Publish', exact: true }).click();
   await page.getByText(/^Published\./).waitFor();
-  expect(await output.inputValue()).toBe('4.00');
+  expect(await output.inputValue()).toBe('4.40');
   await review.waitFor({ state: 'detached' });
   expect(admin.pageErrors).toEqual([]);
 });

@@ -43,7 +43,7 @@ export const PAGES = {
     '/admin/requests',
     '/admin/refused',
     '/admin/catalog',
-    '/admin/catalog?view=prices',
+    '/admin/prices',
     '/admin/catalog?view=import',
     '/admin/catalog?view=edit',
     '/admin/catalog?view=history',

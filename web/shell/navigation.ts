@@ -18,6 +18,7 @@ import Send from 'lucide-react/icons/send';
 import ServerCog from 'lucide-react/icons/server-cog';
 import Settings from 'lucide-react/icons/settings';
 import SquareTerminal from 'lucide-react/icons/square-terminal';
+import Tags from 'lucide-react/icons/tags';
 import Ticket from 'lucide-react/icons/ticket';
 import TrendingUp from 'lucide-react/icons/trending-up';
 import UserCog from 'lucide-react/icons/user-cog';
@@ -88,6 +89,7 @@ export const ADMIN_NAV: readonly NavGroup[] = [
       { href: '/admin', label: 'adminOverview', icon: Gauge, key: 'a' },
       { href: '/admin/traffic', label: 'adminTraffic', icon: Waypoints },
       { href: '/admin/backends', label: 'adminBackends', icon: ServerCog, right: 'see_business' },
+      { href: '/admin/prices', label: 'adminPrices', icon: Tags, right: 'see_business' },
       { href: '/admin/catalog', label: 'adminCatalog', icon: Boxes, right: 'see_business' },
       { href: '/admin/requests', label: 'adminRequests', icon: List },
       { href: '/admin/refused', label: 'adminRefused', icon: Ban },

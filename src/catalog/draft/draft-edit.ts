@@ -1,8 +1,11 @@
 import { z } from 'zod';
-import { formatUsd, nanoUsd } from '../../std/money.ts';
+import { formatUsd, nanoUsd, parseUsd } from '../../std/money.ts';
 import {
   amountOf,
+  isCatalogMap,
+  isModelList,
   withModelValues,
+  withoutMissing,
   withValue,
   type CatalogMap,
   type CatalogPath,
@@ -10,12 +13,15 @@ import {
   type ModelValues,
 } from '../catalog-data.ts';
 import type { CatalogFile } from '../file-schema.ts';
+import { timesFactor } from '../import/markup.ts';
 import { ImportError } from '../mistakes.ts';
-import { tokenPrice } from '../price-schema.ts';
+import { UNKNOWN_CONTEXT } from '../model-check.ts';
+import { markupFactor, PRICE_KEYS, tokenPrice } from '../price-schema.ts';
 import { referencesTo, upstreamName } from './references.ts';
 
 const entryName = z.string().min(1).max(64);
 const modelId = z.string().trim().min(1).max(200);
+const tokenCount = z.number().int().min(1).max(10_000_000);
 const price = tokenPrice.transform((nano) => formatUsd(nanoUsd(nano)));
 /** An empty address is the usual one. */
 const address = z.union([z.literal(''), z.url({ protocol: /^https?$/ }).max(500)]);
@@ -55,12 +61,42 @@ export const draftEdit = z.discriminatedUnion('kind', [
     output: price,
   }),
   z.strictObject({ kind: z.literal('remove_model'), list: entryName, model: modelId }),
+  // What is absent stays; null: nobody knows, or the usual.
   z.strictObject({
-    kind: z.literal('price'),
+    kind: z.literal('set_model'),
     list: entryName,
     model: modelId,
     input: price.optional(),
     output: price.optional(),
+    cached_input: price.nullish(),
+    /** USD for one image of any size. */
+    image: price.optional(),
+    context: tokenCount.nullish(),
+    max_output: tokenCount.nullish(),
+    vision: z.boolean().optional(),
+    tools: z.boolean().optional(),
+    reasoning: z.boolean().optional(),
+    files: z.boolean().optional(),
+    /** By backend. */
+    cost: z
+      .record(
+        entryName,
+        z.union([
+          z.strictObject({ input: price, output: price }),
+          z.strictObject({ image: price }),
+          z.null(),
+        ]),
+      )
+      .optional(),
+  }),
+  // Every amount that customers pay for them, tiers, sizes and what is beside the tokens included.
+  z.strictObject({
+    kind: z.literal('scale_prices'),
+    models: z
+      .array(z.strictObject({ list: entryName, model: modelId }))
+      .min(1)
+      .max(5_000),
+    factor: markupFactor,
   }),
   // Made where it is not there yet; what is absent stays.
   z.strictObject({
@@ -85,22 +121,98 @@ export type DraftEdit = z.output<typeof draftEdit>;
 
 /** The catalog with the changes; `file` is the catalog as it was read. Throws an `ImportError` for what cannot be done. */
 export function editDraft(catalog: CatalogMap, file: CatalogFile, edits: readonly DraftEdit[]): CatalogMap {
-  const prices = edits.filter((edit) => edit.kind === 'price');
-  const others = edits.filter((edit) => edit.kind !== 'price');
-  for (const price of prices) requireModel(file, price);
-  const draft = new Draft(withModelValues(catalog, prices.map(pricesOf)));
+  const values = edits.filter((edit) => edit.kind === 'set_model');
+  const others = edits.filter((edit) => edit.kind !== 'set_model');
+  for (const edit of values) requireModel(file, edit);
+  const draft = new Draft(
+    withModelValues(
+      catalog,
+      values.map((edit) => valuesOf(edit, file)),
+    ),
+  );
   for (const edit of others) applyEdit(draft, file, edit);
   return draft.catalog;
 }
 
 type EditOf<Kind extends DraftEdit['kind']> = Extract<DraftEdit, { kind: Kind }>;
 
-function pricesOf({ list, model, input, output }: EditOf<'price'>): ModelValues {
-  const set = {
-    ...(input !== undefined && { input: amountOf(input) }),
-    ...(output !== undefined && { output: amountOf(output) }),
+function valuesOf(edit: EditOf<'set_model'>, file: CatalogFile): ModelValues {
+  const { list, model, context } = edit;
+  const before = file.lists[list]?.find((entry) => entry.model === model);
+  const price = {
+    input: written(edit.input),
+    cached_input: written(edit.cached_input),
+    output: written(edit.output),
+    image: written(edit.image),
   };
+  const isPriced = [edit.input, edit.output, edit.image].some((amount) => Number(amount ?? 0) > 0);
+  const room = context ?? before?.context ?? UNKNOWN_CONTEXT;
+  const set = withoutMissing({
+    // A model that gets a price is no longer free.
+    free: before?.free && isPriced ? null : undefined,
+    ...price,
+    context,
+    max_output: edit.max_output,
+    ...abilitiesOf(edit, room),
+    cost: edit.cost && costsOf(edit.cost),
+  });
   return { list, model, set };
+}
+
+function written(amount: string | null | undefined): CatalogValue | undefined {
+  return typeof amount === 'string' ? amountOf(amount) : amount;
+}
+
+function abilitiesOf({ vision, tools, reasoning, files }: EditOf<'set_model'>, room: number) {
+  const flag = (value: boolean | undefined) => (value === undefined ? undefined : value || null);
+  const inputs = withoutMissing({
+    image: vision === false ? null : undefined,
+    // Nobody knows how large a file is in tokens: it may fill the model.
+    file: files === undefined ? undefined : files ? { max_tokens: room } : null,
+  });
+  return {
+    vision: flag(vision),
+    tools: flag(tools),
+    reasoning: flag(reasoning),
+    inputs: Object.keys(inputs).length === 0 ? undefined : inputs,
+  };
+}
+
+function costsOf(costs: NonNullable<EditOf<'set_model'>['cost']>): CatalogMap {
+  return Object.fromEntries(
+    Object.entries(costs).map(([backend, amounts]) => [
+      backend,
+      amounts && Object.fromEntries(Object.entries(amounts).map(([key, amount]) => [key, amountOf(amount)])),
+    ]),
+  );
+}
+
+/** The same model with each price times a factor in millionths; a free one stays free. */
+function scaledPrices(list: string, model: CatalogMap, factor: number): ModelValues {
+  const scaled = (value: CatalogValue): CatalogValue => {
+    if (isCatalogMap(value))
+      return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, scaled(inner)]));
+    const amount = typeof value === 'number' || typeof value === 'string' ? parseUsd(value) : undefined;
+    if (amount === undefined) return value;
+    return amountOf(formatUsd(nanoUsd(timesFactor(amount, factor))));
+  };
+  const prices = Object.entries(model).filter(
+    ([key]) => (key in PRICE_KEYS && key !== 'service_tiers') || key === 'reasoning',
+  );
+  const set = Object.fromEntries(prices.map(([key, value]) => [key, scaled(value)]));
+  return { list, model: String(model['model']), set };
+}
+
+function scalePrices(draft: Draft, file: CatalogFile, { models, factor }: EditOf<'scale_prices'>): void {
+  for (const one of models) requireModel(file, one);
+  const wanted = new Set(models.map(({ list, model }) => `${list}\n${model}`));
+  const lists = isCatalogMap(draft.catalog['lists']) ? draft.catalog['lists'] : {};
+  const values = Object.entries(lists).flatMap(([list, entries]) =>
+    (isModelList(entries) ? entries : [])
+      .filter(({ model }) => wanted.has(`${list}\n${model}`))
+      .map((model) => scaledPrices(list, model, factor)),
+  );
+  draft.catalog = withModelValues(draft.catalog, values);
 }
 
 class Draft {
@@ -116,7 +228,7 @@ class Draft {
   }
 }
 
-function applyEdit(draft: Draft, file: CatalogFile, edit: Exclude<DraftEdit, EditOf<'price'>>): void {
+function applyEdit(draft: Draft, file: CatalogFile, edit: Exclude<DraftEdit, EditOf<'set_model'>>): void {
   switch (edit.kind) {
     case 'address':
       requireKnown('backend', edit.backend, file.upstreams);
@@ -161,6 +273,8 @@ function applyEdit(draft: Draft, file: CatalogFile, edit: Exclude<DraftEdit, Edi
       return draft.set(['groups', edit.group], undefined);
     case 'group_price':
       return setGroupPrice(draft, file, edit);
+    case 'scale_prices':
+      return scalePrices(draft, file, edit);
     default:
       return edit satisfies never;
   }

@@ -20,13 +20,14 @@ export function markUp(amounts: TokenAmounts, factor: number): TokenAmounts {
 function scaled<Amounts extends object>(amounts: Amounts, factor: number): Amounts {
   const entries = Object.entries(amounts as Record<string, number | undefined>).map(([key, nano]) => [
     key,
-    nano === undefined ? undefined : roundedUp(BigInt(nano) * BigInt(factor)),
+    nano === undefined ? undefined : timesFactor(nano, factor),
   ]);
   // The same keys with other amounts.
   return Object.fromEntries(entries) as Amounts;
 }
 
-function roundedUp(millionths: bigint): number {
+/** Rounded up to a nano-dollar. */
+export function timesFactor(nano: number, factor: number): number {
   const one = BigInt(FACTOR_ONE);
-  return Number((millionths + one - 1n) / one);
+  return Number((BigInt(nano) * BigInt(factor) + one - 1n) / one);
 }

@@ -24,7 +24,8 @@ export async function priceDifferences(catalog: Catalog): Promise<string[]> {
   return lines.length === 0 ? [] : [`other than in the list (${list.version}):`, ...lines];
 }
 
-function amountsAt(list: PriceList, provider: string, model: string): TokenAmounts | undefined {
+/** What the list says that a provider takes for a model. */
+export function amountsAt(list: PriceList, provider: string, model: string): TokenAmounts | undefined {
   const amounts = list.find(provider, model)?.amounts;
   return (
     amounts && { ...amounts, reasoning: amounts.reasoning === amounts.output ? undefined : amounts.reasoning }

@@ -137,6 +137,7 @@ export const account: typeof english = {
     unavailable: 'Nicht verfügbar',
     status: { up: 'Erreichbar', degraded: 'Beeinträchtigt', down: 'Gestört' },
     facts: 'Details',
+    notKnown: 'Unbekannt',
     maxOutput: 'Maximale Ausgabe',
     list: 'Liste',
     sizes: 'Größen',

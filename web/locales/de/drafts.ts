@@ -73,6 +73,8 @@ export const drafts: typeof english = {
     import: 'Modelle importieren',
     noModels: 'Es bedient noch keine Modelle.',
     free: 'kostenlos',
+    input: 'Eingabe',
+    output: 'Ausgabe',
     removeModelOf: '{{model}} entfernen',
     modelId: 'Modell-ID',
     list: 'Liste',

@@ -69,6 +69,7 @@ export const frame: typeof english = {
     adminOverview: 'Übersicht',
     adminTraffic: 'Verkehr',
     adminBackends: 'Backends',
+    adminPrices: 'Preise',
     adminCatalog: 'Katalog',
     adminRequests: 'Alle Anfragen',
     adminRefused: 'Abgelehnte Anfragen',

@@ -132,6 +132,7 @@ export const account = {
     unavailable: 'Not available',
     status: { up: 'Up', degraded: 'Degraded', down: 'Down' },
     facts: 'Details',
+    notKnown: 'Unknown',
     maxOutput: 'Max output',
     list: 'List',
     sizes: 'Sizes',

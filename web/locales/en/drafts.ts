@@ -68,6 +68,8 @@ export const drafts = {
     import: 'Import models',
     noModels: 'It serves no models yet.',
     free: 'free',
+    input: 'Input',
+    output: 'Output',
     removeModelOf: 'Remove {{model}}',
     modelId: 'Model ID',
     list: 'List',

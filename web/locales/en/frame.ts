@@ -67,6 +67,7 @@ export const frame = {
     adminOverview: 'Overview',
     adminTraffic: 'Traffic',
     adminBackends: 'Backends',
+    adminPrices: 'Prices',
     adminCatalog: 'Catalog',
     adminRequests: 'All requests',
     adminRefused: 'Refused calls',

@@ -167,7 +167,8 @@ function isPricedItem(item: string): item is PricedItem {
 
 function Facts({ model }: { model: ModelItem }) {
   const { t } = useTranslation();
-  const tokens = (count: number): string => t('models.tokens', { count });
+  const tokens = (count: number): string =>
+    count === 0 ? t('models.notKnown') : t('models.tokens', { count });
   const facts: { label: string; value: ReactNode }[] = [
     { label: t('models.endpoint'), value: `${model.endpointName} (${model.endpoint})` },
     ...(model.type === 'image_generation'

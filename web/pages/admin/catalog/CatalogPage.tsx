@@ -15,16 +15,13 @@ import { CatalogEditor } from './CatalogEditor.tsx';
 import { CatalogHistory } from './CatalogHistory.tsx';
 import { CatalogOverview } from './CatalogOverview.tsx';
 import { ModelImport } from './ModelImport.tsx';
-import { PriceTable, usePrices } from './prices/PriceTable.tsx';
 import { ProviderKeys } from './ProviderKeys.tsx';
 
 export default function CatalogPage() {
   const { t } = useTranslation();
   const catalog = useApi('GET /api/console/admin/catalog', undefined, { staleTime: Infinity });
-  const [{ view }] = useSearchState();
   // Fetched at the same time as the catalog, not after it.
   useDraft();
-  usePrices({ enabled: view === 'prices' });
   return (
     <Page wide title={t('catalog.title')} lead={t('catalog.lead')}>
       <Loaded query={catalog} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
@@ -34,7 +31,7 @@ export default function CatalogPage() {
   );
 }
 
-const EDITABLE_VIEWS = ['overview', 'prices', 'import', 'edit', 'history', 'keys'] as const;
+const EDITABLE_VIEWS = ['overview', 'import', 'edit', 'history', 'keys'] as const;
 const READ_ONLY_VIEWS = ['overview', 'import', 'edit'] as const;
 
 function Views({ catalog }: { catalog: AdminCatalog }) {
@@ -45,7 +42,6 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
   const draft = data?.draft ?? null;
   // Changes when the draft is published, merged or discarded; the tabs then start over without what was typed.
   const [generation, setGeneration] = useState(0);
-  const [isPending, setPending] = useState(false);
   const begin = (): void => setGeneration((count) => count + 1);
   const keep = useKeep(() => {
     begin();
@@ -70,7 +66,6 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
           )
         ) : null}
         {view === 'edit' && !source.editable ? <Code label={t('catalog.yaml')} code={catalog.yaml} /> : null}
-        {view === 'prices' ? <PriceTable key={generation} onPending={setPending} /> : null}
         {view === 'import' ? (
           <ModelImport
             catalog={catalog}
@@ -88,7 +83,7 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
         {view === 'keys' ? <ProviderKeys /> : null}
       </Tabs>
       <FormError error={keep.error} />
-      <DraftBar isPending={isPending} onGone={begin} />
+      <DraftBar onGone={begin} />
     </>
   );
 }

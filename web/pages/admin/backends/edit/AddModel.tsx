@@ -5,7 +5,7 @@ import { Button } from '../../../../ui/Button.tsx';
 import { SelectField, TextField } from '../../../../ui/Field.tsx';
 import { Form } from '../../../../ui/Form.tsx';
 import { FormError } from '../../../../ui/States.tsx';
-import { amountOf } from '../../catalog/prices/edits.ts';
+import { amountOf } from '../../prices/edits.ts';
 import { useDraftEdit } from '../../draft/draft.ts';
 
 const EMPTY = { model: '', input: '', output: '' };

@@ -13,7 +13,7 @@ import { Nothing } from '../../../../ui/Numbers.tsx';
 import { ShowMore } from '../../../../ui/Pager.tsx';
 import { FormError } from '../../../../ui/States.tsx';
 import { Table, type Column } from '../../../../ui/Table.tsx';
-import { amountOf, type PriceSide } from '../../catalog/prices/edits.ts';
+import { amountOf } from '../../prices/edits.ts';
 import { useDraftEdit, type DraftEdit } from '../../draft/draft.ts';
 import { AddModel } from './AddModel.tsx';
 
@@ -58,19 +58,19 @@ export function BackendModels({ backend }: { backend: AdminBackendDetail }) {
 }
 
 function columns(t: TFunction, onEdit: (edit: DraftEdit) => void): Column<AdminBackendModel>[] {
-  const side = (id: PriceSide, header: string): Column<AdminBackendModel> => ({
+  const side = (id: 'input' | 'output', header: string): Column<AdminBackendModel> => ({
     id,
     header,
     align: 'right',
     cell: ({ list, model, price, isFree }) => {
       if (isFree) return <Badge>{t('backendEdit.free')}</Badge>;
       if (!price) return <Nothing />;
-      const label = t(id === 'input' ? 'priceTable.inputOf' : 'priceTable.outputOf', { model });
+      const label = t(`priceTable.of.${id}`, { model });
       return (
         <AmountField
           label={label}
           value={price[id]}
-          onChange={(amount) => onEdit({ kind: 'price', list, model, [id]: amount })}
+          onChange={(amount) => onEdit({ kind: 'set_model', list, model, [id]: amount })}
         />
       );
     },
@@ -102,8 +102,8 @@ function columns(t: TFunction, onEdit: (edit: DraftEdit) => void): Column<AdminB
           <Nothing />
         ),
     },
-    side('input', t('priceTable.input')),
-    side('output', t('priceTable.output')),
+    side('input', t('backendEdit.input')),
+    side('output', t('backendEdit.output')),
     {
       id: 'remove',
       header: <span className="sr-only">{t('backendEdit.remove')}</span>,

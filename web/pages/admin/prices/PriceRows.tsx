@@ -1,0 +1,380 @@
+import type { TFunction } from 'i18next';
+import Brain from 'lucide-react/icons/brain';
+import Eye from 'lucide-react/icons/eye';
+import File from 'lucide-react/icons/file';
+import Trash from 'lucide-react/icons/trash-2';
+import Wrench from 'lucide-react/icons/wrench';
+import { memo, type ReactNode } from 'react';
+import type { AdminPriceRow } from '../../../lib/answers.ts';
+import { classes } from '../../../lib/classes.ts';
+import { formatPercent } from '../../../lib/numbers.ts';
+import { useShownRows } from '../../../lib/pages.ts';
+import { useTranslation } from '../../../lib/translation.tsx';
+import { Badge } from '../../../ui/Badge.tsx';
+import { IconButton } from '../../../ui/Button.tsx';
+import { Input } from '../../../ui/Field.tsx';
+import { Price } from '../../../ui/Money.tsx';
+import { Nothing } from '../../../ui/Numbers.tsx';
+import { ShowMore } from '../../../ui/Pager.tsx';
+import { Table, type Column } from '../../../ui/Table.tsx';
+import type { DraftEdit } from '../draft/draft.ts';
+import {
+  costField,
+  costParts,
+  FLAGS,
+  hasPrice,
+  isBad,
+  isCostUnknown,
+  isOn,
+  isSold,
+  marginOf,
+  rowKey,
+  shownValue,
+  toggled,
+  type PriceEdits,
+  type PriceField,
+} from './edits.ts';
+
+interface PriceRowsProps {
+  readonly rows: readonly AdminPriceRow[];
+  /** With another list, the rows start from the top. */
+  readonly list: string;
+  readonly edits: PriceEdits;
+  readonly onEdit: (row: AdminPriceRow, field: PriceField, text: string) => void;
+  readonly onReplace: (edit: DraftEdit) => void;
+}
+
+export function PriceRows({ rows, list, edits, onEdit, onReplace }: PriceRowsProps) {
+  const { t } = useTranslation();
+  const { rows: shown, ...more } = useShownRows(rows, list);
+  if (rows.length === 0)
+    return <p className="border-t border-line px-5 py-6 text-center text-ink-3">{t('priceTable.none')}</p>;
+  return (
+    <>
+      <Table
+        label={t('priceTable.title')}
+        columns={columns(t, { edits, onEdit, onReplace })}
+        rows={shown}
+        rowKey={rowKey}
+      />
+      <ShowMore {...more} isSearched />
+    </>
+  );
+}
+
+type Editing = Pick<PriceRowsProps, 'edits' | 'onEdit' | 'onReplace'>;
+
+interface CellOf {
+  readonly field: PriceField;
+  readonly label: string;
+  readonly empty?: string;
+}
+
+type Cell = (row: AdminPriceRow, of: CellOf) => ReactNode;
+
+function columns(t: TFunction, editing: Editing): Column<AdminPriceRow>[] {
+  const { edits, onEdit, onReplace } = editing;
+  const cell: Cell = (row, { field, label, empty }) => (
+    <ValueCell
+      row={row}
+      field={field}
+      label={label}
+      value={shownValue(row, edits, field)}
+      isChanged={edits.get(rowKey(row))?.[field] !== undefined}
+      placeholder={empty}
+      onEdit={onEdit}
+    />
+  );
+  return [
+    {
+      id: 'model',
+      header: t('models.model'),
+      card: 'title',
+      className: 'min-w-40',
+      cell: (row) => <ModelCell row={row} />,
+    },
+    ...moneyColumns(t, edits, cell),
+    ...lengthColumns(t, cell),
+    {
+      id: 'abilities',
+      header: t('priceTable.abilities'),
+      cell: (row) => (row.type === 'chat_completion' ? <Abilities row={row} {...editing} /> : <Nothing />),
+    },
+    {
+      id: 'remove',
+      header: <span className="sr-only">{t('priceTable.remove')}</span>,
+      align: 'right',
+      card: 'aside',
+      cell: ({ list, model, isRemoved }) =>
+        isRemoved ? null : (
+          <IconButton
+            label={t('priceTable.removeOf', { model })}
+            onClick={() => onReplace({ kind: 'remove_model', list, model })}
+          >
+            <Trash size={15} aria-hidden />
+          </IconButton>
+        ),
+    },
+  ];
+}
+
+function moneyColumns(t: TFunction, edits: PriceEdits, cell: Cell): Column<AdminPriceRow>[] {
+  return [
+    {
+      id: 'cost',
+      header: t('priceTable.cost'),
+      align: 'right',
+      cell: (row) => <Costs row={row} t={t} cell={cell} />,
+    },
+    {
+      id: 'price',
+      header: t('priceTable.price'),
+      align: 'right',
+      cell: (row) => (
+        <span className="flex flex-col items-end gap-0.5 max-sm:items-start">
+          {hasPrice(row) ? (
+            <Pair>
+              {costParts(row).map((part) => (
+                <span key={part}>
+                  {cell(row, { field: part, label: t(`priceTable.of.${part}`, { model: row.model }) })}
+                </span>
+              ))}
+            </Pair>
+          ) : null}
+          {row.hasMore ? (
+            <span className="text-xs text-ink-3">
+              {t(hasPrice(row) ? 'priceTable.more' : 'priceTable.bySize')}
+            </span>
+          ) : null}
+        </span>
+      ),
+    },
+    // A price group's column goes here, beside the price that everybody pays.
+    {
+      id: 'cached',
+      header: t('priceTable.cached'),
+      align: 'right',
+      cell: (row) =>
+        row.type === 'chat_completion' && row.input !== null ? (
+          cell(row, {
+            field: 'cachedInput',
+            label: t('priceTable.of.cached', { model: row.model }),
+            empty: shownValue(row, edits, 'input'),
+          })
+        ) : (
+          <Nothing />
+        ),
+    },
+    {
+      id: 'margin',
+      header: t('priceTable.margin'),
+      align: 'right',
+      cell: (row) => <Margin row={row} edits={edits} />,
+    },
+  ];
+}
+
+function lengthColumns(t: TFunction, cell: Cell): Column<AdminPriceRow>[] {
+  const empty = t('priceTable.unknown');
+  return [
+    {
+      id: 'context',
+      header: t('priceTable.context'),
+      align: 'right',
+      cell: (row) =>
+        row.type === 'image_generation' ? (
+          <Nothing />
+        ) : (
+          cell(row, { field: 'context', label: t('priceTable.of.context', { model: row.model }), empty })
+        ),
+    },
+    {
+      id: 'maxOutput',
+      header: t('priceTable.maxOutput'),
+      align: 'right',
+      cell: (row) =>
+        row.type === 'chat_completion' ? (
+          cell(row, { field: 'maxOutput', label: t('priceTable.of.maxOutput', { model: row.model }), empty })
+        ) : (
+          <Nothing />
+        ),
+    },
+  ];
+}
+
+function ModelCell({ row }: { row: AdminPriceRow }) {
+  const { t } = useTranslation();
+  const { name, list, model, type, free, isNew, isRemoved } = row;
+  return (
+    <span className={classes('block min-w-0', isRemoved && 'opacity-60')}>
+      <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        {name}
+        {type === 'chat_completion' ? null : <Badge>{t(`models.${TYPES[type]}`)}</Badge>}
+        {free ? <Badge>{t('backendEdit.free')}</Badge> : null}
+        {isNew ? <Badge tone="warn">{t('priceTable.new')}</Badge> : null}
+        {isRemoved ? <Badge tone="bad">{t('priceTable.removed')}</Badge> : null}
+        {isNew || isRemoved || isSold(row) ? null : <Badge tone="warn">{t('priceTable.unsold')}</Badge>}
+      </span>
+      <code className="block text-xs break-all text-ink-3">
+        {list} / {model}
+      </code>
+    </span>
+  );
+}
+
+const TYPES = {
+  chat_completion: 'chat',
+  image_generation: 'image',
+  embedding: 'embedding',
+  moderation: 'moderation',
+} as const;
+
+interface CostsProps {
+  readonly row: AdminPriceRow;
+  readonly t: TFunction;
+  readonly cell: Cell;
+}
+
+/** A line for each backend: what it takes, and what the public list says where that is something else. */
+function Costs({ row, t, cell }: CostsProps) {
+  if (row.backends.length === 0) return <Nothing />;
+  return (
+    <span className="flex flex-col items-end gap-1.5 max-sm:items-start">
+      {row.backends.map((backend) => (
+        <span key={backend.name} className="flex flex-col items-end gap-0.5 max-sm:items-start">
+          {backend.isBuiltIn ? null : (
+            <Pair>
+              {costParts(row).map((part) => (
+                <span key={part}>
+                  {cell(row, {
+                    field: costField(part, backend.name),
+                    label: t(`priceTable.costOf.${part}`, { backend: backend.name, model: row.model }),
+                    empty: t('priceTable.unknown'),
+                  })}
+                </span>
+              ))}
+            </Pair>
+          )}
+          <span className="flex flex-wrap items-center justify-end gap-x-2 text-xs text-ink-3">
+            {backend.isBuiltIn ? t('priceTable.builtIn') : <code>{backend.name}</code>}
+            {backend.paused ? <Badge tone="warn">{t('priceTable.paused')}</Badge> : null}
+            {backend.differs && backend.listed ? (
+              <span className="text-warn">
+                {t('priceTable.listed')} <Price usd={backend.listed.input} /> /{' '}
+                <Price usd={backend.listed.output} />
+              </span>
+            ) : null}
+          </span>
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Pair({ children }: { children: ReactNode }) {
+  return <span className="inline-flex gap-1">{children}</span>;
+}
+
+interface ValueCellProps {
+  readonly row: AdminPriceRow;
+  readonly field: PriceField;
+  readonly label: string;
+  readonly value: string;
+  readonly isChanged: boolean;
+  readonly placeholder: string | undefined;
+  readonly onEdit: PriceRowsProps['onEdit'];
+}
+
+/** Of hundreds of fields on the page, only the one that is typed in is drawn again. */
+const ValueCell = memo(function ValueCell({
+  row,
+  field,
+  label,
+  value,
+  isChanged,
+  placeholder,
+  onEdit,
+}: ValueCellProps) {
+  const { t } = useTranslation();
+  const isWrong = isBad(field, value);
+  const isCount = field === 'context' || field === 'maxOutput';
+  return (
+    <span className={classes('inline-block w-18 max-w-full', isCount && 'max-sm:w-full')}>
+      <Input
+        aria-label={label}
+        aria-invalid={isWrong || undefined}
+        title={isWrong ? t(isCount ? 'priceTable.badCount' : 'priceTable.badAmount') : undefined}
+        inputMode={isCount ? 'text' : 'decimal'}
+        disabled={row.isRemoved}
+        placeholder={placeholder}
+        className={classes(
+          'h-8! px-1.5! text-right tabular-nums sm:text-sm!',
+          isChanged && !isWrong && 'border-accent! bg-accent-soft!',
+        )}
+        value={value}
+        onChange={(event) => onEdit(row, field, event.target.value)}
+      />
+    </span>
+  );
+});
+
+function Margin({ row, edits }: { row: AdminPriceRow; edits: PriceEdits }) {
+  const { t, i18n } = useTranslation();
+  const margin = marginOf(row, edits);
+  if (!margin)
+    return isCostUnknown(row, edits) ? (
+      <span className="text-ink-3">{t('priceTable.unknown')}</span>
+    ) : (
+      <Nothing />
+    );
+  const texts = margin.shares.map((share) =>
+    share === undefined ? '–' : formatPercent(share, i18n.language),
+  );
+  return (
+    <span className={classes('whitespace-nowrap tabular-nums', margin.isBelowCost && 'text-bad')}>
+      {new Set(texts).size === 1 ? texts[0] : texts.join(' / ')}
+      {margin.isBelowCost ? (
+        <span className="block">
+          <Badge tone="bad">{t('priceTable.belowCost')}</Badge>
+        </span>
+      ) : null}
+    </span>
+  );
+}
+
+const ICONS = { vision: Eye, tools: Wrench, reasoning: Brain, files: File } as const;
+
+function Abilities({ row, edits, onEdit }: { row: AdminPriceRow } & Editing) {
+  const { t } = useTranslation();
+  return (
+    <span
+      role="group"
+      aria-label={t('priceTable.of.abilities', { model: row.model })}
+      className="inline-flex gap-0.5"
+    >
+      {FLAGS.map((flag) => {
+        const Icon = ICONS[flag];
+        const isPressed = isOn(row, edits, flag);
+        return (
+          <button
+            key={flag}
+            type="button"
+            aria-pressed={isPressed}
+            aria-label={t(`priceTable.can.${flag}`, { model: row.model })}
+            title={t(`priceTable.can.${flag}`, { model: row.model })}
+            disabled={row.isRemoved}
+            onClick={() => onEdit(row, flag, toggled(row, edits, flag))}
+            className={classes(
+              'grid size-7 place-items-center rounded-md border transition-colors',
+              isPressed
+                ? 'border-accent bg-accent-soft text-accent'
+                : 'border-transparent text-ink-3 opacity-70 hover:bg-hover hover:opacity-100',
+            )}
+          >
+            <Icon size={15} aria-hidden />
+          </button>
+        );
+      })}
+    </span>
+  );
+}

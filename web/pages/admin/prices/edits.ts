@@ -1,0 +1,338 @@
+import type { AdminPriceRow } from '../../../lib/answers.ts';
+import { addUsd } from '../../../lib/money.ts';
+import type { DraftEdit } from '../draft/draft.ts';
+
+export const AMOUNTS = ['input', 'output', 'cachedInput', 'image'] as const;
+export const COUNTS = ['context', 'maxOutput'] as const;
+export const FLAGS = ['vision', 'tools', 'reasoning', 'files'] as const;
+type CostPart = 'input' | 'output' | 'image';
+
+/** What can be edited of a model. A cost is of one of its backends. */
+export type PriceField =
+  | (typeof AMOUNTS)[number]
+  | (typeof COUNTS)[number]
+  | (typeof FLAGS)[number]
+  | `cost ${CostPart} ${string}`;
+
+/** Texts as they are typed; empty: not known, or off. */
+type Values = Readonly<Partial<Record<PriceField, string>>>;
+
+/** The typed values by {@link rowKey}; an absent field stays as it is published. */
+export type PriceEdits = ReadonlyMap<string, Values>;
+
+export const NO_EDITS: PriceEdits = new Map();
+const ON = 'yes';
+
+export function rowKey({ list, model }: Pick<AdminPriceRow, 'list' | 'model'>): string {
+  return `${list}\n${model}`;
+}
+
+const AMOUNT = /^\d{1,5}(?:\.\d{1,9})?$/;
+
+/** An amount as people type it; `undefined` if it is not one. */
+export function amountOf(text: string): string | undefined {
+  const amount = text.trim().replace(/^\$/, '').replace(',', '.');
+  return AMOUNT.test(amount) ? amount : undefined;
+}
+
+/** `128k` and `1m` are read too. */
+export function countOf(text: string): number | undefined {
+  const [, digits, unit = ''] = /^(\d{1,8})\s*([km]?)$/i.exec(text.trim()) ?? [];
+  if (digits === undefined) return undefined;
+  const count = Number(digits) * ({ k: 1_000, m: 1_000_000 }[unit.toLowerCase()] ?? 1);
+  return count >= 1 && count <= 10_000_000 ? count : undefined;
+}
+
+export function costField(part: CostPart, backend: string): PriceField {
+  return `cost ${part} ${backend}`;
+}
+
+type Described = AdminPriceRow | NonNullable<AdminPriceRow['published']>;
+
+/** Thousands of rows are looked through with each letter that is typed. */
+const known = new WeakMap<Described, Values>();
+
+/** What is published, or what the draft says, as texts. */
+function valuesOf(row: Described): Values {
+  const before = known.get(row);
+  if (before) return before;
+  const texts: Partial<Record<PriceField, string>> = {};
+  for (const field of AMOUNTS) texts[field] = row[field] ?? '';
+  for (const field of COUNTS) texts[field] = row[field] === null ? '' : String(row[field]);
+  for (const field of FLAGS) texts[field] = row[field] ? ON : '';
+  for (const [backend, cost] of Object.entries(row.costs))
+    for (const [part, amount] of Object.entries(cost ?? {}))
+      texts[costField(part as CostPart, backend)] = amount;
+  known.set(row, texts);
+  return texts;
+}
+
+export function publishedValue(row: AdminPriceRow, field: PriceField): string {
+  return valuesOf(row.published ?? row)[field] ?? '';
+}
+
+/** The typed value, or else the published one. */
+export function shownValue(row: AdminPriceRow, edits: PriceEdits, field: PriceField): string {
+  return edits.get(rowKey(row))?.[field] ?? publishedValue(row, field);
+}
+
+export function isOn(row: AdminPriceRow, edits: PriceEdits, field: PriceField): boolean {
+  return shownValue(row, edits, field) === ON;
+}
+
+export function toggled(row: AdminPriceRow, edits: PriceEdits, field: PriceField): string {
+  return isOn(row, edits, field) ? '' : ON;
+}
+
+/** A value that equals the published one is not a change. */
+export function withEdit(edits: PriceEdits, row: AdminPriceRow, change: Values): PriceEdits {
+  const before = valuesOf(row.published ?? row);
+  const merged = { ...edits.get(rowKey(row)), ...change };
+  const kept = fieldsOf(merged).filter(([field, text]) => !isSame(field, text, before[field] ?? ''));
+  const next = new Map(edits);
+  if (kept.length === 0) next.delete(rowKey(row));
+  else next.set(rowKey(row), Object.fromEntries(kept));
+  return next;
+}
+
+function fieldsOf(values: Values): [PriceField, string][] {
+  // The keys of a Values are fields.
+  return Object.entries(values) as [PriceField, string][];
+}
+
+function isSame(field: PriceField, text: string, before: string): boolean {
+  if (text.trim() === before) return true;
+  if (isCount(field)) return before !== '' && countOf(text) === Number(before);
+  const typed = amountOf(text);
+  return typed !== undefined && before !== '' && /^-?0*(?:\.0*)?$/.test(addUsd(typed, `-${before}`));
+}
+
+function isCount(field: PriceField): boolean {
+  return (COUNTS as readonly string[]).includes(field);
+}
+
+function isFlag(field: PriceField): boolean {
+  return (FLAGS as readonly string[]).includes(field);
+}
+
+const REQUIRED: ReadonlySet<PriceField> = new Set(['input', 'output', 'image']);
+
+/** Whether a text cannot be saved. An empty one is no price, but it may be a cost that nobody knows. */
+export function isBad(field: PriceField, text: string): boolean {
+  if (isFlag(field)) return false;
+  if (text.trim() === '') return REQUIRED.has(field);
+  return isCount(field) ? countOf(text) === undefined : amountOf(text) === undefined;
+}
+
+/** Half of a cost is wrong as well: it would be taken for the whole. */
+export function isWrong(edits: PriceEdits): boolean {
+  return [...edits.values()].some((values) => fieldsOf(values).some(([field, text]) => isBad(field, text)));
+}
+
+export function draftedEdits(rows: readonly AdminPriceRow[]): PriceEdits {
+  return rows.reduce<PriceEdits>(
+    (edits, row) => (row.published ? withEdit(edits, row, draftedValues(row, row.published)) : edits),
+    NO_EDITS,
+  );
+}
+
+/** A cost that the draft removes is empty there, not absent. */
+function draftedValues(row: AdminPriceRow, published: NonNullable<AdminPriceRow['published']>): Values {
+  const empty = fieldsOf(valuesOf(published)).map(([field]) => [field, ''] as const);
+  return { ...Object.fromEntries(empty), ...valuesOf(row) };
+}
+
+type ModelEdit = Extract<DraftEdit, { kind: 'set_model' }>;
+
+/** The changes to save in the draft: fields that are edited, or were before. What is not valid yet is left out. */
+export function savedChanges(
+  rows: readonly AdminPriceRow[],
+  before: PriceEdits,
+  after: PriceEdits,
+): ModelEdit[] {
+  return rows.flatMap((row) => {
+    const [old, now] = [before.get(rowKey(row)), after.get(rowKey(row))];
+    if (old === now) return [];
+    const edit: ModelEdit = { kind: 'set_model', list: row.list, model: row.model };
+    for (const field of new Set(fieldsOf({ ...old, ...now }).map(([name]) => name)))
+      if (old?.[field] !== now?.[field]) setField(edit, row, { edits: after, field });
+    return Object.keys(edit).length > 3 ? [edit] : [];
+  });
+}
+
+function setField(
+  edit: ModelEdit,
+  row: AdminPriceRow,
+  { edits, field }: { readonly edits: PriceEdits; readonly field: PriceField },
+): void {
+  const text = shownValue(row, edits, field);
+  if (isBad(field, text)) return;
+  const amount = amountOf(text);
+  switch (field) {
+    case 'input':
+    case 'output':
+    case 'image':
+      if (amount !== undefined) edit[field] = amount;
+      return;
+    case 'cachedInput':
+      edit.cached_input = amount ?? null;
+      return;
+    case 'context':
+      edit.context = countOf(text) ?? null;
+      return;
+    case 'maxOutput':
+      edit.max_output = countOf(text) ?? null;
+      return;
+    case 'vision':
+    case 'tools':
+    case 'reasoning':
+    case 'files':
+      edit[field] = text === ON;
+      return;
+    default:
+      setCost(edit, row, { edits, field });
+  }
+}
+
+function setCost(
+  edit: ModelEdit,
+  row: AdminPriceRow,
+  { edits, field }: { readonly edits: PriceEdits; readonly field: PriceField },
+): void {
+  const backend = field.split(' ').slice(2).join(' ');
+  const parts = costParts(row);
+  const texts = parts.map((part) => shownValue(row, edits, costField(part, backend)).trim());
+  const amounts = texts.map(amountOf);
+  const isWhole = amounts.every((amount) => amount !== undefined);
+  if (!isWhole && texts.some((text) => text !== '')) return;
+  const [first = '0', second = '0'] = amounts.map((amount) => amount ?? '0');
+  const cost = parts[0] === 'image' ? { image: first } : { input: first, output: second };
+  edit.cost = { ...edit.cost, [backend]: isWhole ? cost : null };
+}
+
+/** What embeddings write costs nothing. */
+export function costParts(row: AdminPriceRow): readonly CostPart[] {
+  if (row.type === 'image_generation' && row.input === null) return ['image'];
+  return row.type === 'embedding' ? ['input'] : ['input', 'output'];
+}
+
+/** What the most expensive of its backends takes; `undefined`: of none it is known. */
+function costOf(row: AdminPriceRow, edits: PriceEdits, part: CostPart): bigint | undefined {
+  const known = row.backends.flatMap(({ name }) => {
+    const amount = amountOf(shownValue(row, edits, costField(part, name)));
+    return amount === undefined ? [] : [nanoOf(amount)];
+  });
+  return known.length === 0 ? undefined : known.reduce((most, cost) => (cost > most ? cost : most));
+}
+
+function nanoOf(usd: string): bigint {
+  const [whole = '0', fraction = ''] = usd.split('.');
+  return BigInt(whole + fraction.padEnd(9, '0').slice(0, 9));
+}
+
+interface PriceMargin {
+  /** Parts of the price that are kept, such as 0.2; `undefined`: there is no price to keep a part of. */
+  readonly shares: readonly (number | undefined)[];
+  readonly isBelowCost: boolean;
+}
+
+/** `undefined` if the cost is not known, or what was typed is not an amount. */
+export function marginOf(row: AdminPriceRow, edits: PriceEdits): PriceMargin | undefined {
+  const parts = costParts(row).map((part) => {
+    const price = amountOf(shownValue(row, edits, part));
+    const cost = costOf(row, edits, part);
+    return price === undefined || cost === undefined ? undefined : { price: nanoOf(price), cost };
+  });
+  if (parts.includes(undefined)) return undefined;
+  const whole = parts.filter((part) => part !== undefined);
+  return {
+    shares: whole.map(({ price, cost }) =>
+      price === 0n ? undefined : Number(((price - cost) * 10_000n) / price) / 10_000,
+    ),
+    isBelowCost: whole.some(({ price, cost }) => price < cost),
+  };
+}
+
+export const FILTERS = ['all', 'below', 'unknown', 'differs', 'changed', 'unsold'] as const;
+export type PriceFilter = (typeof FILTERS)[number];
+
+export function isInFilter(row: AdminPriceRow, edits: PriceEdits, filter: PriceFilter): boolean {
+  switch (filter) {
+    case 'all':
+      return true;
+    case 'below':
+      return marginOf(row, edits)?.isBelowCost === true;
+    case 'unknown':
+      return isCostUnknown(row, edits);
+    case 'differs':
+      return row.backends.some(({ differs }) => differs);
+    case 'changed':
+      return row.isNew || row.isRemoved || edits.has(rowKey(row));
+    case 'unsold':
+      return !isSold(row);
+    default:
+      return filter satisfies never;
+  }
+}
+
+/** Whether its backends take something, and nobody has said what. */
+export function isCostUnknown(row: AdminPriceRow, edits: PriceEdits): boolean {
+  const [part = 'input'] = costParts(row);
+  return row.backends.some(
+    ({ name, isBuiltIn }) =>
+      !isBuiltIn && amountOf(shownValue(row, edits, costField(part, name))) === undefined,
+  );
+}
+
+/** False for images that are sold by size. */
+export function hasPrice(row: AdminPriceRow): boolean {
+  return row.input !== null || row.image !== null;
+}
+
+export function isSold({ endpoints, backends, isNew, isRemoved }: AdminPriceRow): boolean {
+  const isOffered = endpoints.some(({ unavailable }) => !unavailable);
+  return (
+    isOffered && !isNew && !isRemoved && (backends.length === 0 || backends.some(({ paused }) => !paused))
+  );
+}
+
+/** Sets each row to its cost plus a percentage, rounded up to a nano-dollar. Rows without a cost stay. */
+export function markedUp(edits: PriceEdits, rows: readonly AdminPriceRow[], percent: number): PriceEdits {
+  let next = edits;
+  for (const row of rows) {
+    const prices = costParts(row).map((part) => [part, costOf(row, edits, part)] as const);
+    if (!hasPrice(row) || prices.some(([, cost]) => cost === undefined)) continue;
+    next = withEdit(
+      next,
+      row,
+      Object.fromEntries(prices.map(([part, cost]) => [part, scaled(cost ?? 0n, percent)])),
+    );
+  }
+  return next;
+}
+
+function scaled(nano: bigint, percent: number): string {
+  const factor = BigInt(Math.round((100 + percent) * 10_000));
+  const product = (nano * factor + 999_999n) / 1_000_000n;
+  const digits = product.toString().padStart(10, '0');
+  const decimals = digits.slice(-9).replace(/0+$/, '');
+  return decimals === '' ? digits.slice(0, -9) : `${digits.slice(0, -9)}.${decimals}`;
+}
+
+/** What the public list knows and the catalog does not: costs, and how long a request may be. */
+export function filledFromList(edits: PriceEdits, rows: readonly AdminPriceRow[]): PriceEdits {
+  let next = edits;
+  for (const row of rows) {
+    const change: Partial<Record<PriceField, string>> = {};
+    for (const { name, listed } of row.backends) {
+      if (!listed || row.input === null) continue;
+      const isUnknown = costParts(row).every((part) => shownValue(row, next, costField(part, name)) === '');
+      if (isUnknown)
+        for (const part of costParts(row)) if (part !== 'image') change[costField(part, name)] = listed[part];
+      if (listed.context !== null && shownValue(row, next, 'context') === '')
+        change.context = String(listed.context);
+    }
+    next = withEdit(next, row, change);
+  }
+  return next;
+}
