@@ -14,7 +14,7 @@ const MAX_TIERS = 8;
 
 export const size = z.string().regex(/^[1-9]\d{1,3}x[1-9]\d{1,3}$/, 'must be a size such as 1024x1024');
 export const tokenPrice = price(MAX_TOKEN_PRICE, '10,000 USD per million tokens');
-const imagePrice = price(MAX_UNIT_PRICE, '1,000 USD per image');
+export const imagePrice = price(MAX_UNIT_PRICE, '1,000 USD per image');
 const requestPrice = price(MAX_UNIT_PRICE, '1,000 USD per request');
 const callPrice = price(MAX_UNIT_PRICE, '1,000 USD per call');
 export const word = z.string().regex(/^[\w.-]{1,32}$/, 'must be 1 to 32 letters, digits, _, . or -');

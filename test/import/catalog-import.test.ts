@@ -86,7 +86,7 @@ describe('an import', () => {
       ],
       gone: ['gpt-old'],
       skipped: [
-        { model: 'whisper-1', reason: expect.stringContaining('neither chats nor embeddings') },
+        { model: 'whisper-1', reason: expect.stringContaining('neither text, embeddings nor images') },
         { model: 'gpt-unheard-of', reason: expect.stringContaining('no price') },
       ],
     });

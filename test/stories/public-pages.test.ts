@@ -145,11 +145,11 @@ test('a model has one page with all its offers, every price, and what typical us
 test('speed and uptime are those of requests that were made, and nothing is said from too few', async () => {
   const { text } = await visit('/models/house-echo');
   const [, used = '', unused = ''] = text.split(/<h2\s+class="flex/);
-  expect(used).toContain('First token');
+  expect(used).toContain('Time to first token');
   expect(used).toContain('Tokens per second');
   expect(used).toContain('100% of the requests in the last 90 days did not fail.');
   expect(used.match(/<rect\s/g)).toHaveLength(90);
-  expect(unused).not.toContain('First token');
+  expect(unused).not.toContain('Time to first token');
   expect(unused).toContain('Not measured yet');
 });
 

@@ -188,7 +188,11 @@ function costsOf(costs: NonNullable<EditOf<'set_model'>['cost']>): CatalogMap {
 }
 
 /** The same model with each price times a factor in millionths; a free one stays free. */
-function scaledPrices(list: string, model: CatalogMap, factor: number): ModelValues {
+function scaledPrices(
+  list: string,
+  model: CatalogMap & { readonly model: string },
+  factor: number,
+): ModelValues {
   const scaled = (value: CatalogValue): CatalogValue => {
     if (isCatalogMap(value))
       return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, scaled(inner)]));
@@ -200,7 +204,7 @@ function scaledPrices(list: string, model: CatalogMap, factor: number): ModelVal
     ([key]) => (key in PRICE_KEYS && key !== 'service_tiers') || key === 'reasoning',
   );
   const set = Object.fromEntries(prices.map(([key, value]) => [key, scaled(value)]));
-  return { list, model: String(model['model']), set };
+  return { list, model: model.model, set };
 }
 
 function scalePrices(draft: Draft, file: CatalogFile, { models, factor }: EditOf<'scale_prices'>): void {

@@ -12,7 +12,7 @@ export interface OfferedModel {
   readonly makes?: OfferedKind | undefined;
 }
 
-export type OfferedKind = 'chat' | 'embedding' | 'other';
+export type OfferedKind = 'chat' | 'embedding' | 'image' | 'other';
 
 export interface Abilities {
   readonly vision: boolean;
@@ -20,6 +20,12 @@ export interface Abilities {
   readonly reasoning: boolean | 'hidden';
   readonly maxOutput: number | undefined;
   readonly tokenizer: TokenEncoding | undefined;
+}
+
+export interface AssumedAbilities {
+  readonly vision?: boolean | undefined;
+  readonly tools?: boolean | undefined;
+  readonly reasoning?: boolean | undefined;
 }
 
 interface Family {
@@ -47,25 +53,31 @@ const FAMILIES: readonly Family[] = [
   { name: /^gemini-/, can: { vision: true, tools: true } },
 ];
 
-/** What the backend says, then what its name tells. */
-export function abilitiesOf(offered: OfferedModel): Abilities {
+/** What the backend says, then what its name tells, then what its operator says of all that is not known. */
+export function abilitiesOf(offered: OfferedModel, otherwise: AssumedAbilities = {}): Abilities {
   const name = offered.id.replace(/^.*\//, '').toLowerCase();
   const can = FAMILIES.find((family) => family.name.test(name))?.can ?? {};
-  const thinks = offered.reasoning ?? (can.reasoning ?? false) !== false;
+  const thinks = offered.reasoning ?? (can.reasoning ?? otherwise.reasoning ?? false) !== false;
   return {
-    vision: offered.vision ?? can.vision ?? false,
-    tools: offered.tools ?? can.tools ?? false,
+    vision: offered.vision ?? can.vision ?? otherwise.vision ?? false,
+    tools: offered.tools ?? can.tools ?? otherwise.tools ?? false,
     reasoning: thinks ? (can.reasoning ?? true) : false,
     maxOutput: offered.maxOutput ?? can.maxOutput,
     tokenizer: can.tokenizer,
   };
 }
 
-/** Models of OpenAI's and others' lists that answer neither chats nor embeddings. */
+/** Models that make images, by their names at OpenAI, Google and servers of open models. */
+const IMAGE_NAMES =
+  /dall-e|gpt-image|imagen|(?:^|[-/])flux|stable-diffusion|sdxl|(?:^|[-/])sd3|seedream|qwen-image|ideogram|recraft|hidream/i;
+
+/** Models of OpenAI's and others' lists that make neither text, embeddings nor images. */
 const OTHER_NAMES =
-  /whisper|(?:^|[-/])tts|transcribe|realtime|moderation|dall-e|gpt-image|gpt-audio|sora|imagen|(?:^|[-/])veo|davinci|babbage|rerank|turbo-instruct/i;
+  /whisper|(?:^|[-/])tts|transcribe|realtime|moderation|gpt-audio|sora|(?:^|[-/])veo|davinci|babbage|rerank|turbo-instruct/i;
 
 export function madeBy({ id, makes }: OfferedModel): OfferedKind {
+  if (makes !== undefined && makes !== 'other') return makes;
+  if (IMAGE_NAMES.test(id)) return 'image';
   if (makes !== undefined) return makes;
   if (/embed/i.test(id)) return 'embedding';
   return OTHER_NAMES.test(id) ? 'other' : 'chat';

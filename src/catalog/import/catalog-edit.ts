@@ -11,8 +11,7 @@ import {
 } from '../catalog-data.ts';
 import { ImportError } from '../mistakes.ts';
 import { catalogYaml, flowText } from '../yaml-text.ts';
-import type { AddedModel, ChangedModel, ImportPlan } from './plan.ts';
-import type { TokenAmounts } from './price-list.ts';
+import type { AddedModel, ChangedModel, ImportPlan, ModelAmounts } from './plan.ts';
 
 export interface CatalogEdit {
   readonly upstreams: CatalogMap;
@@ -66,7 +65,7 @@ export function editOf(
   if (added.length + changed.length === 0) return undefined;
   const models: Record<string, CatalogMap[]> = {};
   const endpoints: Record<string, CatalogMap> = {};
-  for (const type of ['chat_completion', 'embedding'] as const) {
+  for (const type of ['chat_completion', 'embedding', 'image_generation'] as const) {
     const ofType = added.filter((model) => model.type === type);
     if (ofType.length === 0) continue;
     const home = ownList(catalog, upstream.name, type);
@@ -74,7 +73,7 @@ export function editOf(
     models[list] = ofType.map((model) => entryOf(model, upstream.name));
     if (home !== undefined) continue;
     const code = freeName(new Set(catalog.endpoints.keys()), `${upstream.name}${SUFFIX[type].code}`);
-    const name = `${upstream.title}${type === 'embedding' ? ' embeddings' : ''}`;
+    const name = `${upstream.title}${SUFFIX[type].name}`;
     endpoints[code] = { name, type, lists: [list], upstreams: [upstream.name] };
   }
   const updates = changed.map((model) => ({
@@ -86,8 +85,9 @@ export function editOf(
 }
 
 const SUFFIX = {
-  chat_completion: { list: 'models', code: '' },
-  embedding: { list: 'embeddings', code: '_embeddings' },
+  chat_completion: { list: 'models', code: '', name: '' },
+  embedding: { list: 'embeddings', code: '_embeddings', name: ' embeddings' },
+  image_generation: { list: 'images', code: '_images', name: ' images' },
 } as const;
 
 /**
@@ -122,12 +122,13 @@ function entryOf(
   { id, name, cost, price, contextTokens, abilities }: AddedModel,
   upstream: string,
 ): CatalogMap {
+  if ('image' in price) return imageEntry({ id, name, price, cost }, upstream);
   const { vision, tools, reasoning, maxOutput, tokenizer } = abilities;
   const isFree = price.input === 0 && price.output === 0;
   const { reasoning: thinking, ...plain }: CatalogMap = isFree ? { free: true } : priceEntry(price);
   return withoutMissing({
     model: id,
-    display_name: name === id || name.trim() === '' ? undefined : name.trim().slice(0, 500),
+    display_name: shownName({ id, name }),
     ...plain,
     context: contextTokens,
     max_output: maxOutput,
@@ -141,19 +142,38 @@ function entryOf(
   });
 }
 
+function imageEntry(
+  { id, name, price, cost }: Pick<AddedModel, 'id' | 'name' | 'price' | 'cost'>,
+  upstream: string,
+): CatalogMap {
+  return withoutMissing({
+    model: id,
+    display_name: shownName({ id, name }),
+    ...priceEntry(price),
+    sizes: ['1024x1024'],
+    cost: cost && { [upstream]: priceEntry(cost) },
+  });
+}
+
+function shownName({ id, name }: Pick<AddedModel, 'id' | 'name'>): string | undefined {
+  return name === id || name.trim() === '' ? undefined : name.trim().slice(0, 500);
+}
+
 function changedKeys({ price, cost, hadCost }: ChangedModel, upstream: string): CatalogMap {
   return { ...priceEntry(price), ...(hadCost && { cost: { [upstream]: priceEntry(cost) } }) };
 }
 
-function priceEntry({ above, ...plain }: TokenAmounts): CatalogMap {
+function priceEntry(given: ModelAmounts): CatalogMap {
+  if ('image' in given) return amounts(given);
+  const { above, ...plain } = given;
   const tiers = Object.entries(above ?? {}).map(([tokens, tier]) => [tokens, amounts(tier)] as const);
   return { ...amounts(plain), ...(above && { above: Object.fromEntries(tiers) }) };
 }
 
-function amounts(given: Omit<TokenAmounts, 'above'>): CatalogMap {
+function amounts(given: object): CatalogMap {
   return withoutMissing(
     Object.fromEntries(
-      Object.entries(given).map(([key, nano]: [string, number | undefined]) => [
+      Object.entries(given as Readonly<Record<string, number | undefined>>).map(([key, nano]) => [
         key,
         nano === undefined ? undefined : amountOf(formatUsd(nanoUsd(nano))),
       ]),

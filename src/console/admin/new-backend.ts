@@ -3,7 +3,7 @@ import { defaultAddress } from '../../catalog/address.ts';
 import { storedText, withValue } from '../../catalog/catalog-data.ts';
 import { catalogData } from '../../catalog/parse.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
-import { markupFactor, tokenPrice } from '../../catalog/price-schema.ts';
+import { imagePrice, markupFactor, tokenPrice } from '../../catalog/price-schema.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { Fault } from '../../std/fault.ts';
 import { OWN_KINDS, tryKey } from '../../upstream/offered/import-preview.ts';
@@ -26,13 +26,45 @@ const ownServer = z.strictObject({
     .optional(),
 });
 
-/** USD per million tokens, for models that no list has a price for. Nothing is free because a field was left at zero. */
+const NOT_ZERO = "prices of 0 must be given as 'free'";
+const tokens = z.strictObject({ input: tokenPrice, output: tokenPrice });
+const inputOnly = z
+  .strictObject({ input: tokenPrice })
+  .transform(({ input }) => ({ input, output: nanoUsd(0) }));
+const oneImage = z.strictObject({ image: imagePrice });
+
+/**
+ * For models that no list has a price for, by what they make: USD per million tokens, or per image. A kind without a
+ * price is left out, and nothing is free because a field was left at zero.
+ */
 const ownPrice = z.union([
   z.literal('free'),
   z
-    .strictObject({ input: tokenPrice, output: tokenPrice })
-    .refine(({ input, output }) => input > 0 || output > 0, "prices of 0 must be given as 'free'"),
+    .strictObject({
+      chat: z
+        .strictObject({
+          price: tokens.refine(({ input, output }) => input > 0 || output > 0, NOT_ZERO),
+          cost: tokens.optional(),
+        })
+        .optional(),
+      embedding: z
+        .strictObject({
+          price: inputOnly.refine(({ input }) => input > 0, NOT_ZERO),
+          cost: inputOnly.optional(),
+        })
+        .optional(),
+      image: z
+        .strictObject({
+          price: oneImage.refine(({ image }) => image > 0, NOT_ZERO),
+          cost: oneImage.optional(),
+        })
+        .optional(),
+    })
+    .refine(({ chat, embedding, image }) => chat ?? embedding ?? image, 'must have at least one price'),
 ]);
+
+/** What its chat models can do where nobody knows. */
+const assumed = z.strictObject({ vision: z.boolean(), tools: z.boolean(), reasoning: z.boolean() }).partial();
 
 /** What an operator needs to add a backend without writing YAML; what is made is a draft like any other. */
 export const newBackendRoutes = [
@@ -55,12 +87,14 @@ export const newBackendRoutes = [
       server: ownServer.optional(),
       markup: markupFactor.optional(),
       ownPrice: ownPrice.optional(),
+      assumed: assumed.optional(),
       models: z.array(z.string().trim().min(1).max(200)).min(1).max(1_000).optional(),
     }),
     withinMs: LIST_MS,
     handle: (parts, { body, deadline, operator }) => {
-      const price = body.ownPrice === 'free' ? FREE : body.ownPrice;
-      return importDraft(parts, operator.id, { ...body, ownPrice: price }, deadline);
+      const { ownPrice: own, ...wanted } = body;
+      const ownPrices = own === 'free' ? { chat: FREE, embedding: FREE } : own;
+      return importDraft(parts, operator.id, { ...wanted, ownPrices }, deadline);
     },
   }),
   /** Stores a key that the provider has accepted; one that it refuses is not stored. */
@@ -120,7 +154,7 @@ export const newBackendRoutes = [
   }),
 ];
 
-const FREE = { input: nanoUsd(0), output: nanoUsd(0) };
+const FREE = { price: { input: nanoUsd(0), output: nanoUsd(0) } };
 
 async function providers(parts: RouteParts) {
   const stored = new Set(((await parts.catalogEditor?.listProviderKeys()) ?? []).map(({ name }) => name));

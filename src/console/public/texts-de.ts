@@ -77,7 +77,7 @@ export const TEXTS_DE: PublicTexts = {
   typicalImagesHint: (size) => `In ${size}, der Standardgröße.`,
   speed: 'Geschwindigkeit',
   speedLead: 'Aus Anfragen an diesen Server in den letzten 30 Tagen.',
-  firstToken: 'Erstes Token',
+  firstToken: 'Zeit bis zum ersten Token',
   imageReady: 'Bild fertig',
   tokensPerSecond: 'Tokens pro Sekunde',
   half: 'p50',

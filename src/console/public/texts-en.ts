@@ -76,7 +76,7 @@ export const TEXTS_EN = {
   typicalImagesHint: (size: string) => `At ${size}, the default size.`,
   speed: 'Speed',
   speedLead: 'From requests to this server in the last 30 days.',
-  firstToken: 'First token',
+  firstToken: 'Time to first token',
   imageReady: 'Image ready',
   tokensPerSecond: 'Tokens per second',
   half: 'p50',

@@ -1,15 +1,11 @@
 import { defaultAddress } from '../../catalog/address.ts';
 import type { Catalog, UpstreamConfig } from '../../catalog/catalog.ts';
+import type { AssumedAbilities } from '../../catalog/import/abilities.ts';
 import { storedText, withoutMissing, type CatalogMap } from '../../catalog/catalog-data.ts';
 import { editCatalog, editOf, pasteText, type CatalogEdit } from '../../catalog/import/catalog-edit.ts';
 import { ImportError } from '../../catalog/mistakes.ts';
-import { planImport, type ImportPlan } from '../../catalog/import/plan.ts';
-import {
-  listedProvider,
-  openPriceList,
-  type PriceList,
-  type TokenAmounts,
-} from '../../catalog/import/price-list.ts';
+import { planImport, type ImportPlan, type OwnPrices } from '../../catalog/import/plan.ts';
+import { listedProvider, openPriceList, type PriceList } from '../../catalog/import/price-list.ts';
 import type { EnteredKey } from '../../catalog/key-rules.ts';
 import { catalogData } from '../../catalog/parse.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
@@ -24,8 +20,9 @@ export interface ImportRequest {
   readonly models?: readonly string[] | undefined;
   /** The address of the operator's own server that speaks OpenAI's API, which becomes an upstream of that name. */
   readonly server?: OwnServer | undefined;
-  /** The price of models that no list has a price for; zero for both: they are free. */
-  readonly ownPrice?: TokenAmounts | undefined;
+  /** The prices of models that no list has a price for; zero for all: they are free. */
+  readonly ownPrices?: OwnPrices | undefined;
+  readonly assumed?: AssumedAbilities | undefined;
 }
 
 interface OwnServer {
@@ -63,7 +60,7 @@ export async function previewImport(
   const start = withUpstream(text, parse, request);
   const { upstream } = start;
   const provider = listedProvider(upstream);
-  if (provider === undefined && !request.ownPrice)
+  if (provider === undefined && !request.ownPrices)
     throw new ImportError(
       `Nothing is known of the prices at '${upstream.name}': it has no preset, and its address is none of a known provider. Say what its models are sold for.`,
     );
@@ -78,7 +75,8 @@ export async function previewImport(
     list,
     provider,
     markup,
-    ownPrice: request.ownPrice,
+    ownPrices: request.ownPrices,
+    assumed: request.assumed,
     isWanted,
   });
   const edit = editOf(plan, start.catalog, { name: upstream.name, title: titleOf(upstream) });

@@ -1,7 +1,7 @@
 import { formatUsd, nanoUsd } from '../../std/money.ts';
 import { FACTOR_ONE, TOKEN_ROWS, type LongInputPrices } from '../../std/price-dimensions.ts';
 import type { TokenModelPrice } from '../../catalog/catalog.ts';
-import type { AddedModel, ChangedModel } from '../../catalog/import/plan.ts';
+import type { AddedModel, ChangedModel, ModelAmounts } from '../../catalog/import/plan.ts';
 import type { TokenAmounts } from '../../catalog/import/price-list.ts';
 import type { ImportPreview } from './import-preview.ts';
 
@@ -110,7 +110,9 @@ function amountsOf(prices: Omit<LongInputPrices, 'above'>): Partial<TokenAmounts
   );
 }
 
-function shownAmounts({ above, ...plain }: TokenAmounts): ShownPrice {
+function shownAmounts(amounts: ModelAmounts): ShownPrice {
+  if ('image' in amounts) return amountTexts(amounts);
+  const { above, ...plain } = amounts;
   const shown: ShownPrice = amountTexts(plain);
   if (above)
     shown['above'] = Object.fromEntries(

@@ -167,7 +167,7 @@ function abilities(fields: Fields): Pick<OfferedModel, 'vision' | 'tools' | 'rea
 
 function madeKind(fields: Fields): OfferedKind | undefined {
   const outputs = listOf(fieldsOf(fields['architecture'])['output_modalities']);
-  if (outputs) return outputs.includes('text') ? 'chat' : 'other';
+  if (outputs) return outputs.includes('text') ? 'chat' : outputs.includes('image') ? 'image' : 'other';
   const methods = listOf(fields['supportedGenerationMethods']) ?? listOf(fields['endpoints']);
   if (methods) {
     if (methods.includes('generateContent') || methods.includes('chat')) return 'chat';
@@ -180,7 +180,7 @@ function madeKind(fields: Fields): OfferedKind | undefined {
     return chats ? 'chat' : /embed/i.test(String(fields['id'])) ? 'embedding' : 'other';
   const type = textOf(fields['type']);
   if (type === undefined || type === 'model') return undefined;
-  if (type === 'embedding') return 'embedding';
+  if (type === 'embedding' || type === 'image') return type;
   return type === 'chat' || type === 'language' || type === 'code' ? 'chat' : 'other';
 }
 

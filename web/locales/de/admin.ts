@@ -139,7 +139,7 @@ export const admin: typeof english = {
     searchInvites: 'Nach Codeende oder Konto suchen',
     state: 'Einlösbar',
     stillOpen: 'Mit offenen Codes',
-    isOver: 'Eingelöst oder vorbei',
+    isOver: 'Eingelöst oder abgelaufen',
     isUsed: 'Benutzt',
     isUnused: 'Noch nicht benutzt',
     invites: 'Einladungen',

@@ -4,7 +4,7 @@ export const figures: typeof english = {
   figures: {
     title: 'Geschwindigkeit und Verfügbarkeit',
     publicPage: 'Öffentliche Seite',
-    firstToken: 'Erstes Token',
+    firstToken: 'Zeit bis zum ersten Token',
     imageReady: 'Bild fertig',
     tokensPerSecond: 'Tokens pro Sekunde',
     half: 'p50',

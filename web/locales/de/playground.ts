@@ -47,7 +47,7 @@ export const playground: typeof english = {
     topUp: 'Aufladen',
     tokensLine: '{{input}} ein, {{output}} aus',
     cachedLine: '{{count, number}} aus Cache',
-    firstByte: 'erstes Token {{time}}',
+    firstByte: 'Zeit bis zum ersten Token {{time}}',
     total: '{{time}} gesamt',
     receipt: 'Beleg',
     thinking: 'Warte auf das erste Token …',

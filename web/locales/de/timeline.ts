@@ -16,7 +16,7 @@ export const timeline: typeof english = {
     served: 'Antwort nach {{time}}',
     failedAfter: 'Fehlgeschlagen nach {{time}}',
     retry: 'Wiederholung einer früheren Anfrage',
-    first: 'Erstes Token',
+    first: 'Zeit bis zum ersten Token',
     running: 'Läuft noch',
     runningLead: 'Der Rest erscheint hier, sobald die Anfrage endet.',
     settled: 'Abgerechnet',

@@ -164,7 +164,7 @@ export const account = {
     responsesStored: 'Store responses',
     export: 'Your data',
     exportLead:
-      'Everything we store about this account in one file, one JSON object per line: account details, token details without the secret, ledger entries, receipts, daily usage and image records. Stored responses are read with the API. Limited to a few downloads per hour.',
+      'Everything we store about this account, one JSON object per line. Includes ledger entries, receipts, usage and image records, but not the token’s secret. Stored responses are read with the API. Limited to a few downloads per hour.',
     exportGo: 'Download',
     appearance: 'Language and appearance',
     language: 'Language',

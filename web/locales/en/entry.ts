@@ -26,7 +26,7 @@ export const entry = {
     resetField: 'New password',
     resetGo: 'Set new password',
     resetKeeps:
-      'All sessions of this account will be signed out. The API token, two-factor authentication and passkeys stay as they are.',
+      'All sessions of this account will be signed out. The API token, two-factor authentication and passkeys don’t change.',
     resetDoneTitle: 'Password changed',
     resetDone: 'You have been signed out everywhere. Sign in with your new password.',
     resetInvalidTitle: 'This reset link is no longer valid',

@@ -2,7 +2,7 @@ export const figures = {
   figures: {
     title: 'Speed and uptime',
     publicPage: 'Public page',
-    firstToken: 'First token',
+    firstToken: 'Time to first token',
     imageReady: 'Image ready',
     tokensPerSecond: 'Tokens per second',
     half: 'p50',

@@ -29,7 +29,7 @@ export const firstRun = {
     call: 'Make a first call',
     next: 'Connect a real backend, or try the demo models',
     nextLead:
-      'What answered was a demo model that is part of this server: it knows the docs of Tollgate and nothing else. For real answers, connect a provider or a server of your own.',
+      'A built-in demo model answered. All it knows is Tollgate’s documentation. For real answers, connect a provider or a server of your own.',
     nextReal: 'The answer came from {{model}}, a model of your catalog. You can connect more backends.',
     backend: 'Connect a backend',
     backendLead: 'Choose a provider or a server on this machine, tick models, set prices.',

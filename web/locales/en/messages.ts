@@ -65,7 +65,7 @@ export const messages = {
     mailFailed: 'The test failed: {{error}}',
     ownWebhooks: 'Operator webhooks',
     ownWebhooksLead:
-      'Notified when a backend goes down or recovers, a certificate expires soon, a day’s margin is negative, or the ledger does not add up.',
+      'Know when a backend goes down, a certificate expires, a margin is negative or the ledger doesn’t add up.',
     list: 'Sent and waiting',
     search: 'Search by recipient, subject, ID or error',
     way: 'Sent by',

@@ -66,7 +66,7 @@ export const payments = {
     unissued: 'Statement of this month',
     notYet: 'No statement yet',
     exact:
-      'Amounts are those of the ledger, to the nano-dollar. It gets its number when it is first downloaded.',
+      'Amounts are those of the ledger, to the nano-dollar. A statement is numbered when first downloaded.',
     running: 'This month is not over. Its statement can be downloaded from one hour after its end.',
     pdf: 'Download PDF',
     csv: 'Download CSV',

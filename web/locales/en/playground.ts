@@ -45,7 +45,7 @@ export const playground = {
     topUp: 'Top up',
     tokensLine: '{{input}} in, {{output}} out',
     cachedLine: '{{count, number}} cached',
-    firstByte: 'first token {{time}}',
+    firstByte: 'time to first token {{time}}',
     total: '{{time}} total',
     receipt: 'Receipt',
     thinking: 'Waiting for the first token…',
@@ -69,7 +69,7 @@ export const playground = {
   },
   images: {
     title: 'Images',
-    lead: 'Images you generated. They are kept for a limited time, so download the ones you want to keep.',
+    lead: 'Images you generated. Download what you want to keep: images expire.',
     room: '{{used}} of {{quota}} used. When your storage is full, the oldest images are deleted first.',
     empty: 'No images yet',
     emptyLead: 'Images you generate here or with the API are listed until they expire.',

@@ -65,10 +65,8 @@ export const records = {
       without: 'You paid {{charged}}; without the cache it would have been {{without}}.',
       same: 'Their price was the same as for other input.',
     },
-    missing_one:
-      '{{count, number}} request is not included here: it is being counted, or its receipt was removed before usage was kept by hour and client.',
-    missing_other:
-      '{{count, number}} requests are not included here: they are being counted, or their receipts were removed before usage was kept by hour and client.',
+    missing_one: '{{count, number}} request isn’t broken down by hour and client.',
+    missing_other: '{{count, number}} requests aren’t broken down by hour and client.',
   },
   requests: {
     title: 'Requests',
@@ -107,21 +105,21 @@ export const records = {
     backend: 'Backend',
   },
   refused: {
-    title: 'Refused calls',
+    title: 'Rejected requests',
     lead_one:
       'Calls that were refused before anything was charged, and what to do about each. Kept for {{count}} day.',
     lead_other:
       'Calls that were refused before anything was charged, and what to do about each. Kept for {{count}} days.',
-    adminLead: 'Refused calls of all accounts, and what to do about each.',
+    adminLead: 'Rejected requests of all accounts, and how to fix each.',
     reason: 'Reason',
     whatToDo: 'What to do',
     field: 'Field',
     withCalls: '{{reason}} ({{calls, number}})',
     leftOut_one:
-      '{{count, number}} more refused call is not listed, because too many different ones came at once.',
+      '{{count, number}} more rejected request isn’t listed: too many different ones came at once.',
     leftOut_other:
-      '{{count, number}} more refused calls are not listed, because too many different ones came at once.',
-    empty: 'No refused calls',
+      '{{count, number}} more rejected requests aren’t listed: too many different ones came at once.',
+    empty: 'No rejected requests',
     emptyLead: 'When a call is refused, it appears here within seconds, with the reason.',
     playground: 'Playground',
     links: {
@@ -156,7 +154,7 @@ export const records = {
       },
       rate_limit_exceeded: {
         title: 'Too many calls per minute',
-        help: 'Wait as long as Retry-After says, or send fewer calls. The operator can raise the limit.',
+        help: 'Wait as long as Retry-After says, or send fewer requests. The operator can raise the limit.',
       },
       concurrency_limit_exceeded: {
         title: 'Too many calls at the same time',

@@ -17,7 +17,7 @@ export const tables = {
     sortedRows: 'Only the newest rows are sorted, back to {{when}}. Sort by time to see older ones.',
     searchedTo: 'Searched as far as {{when}}.',
     removeAccount: 'All accounts',
-    calls: 'Calls',
+    calls: 'Requests',
   },
   forecast: {
     line_one: 'Balance of the last day',

@@ -14,9 +14,9 @@ export const enTeam = {
     moveNothing: 'Your own balance has nothing that can move. Gifts and codes stay with you.',
     badAmount: 'Enter an amount such as 12.50.',
     before: 'Before you continue',
-    tokenEnds: 'Your current API token stops working immediately. Create a new one that the team pays for.',
+    tokenEnds: 'Your current API token stops working immediately. Create another, paid for by the team.',
     createVisible:
-      'Owners, admins and viewers of the team see its balance and the requests, models and costs of every member and app, but no prompts or answers.',
+      'Owners, admins and viewers see the team’s balance, and every member’s requests, models and costs. Prompts and answers stay private.',
     createOwn: 'Your own balance, requests and images stay private.',
     createGo: 'Create team',
     created: 'Team created',
@@ -126,7 +126,7 @@ export const enTeam = {
     closeStatements:
       'The team’s saved card is removed. Download the statements you need first: afterwards nobody can open the team.',
     closeBlocked: {
-      holds: 'Requests of the team are still running. Close it when they are over.',
+      holds: 'Requests of the team are still running. Close the team when they have finished.',
       debt: 'The team owes money for a returned payment. Add funds to settle it first.',
     },
     closeGo: 'Close team',
@@ -157,7 +157,7 @@ export const enTeam = {
       total: 'You can spend up to {{amount}} in total.',
     },
     joinVisible:
-      'Owners, admins and viewers of the team see your email address and the requests, models and costs of your team account, but no prompts or answers.',
+      'Owners, admins and viewers see your email address, and your team account’s requests, models and costs. Prompts and answers stay private.',
     joinGo: 'Join team',
     joined: 'You have joined {{team}}',
     joinInTeam: 'You are in a team already. Leave it first to accept this invitation.',

@@ -14,7 +14,7 @@ export const timeline = {
     served: 'Answered after {{time}}',
     failedAfter: 'Failed after {{time}}',
     retry: 'Retry of an earlier request',
-    first: 'First token',
+    first: 'Time to first token',
     running: 'Still running',
     runningLead: 'The rest appears here when it ends.',
     settled: 'Settled',

@@ -152,7 +152,13 @@ function Pair({ pair }: { pair: PricePair | undefined }): ReactNode {
   if (!pair) return <Nothing />;
   return (
     <span className="whitespace-nowrap">
-      <Price usd={pair.input} /> / <Price usd={pair.output} />
+      <Price usd={pair.input} />
+      {pair.output === '' ? null : (
+        <>
+          {' / '}
+          <Price usd={pair.output} />
+        </>
+      )}
     </span>
   );
 }

@@ -25,7 +25,10 @@ export function importRows({ new: added, changed }: AdminCatalogImport): ImportR
   return [
     ...added.map((one): ImportRow => {
       const [from, to] = [one.cost ? pairOf(one.cost) : undefined, pairOf(one.price)];
-      const margin = from && { input: less(to.input, from.input), output: less(to.output, from.output) };
+      const margin = from && {
+        input: less(to.input, from.input),
+        output: to.output === '' ? '' : less(to.output, from.output),
+      };
       return { name: one.model, model: one.model, title: one.name, kind: 'new', from, to, margin };
     }),
     ...changed.map((one): ImportRow => ({
@@ -54,7 +57,9 @@ export function markupOf(percent: string): string | undefined {
   return String(Math.round((100 + Number(text)) * 10_000) / 1_000_000);
 }
 
+/** An image has one price: nothing is beside it. */
 function pairOf(price: AdminImportPrice): PricePair {
+  if (price['image'] !== undefined) return { input: textOf(price['image']), output: '' };
   return { input: textOf(price['input']), output: textOf(price['output']) };
 }
 

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'react';
 import type { AdminPriceRow } from '../../../lib/answers.ts';
-import { useCopy } from '../../../lib/clipboard.ts';
+import { useCopy } from '../../../ui/Copy.tsx';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';

@@ -2,8 +2,8 @@ import type { AdminPriceRow } from '../../../lib/answers.ts';
 import { addUsd } from '../../../lib/money.ts';
 import type { DraftEdit } from '../draft/draft.ts';
 
-export const AMOUNTS = ['input', 'output', 'cachedInput', 'image'] as const;
-export const COUNTS = ['context', 'maxOutput'] as const;
+const AMOUNTS = ['input', 'output', 'cachedInput', 'image'] as const;
+const COUNTS = ['context', 'maxOutput'] as const;
 export const FLAGS = ['vision', 'tools', 'reasoning', 'files'] as const;
 type CostPart = 'input' | 'output' | 'image';
 
@@ -67,7 +67,7 @@ function valuesOf(row: Described): Values {
   return texts;
 }
 
-export function publishedValue(row: AdminPriceRow, field: PriceField): string {
+function publishedValue(row: AdminPriceRow, field: PriceField): string {
   return valuesOf(row.published ?? row)[field] ?? '';
 }
 

@@ -118,8 +118,10 @@ function fieldOf(row: AdminPriceRow, heading: Heading): PriceField | undefined {
     case 'cost_output':
     case 'cost_image':
       return backend === undefined ? undefined : costField(COST_PARTS[heading], backend);
-    default:
+    case 'context':
       return heading;
+    default:
+      return heading satisfies never;
   }
 }
 

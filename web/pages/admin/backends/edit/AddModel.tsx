@@ -25,7 +25,7 @@ export function AddModel({ backend }: { backend: AdminBackendDetail }) {
     onChange: (event) => setTyped({ ...typed, [name]: event.target.value }),
   });
   const errorOf = (text: string, amount: string | undefined) =>
-    text !== '' && amount === undefined ? t('newBackend.badPrice') : undefined;
+    text !== '' && amount === undefined ? t('priceTable.badAmount') : undefined;
   const price = { required: true, inputMode: 'decimal', fieldClassName: 'w-36' } as const;
   return (
     <Form
@@ -45,13 +45,13 @@ export function AddModel({ backend }: { backend: AdminBackendDetail }) {
         {...field('model')}
       />
       <TextField
-        label={t('newBackend.inputPrice')}
+        label={t('newBackend.priceOf.input')}
         error={errorOf(typed.input, input)}
         {...price}
         {...field('input')}
       />
       <TextField
-        label={t('newBackend.outputPrice')}
+        label={t('newBackend.priceOf.output')}
         error={errorOf(typed.output, output)}
         {...price}
         {...field('output')}

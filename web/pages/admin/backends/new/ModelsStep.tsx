@@ -5,62 +5,81 @@ import { useAction } from '../../../../lib/action.ts';
 import { call } from '../../../../lib/api.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button } from '../../../../ui/Button.tsx';
-import { Card } from '../../../../ui/Card.tsx';
-import { Check, TextField } from '../../../../ui/Field.tsx';
 import { Form } from '../../../../ui/Form.tsx';
+import { TextField } from '../../../../ui/Field.tsx';
 import { FormError } from '../../../../ui/States.tsx';
 import { ImportedModels } from '../../catalog/ImportedModels.tsx';
 import { markupOf } from '../../catalog/selection.ts';
+import { OwnPriceFields } from './OwnPriceFields.tsx';
+import { NO_PRICES, questionOf, type EnteredPrices } from './prices.ts';
 import type { ChosenProvider } from './provider.ts';
+import { Step } from './Step.tsx';
 
 const ROUTE = 'POST /api/console/admin/backends/preview';
 type Question = BodyOf<typeof ROUTE>;
 
 interface ModelsStepProps {
   readonly chosen: ChosenProvider;
+  /** How many models became a draft; undefined: none yet. */
+  readonly taken: number | undefined;
   readonly onDraft: (draft: AdminCatalogImport | undefined) => void;
 }
 
-/** The backend's models with prices; those that are ticked become a draft. */
-export function ModelsStep({ chosen, onDraft }: ModelsStepProps) {
+/** Prices, then the backend's models with them; those that are ticked become a draft. */
+export function ModelsStep({ chosen, taken, onDraft }: ModelsStepProps) {
   const { t } = useTranslation();
   const [asked, setAsked] = useState<Question>();
+  const [entered, setEntered] = useState({ prices: NO_PRICES, percent: '20' });
   const list = useAction(async (body: Question) => await call(ROUTE, { body }));
   const pick = useAction(
     async (models: string[] | undefined) =>
       await call(ROUTE, { body: { provider: chosen.name, ...asked, ...(models && { models }) } }),
     { onDone: onDraft },
   );
-  const start = (prices: Partial<Question>): void => {
-    const body: Question = {
-      provider: chosen.name,
-      ...(chosen.server && { server: chosen.server }),
-      ...prices,
-    };
+  const start = (wanted: Partial<Question>): void => {
+    const { name: provider, server } = chosen;
+    const body: Question = { provider, ...(server && { server }), ...wanted };
     setAsked(body);
     onDraft(undefined);
     pick.reset();
     list.mutate(body);
   };
+  const found = list.data;
   return (
     <>
-      <Card
-        title={t('newBackend.prices')}
+      <Step
+        number={3}
+        title={t('newBackend.setPrices')}
         hint={t(chosen.isListed ? 'newBackend.markupHint' : 'newBackend.ownPriceHint')}
+        done={found && (chosen.isListed ? t('newBackend.withMarkup', entered) : t('newBackend.ownPrices'))}
+        onAgain={() => {
+          onDraft(undefined);
+          list.reset();
+        }}
       >
-        {chosen.isListed ? (
-          <MarkupForm busy={list.isPending} onAsk={start} />
-        ) : (
-          <PriceForm busy={list.isPending} onAsk={start} />
-        )}
+        <PriceForm
+          isListed={chosen.isListed}
+          entered={entered}
+          onEnter={setEntered}
+          busy={list.isPending}
+          onAsk={start}
+        />
         <div className="mt-3">
           <FormError error={list.error} />
         </div>
-      </Card>
-      {list.data ? (
+      </Step>
+      {found && taken !== undefined ? (
+        <Step
+          number={4}
+          title={t('newBackend.chooseModels')}
+          done={t('newBackend.models', { count: taken })}
+          onAgain={() => onDraft(undefined)}
+        />
+      ) : null}
+      {found && taken === undefined ? (
         <ImportedModels
           key={list.submittedAt}
-          found={list.data}
+          found={found}
           addLabel={(count) => t('newBackend.take', { count })}
           busy={pick.isPending}
           onAdd={(models) => pick.mutate(models)}
@@ -71,93 +90,65 @@ export function ModelsStep({ chosen, onDraft }: ModelsStepProps) {
   );
 }
 
-interface PriceProps {
+interface Entered {
+  readonly prices: EnteredPrices;
+  readonly percent: string;
+}
+
+interface PriceFormProps {
+  readonly isListed: boolean;
+  readonly entered: Entered;
+  readonly onEnter: (entered: Entered) => void;
   readonly busy: boolean;
-  readonly onAsk: (prices: Partial<Question>) => void;
+  readonly onAsk: (wanted: Partial<Question>) => void;
 }
 
-function MarkupForm({ busy, onAsk }: PriceProps) {
+/** A markup on the list prices; prices of one's own for what no list knows. */
+function PriceForm({ isListed, entered, onEnter, busy, onAsk }: PriceFormProps) {
   const { t } = useTranslation();
-  const [percent, setPercent] = useState('20');
+  const { prices, percent } = entered;
+  const [isTried, setTried] = useState(false);
   const markup = markupOf(percent);
+  const own = questionOf(prices, !isListed);
+  const ownFields = (
+    <OwnPriceFields
+      prices={prices}
+      onChange={(next) => onEnter({ ...entered, prices: next })}
+      problem={isTried ? own.problem : undefined}
+    />
+  );
   return (
     <Form
-      className="flex flex-wrap items-start gap-4"
+      className="flex flex-col gap-4"
       onSubmit={() => {
-        if (markup !== undefined) onAsk(markup === '' ? {} : { markup });
+        setTried(true);
+        if (own.problem !== undefined || (isListed && markup === undefined)) return;
+        onAsk({ ...own.question, ...(isListed && markup && { markup }) });
       }}
     >
-      <TextField
-        label={t('import.markup')}
-        error={markup === undefined ? t('import.badMarkup') : undefined}
-        inputMode="decimal"
-        value={percent}
-        onChange={(event) => setPercent(event.target.value)}
-        fieldClassName="w-full sm:w-64"
-      />
-      <ListButton busy={busy} />
+      {isListed ? (
+        <TextField
+          label={t('import.markup')}
+          error={markup === undefined ? t('import.badMarkup') : undefined}
+          inputMode="decimal"
+          value={percent}
+          onChange={(event) => onEnter({ ...entered, percent: event.target.value })}
+          fieldClassName="w-full sm:w-64"
+        />
+      ) : (
+        ownFields
+      )}
+      {isListed ? (
+        <details>
+          <summary className="cursor-pointer text-sm font-medium text-ink-2">
+            {t('newBackend.unlisted')}
+          </summary>
+          <div className="mt-4">{ownFields}</div>
+        </details>
+      ) : null}
+      <Button type="submit" kind="primary" busy={busy} className="self-start">
+        {busy ? t('import.listing') : t('import.list')}
+      </Button>
     </Form>
-  );
-}
-
-const AMOUNT = /^\d{1,5}(?:[.,]\d{1,9})?$/;
-
-function PriceForm({ busy, onAsk }: PriceProps) {
-  const { t } = useTranslation();
-  const [input, setInput] = useState('');
-  const [output, setOutput] = useState('');
-  const [isFree, setFree] = useState(false);
-  const [isZero, setZero] = useState(false);
-  const amount = (text: string): string => text.trim().replace(',', '.');
-  const errorOf = (text: string) =>
-    isFree || text.trim() === '' || AMOUNT.test(text.trim()) ? undefined : t('newBackend.badPrice');
-  return (
-    <Form
-      className="flex flex-wrap items-start gap-4"
-      onSubmit={() => {
-        if (errorOf(input) !== undefined || errorOf(output) !== undefined) return;
-        const prices = { input: amount(input), output: amount(output) };
-        const bothZero = !isFree && Number(prices.input) === 0 && Number(prices.output) === 0;
-        setZero(bothZero);
-        if (!bothZero) onAsk({ ownPrice: isFree ? 'free' : prices });
-      }}
-    >
-      <TextField
-        label={t('newBackend.inputPrice')}
-        error={errorOf(input) ?? (isZero && !isFree ? t('newBackend.sayFree') : undefined)}
-        required={!isFree}
-        disabled={isFree}
-        inputMode="decimal"
-        value={input}
-        onChange={(event) => setInput(event.target.value)}
-        fieldClassName="w-full sm:w-56"
-      />
-      <TextField
-        label={t('newBackend.outputPrice')}
-        error={errorOf(output)}
-        required={!isFree}
-        disabled={isFree}
-        inputMode="decimal"
-        value={output}
-        onChange={(event) => setOutput(event.target.value)}
-        fieldClassName="w-full sm:w-56"
-      />
-      <Check
-        label={t('newBackend.free')}
-        className="sm:mt-8"
-        checked={isFree}
-        onChange={(event) => setFree(event.target.checked)}
-      />
-      <ListButton busy={busy} />
-    </Form>
-  );
-}
-
-function ListButton({ busy }: { busy: boolean }) {
-  const { t } = useTranslation();
-  return (
-    <Button type="submit" kind="primary" busy={busy} className="sm:mt-6.5">
-      {busy ? t('import.listing') : t('import.list')}
-    </Button>
   );
 }

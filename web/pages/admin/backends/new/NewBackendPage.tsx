@@ -4,7 +4,7 @@ import { useAction } from '../../../../lib/action.ts';
 import { useApi, call } from '../../../../lib/api.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button, LinkButton } from '../../../../ui/Button.tsx';
-import { Card, Page } from '../../../../ui/Card.tsx';
+import { Page } from '../../../../ui/Card.tsx';
 import { TextField } from '../../../../ui/Field.tsx';
 import { Form } from '../../../../ui/Form.tsx';
 import { FormError, Loaded, Skeleton } from '../../../../ui/States.tsx';
@@ -12,6 +12,7 @@ import { toast } from '../../../../ui/Toast.tsx';
 import { READS_OF_DRAFT, replaceDraft } from '../../draft/draft.ts';
 import { ModelsStep } from './ModelsStep.tsx';
 import { NO_SERVER, type ChosenProvider, type EnteredServer } from './provider.ts';
+import { Step } from './Step.tsx';
 import { ProviderTiles } from './ProviderTiles.tsx';
 import { PublishStep } from './PublishStep.tsx';
 
@@ -44,20 +45,7 @@ export default function NewBackendPage() {
       actions={<LinkButton href="/admin/backends">{t('newBackend.back')}</LinkButton>}
     >
       {chosen ? (
-        <Card>
-          <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-            <div className="min-w-0 flex-1 basis-48">
-              <h2 className="text-lg font-semibold">{chosen.title}</h2>
-              <p className="text-sm break-all text-ink-3">{chosen.host}</p>
-            </div>
-            {chosen.keyName !== undefined && chosen.hasKey ? (
-              <Button onClick={() => choose({ ...chosen, hasKey: false })}>
-                {t('newBackend.replaceKey')}
-              </Button>
-            ) : null}
-            <Button onClick={() => choose(undefined)}>{t('newBackend.change')}</Button>
-          </div>
-        </Card>
+        <Provider chosen={chosen} onChoose={choose} onStored={() => setChosen({ ...chosen, hasKey: true })} />
       ) : (
         <Loaded query={providers} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
           {(data) => (
@@ -65,13 +53,11 @@ export default function NewBackendPage() {
           )}
         </Loaded>
       )}
-      {chosen && needsKey ? (
-        <KeyStep chosen={chosen} onStored={() => setChosen({ ...chosen, hasKey: true })} />
-      ) : null}
       {chosen && !needsKey ? (
         <ModelsStep
           key={chosen.name}
           chosen={chosen}
+          taken={draft && draft.new.length + draft.changed.length}
           onDraft={(made) => {
             if (made) keep.mutate(made);
             else setDraft(undefined);
@@ -84,8 +70,49 @@ export default function NewBackendPage() {
   );
 }
 
+interface ProviderProps {
+  readonly chosen: ChosenProvider;
+  readonly onChoose: (provider: ChosenProvider | undefined) => void;
+  readonly onStored: () => void;
+}
+
+/** The first two steps once a provider is chosen: which one, and its key if it needs one. */
+function Provider({ chosen, onChoose, onStored }: ProviderProps) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <Step
+        number={1}
+        title={t('newBackend.provider')}
+        done={
+          <>
+            <span className="font-medium text-ink">{chosen.title}</span>{' '}
+            <span className="text-sm break-all text-ink-3">{chosen.host}</span>
+          </>
+        }
+        again={t('newBackend.change')}
+        onAgain={() => onChoose(undefined)}
+      />
+      {chosen.keyName === undefined ? null : (
+        <KeyStep
+          key={chosen.name}
+          chosen={chosen}
+          onReplace={() => onChoose({ ...chosen, hasKey: false })}
+          onStored={onStored}
+        />
+      )}
+    </>
+  );
+}
+
+interface KeyStepProps {
+  readonly chosen: ChosenProvider;
+  readonly onStored: () => void;
+  readonly onReplace: () => void;
+}
+
 /** The key is tried first, then stored encrypted; it is sent only to this provider's server. */
-function KeyStep({ chosen, onStored }: { chosen: ChosenProvider; onStored: () => void }) {
+function KeyStep({ chosen, onStored, onReplace }: KeyStepProps) {
   const { t } = useTranslation();
   const [value, setValue] = useState('');
   const store = useAction(
@@ -106,7 +133,14 @@ function KeyStep({ chosen, onStored }: { chosen: ChosenProvider; onStored: () =>
     },
   );
   return (
-    <Card title={t('newBackend.key')} hint={t('newBackend.keyHint', { host: chosen.host })}>
+    <Step
+      number={2}
+      title={t('newBackend.key')}
+      hint={t('newBackend.keyHint', { host: chosen.host })}
+      done={chosen.hasKey ? t('newBackend.keyStored') : undefined}
+      again={t('newBackend.replaceKey')}
+      onAgain={onReplace}
+    >
       <Form className="flex flex-wrap items-start gap-4" onSubmit={() => store.mutate()}>
         <TextField
           label={t('newBackend.keyOf', { title: chosen.title })}
@@ -126,6 +160,6 @@ function KeyStep({ chosen, onStored }: { chosen: ChosenProvider; onStored: () =>
       <div className="mt-3">
         <FormError error={store.error} />
       </div>
-    </Card>
+    </Step>
   );
 }
