@@ -1,5 +1,6 @@
 import { sql, type Kysely } from 'kysely';
 import { monthOf } from '../std/calendar.ts';
+import type { Spent } from './balance-days.ts';
 import type { AccountRow, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 import {
@@ -161,4 +162,19 @@ export async function spendersOf(db: Kysely<Schema>, walletId: string): Promise<
     .execute();
   // A team has had one account at least: that of whoever made it.
   return rows.length > 0 ? rows.map(({ id }) => id) : [walletId];
+}
+
+/** What they were charged on each day since this one (yyyymmdd), together. */
+export async function spentByDay(
+  db: Kysely<Schema>,
+  spenders: readonly string[],
+  from: number,
+): Promise<Spent[]> {
+  return await db
+    .selectFrom('usage_day')
+    .select(['day', sql<number>`CAST(sum(charged) AS BIGINT)`.as('charged')])
+    .where('account_id', 'in', spenders)
+    .where('day', '>=', from)
+    .groupBy('day')
+    .execute();
 }

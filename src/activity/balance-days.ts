@@ -5,7 +5,7 @@ import type { Reader } from './reader.ts';
 
 import type { UsageOfDay } from './usage-sums.ts';
 
-type Spent = Pick<UsageOfDay, 'day' | 'charged'>;
+export type Spent = Pick<UsageOfDay, 'day' | 'charged'>;
 
 interface BalanceOfDay {
   /** yyyymmdd, UTC. */

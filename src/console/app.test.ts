@@ -275,7 +275,9 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       expect(await admin.must('PATCH', `${path}/limits`, { monthlyUsd: '3', concurrent: 2 })).toMatchObject({
         limits: { monthlyUsd: '3.00', concurrent: 2, chatPerMinute: null },
       });
-      expect((await ida.must<Overview>('GET', '/api/console/overview')).binding.kind).toBe('monthly_limit');
+      expect((await ida.must<Overview>('GET', '/api/console/overview')).nextLimit?.kind).toBe(
+        'monthly_limit',
+      );
       const { items } = await admin.must<{ items: { action: string; target: string }[] }>(
         'GET',
         '/api/console/admin/audit?limit=100',

@@ -6,13 +6,14 @@ import { storedFileAnswer } from '../http/response.ts';
 import type { Page, Millis } from './contract.ts';
 import { limitOf, markCursor, pageOf, pagingFields } from './table-query.ts';
 import { route } from './route.ts';
+import { foundInOwn, walletRoute } from './wallet.ts';
 
 /** Types a browser shows as a picture and nothing else; anything else a backend called an image is only downloaded. */
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']);
 /** As many as a page of the list can have. */
 const MAX_DELETED = 200;
 
-const gallerySchema = z.strictObject({
+const galleryFields = {
   ...pagingFields,
   /** Words of the prompt or of the model's name. */
   q: z.string().max(200).optional(),
@@ -25,18 +26,18 @@ const gallerySchema = z.strictObject({
     .string()
     .regex(/^\d{1,15}$/, { error: 'a time is milliseconds since 1970' })
     .optional(),
-});
+};
 
 /** The account's generated images. */
 export const imageRoutes = [
-  route('GET /api/console/images', {
-    who: 'user',
+  walletRoute('GET /api/console/images', {
+    right: 'see_own',
     compressed: true,
-    query: gallerySchema,
-    async handle({ store, reader, clock, imageQuotaBytes }, { user, query }): Promise<ImageGallery> {
+    query: galleryFields,
+    async handle({ store, reader, clock, imageQuotaBytes }, { spenderId }, { query }): Promise<ImageGallery> {
       const limit = limitOf(query);
       const [width, height] = query.size?.split('x').map(Number) ?? [];
-      const rows = await galleryPage({ store, reader }, user.accountId, {
+      const rows = await galleryPage({ store, reader }, spenderId, {
         before: markCursor(query.cursor),
         limit: limit + 1,
         now: clock.now(),
@@ -48,16 +49,16 @@ export const imageRoutes = [
       const shown = pageOf(rows, limit, { item: imageItem, cursor: (row) => `${row.created_at}.${row.id}` });
       return {
         ...shown,
-        usedBytes: await imageBytesOf(store.db, user.accountId),
+        usedBytes: await imageBytesOf(store.db, spenderId),
         quotaBytes: imageQuotaBytes,
       };
     },
   }),
   /** What the gallery can be filtered by, the most frequent first. */
-  route('GET /api/console/image-facets', {
-    who: 'user',
-    async handle({ store, reader, clock }, { user }) {
-      const rows = await galleryFacets({ store, reader }, user.accountId, clock.now());
+  walletRoute('GET /api/console/image-facets', {
+    right: 'see_own',
+    async handle({ store, reader, clock }, { spenderId }) {
+      const rows = await galleryFacets({ store, reader }, spenderId, clock.now());
       const sizeOf = ({ width, height }: (typeof rows)[number]) =>
         width === null || height === null ? undefined : `${width}x${height}`;
       return {
@@ -72,28 +73,31 @@ export const imageRoutes = [
   }),
   route('GET /api/console/images/{id}', {
     who: 'user',
-    async handle({ images }, { request, user, params }) {
-      return await answerImage(await images.findOwn(user.accountId, params.id), request);
+    async handle(parts, { request, user, params }) {
+      const find = (owner: string) => parts.images.findOwn(owner, params.id);
+      return await answerImage(await foundInOwn(parts, user, find), request);
     },
   }),
   route('GET /api/console/images/{id}/thumbnail', {
     who: 'user',
-    async handle({ images }, { request, user, params }) {
-      return await answerImage(await images.thumbnail(user.accountId, params.id), request);
+    async handle(parts, { request, user, params }) {
+      const find = (owner: string) => parts.images.thumbnail(owner, params.id);
+      return await answerImage(await foundInOwn(parts, user, find), request);
     },
   }),
   route('DELETE /api/console/images/{id}', {
     who: 'user',
-    async handle({ images }, { user, params }) {
-      if (!(await images.remove(user.accountId, params.id))) throw noImage();
+    async handle(parts, { user, params }) {
+      const remove = async (owner: string) => (await parts.images.remove(owner, params.id)) || undefined;
+      if (!(await foundInOwn(parts, user, remove))) throw noImage();
       return {};
     },
   }),
-  route('POST /api/console/image-deletions', {
-    who: 'user',
+  walletRoute('POST /api/console/image-deletions', {
+    right: 'see_own',
     body: z.strictObject({ ids: z.array(z.string().min(1).max(100)).min(1).max(MAX_DELETED) }),
-    async handle({ images }, { user, body }): Promise<{ deleted: number }> {
-      return { deleted: await images.removeSome(user.accountId, body.ids) };
+    async handle({ images }, { spenderId }, { body }): Promise<{ deleted: number }> {
+      return { deleted: await images.removeSome(spenderId, body.ids) };
     },
   }),
 ];

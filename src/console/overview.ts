@@ -12,8 +12,8 @@ import { dayText, usd } from './amounts.ts';
 import { moneyOf } from '../identity/accounts/accounts.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import { expectedWelcomeCredit } from '../identity/sign-in/welcome-credit.ts';
-import type { Usd } from './contract.ts';
 import { modelSample } from './models.ts';
+import { budgetLimits, nextLimit, walletLimits } from './next-limit.ts';
 import type { RouteParts } from './parts.ts';
 import { requestItem } from './receipt.ts';
 import { ownToken, spenderOf } from './token.ts';
@@ -72,7 +72,13 @@ async function overview(parts: RouteParts, user: Visitor) {
     /** Set when the balance is under the account's own threshold. */
     lowBalance: low !== null && account.balance < low ? { thresholdUsd: usd(low) } : null,
     spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
-    binding: bindingOf(account, now),
+    nextLimit: nextLimit(
+      [...walletLimits(account, now), ...budgetLimits(account, now)].map((limit) => ({
+        ...limit,
+        spent: days,
+      })),
+      now,
+    ),
     limits: limitsOf(parts, account),
     openHolds: account.open_holds,
     /** The balance at the end of each of the last days, and now. */
@@ -86,21 +92,6 @@ async function overview(parts: RouteParts, user: Visitor) {
     chart: (await usageDaysByModel(at, charted, chartDays, models)).map(modelRow),
     latest: latest.rows.map(requestItem),
   };
-}
-
-/** What will stop an account first. */
-interface Binding {
-  kind: 'balance' | 'monthly_limit';
-  leftUsd: Usd;
-  limitUsd: Usd | null;
-}
-
-function bindingOf(account: AccountRow, now: number): Binding {
-  const limit = account.monthly_limit;
-  const monthLeft = limit === null ? undefined : Math.max(0, limit - monthSpent(account, now));
-  return monthLeft !== undefined && monthLeft < account.balance
-    ? { kind: 'monthly_limit', leftUsd: usd(monthLeft), limitUsd: usd(limit ?? 0) }
-    : { kind: 'balance', leftUsd: usd(account.balance), limitUsd: null };
 }
 
 /** Where the account has none of its own, the catalog's default is shown. */

@@ -11,7 +11,8 @@ import { usd } from './amounts.ts';
 import type { RequestState, Usd } from './contract.ts';
 import { imagePaths } from './images.ts';
 import type { ClosedCall, PlaygroundCall } from './playground-relay.ts';
-import { MEGABYTE, route, type RouteCall, type RouteName } from './route.ts';
+import { MEGABYTE, type RouteCall, type RouteName } from './route.ts';
+import { walletRoute, type ChosenWallet } from './wallet.ts';
 
 interface ChatMessage {
   role: 'system' | 'developer' | 'user' | 'assistant' | 'tool';
@@ -39,7 +40,7 @@ const chatSchema = z.looseObject({
 const quoteSchema = z.looseObject({ endpoint: text(100), model: text(256) });
 const imageSchema = z.looseObject({ endpoint: text(100), model: text(256), prompt: text(32_000) });
 
-/** Chats and images on the session: the browser never holds a token, and the account pays as for any other request. */
+/** Chats and images on the session: the browser never holds a token, and the account pays as for any other request, in a team as its member. */
 export const playgroundRoutes = [
   /**
    * The public API's chat body. The answer is always `text/event-stream`:
@@ -53,14 +54,14 @@ export const playgroundRoutes = [
    * A refusal before the first byte is a plain JSON ErrorBody with its status. To stop, abort the fetch; what was
    * delivered is charged, and GET /api/console/requests/{x-request-id} tells how much.
    */
-  route('POST /api/console/playground/chat', {
-    who: 'user',
+  walletRoute('POST /api/console/playground/chat', {
+    right: 'spend',
     takesPlace: true,
     maxBytes: 20 * MEGABYTE,
     body: chatSchema,
-    async handle(parts, call) {
+    async handle(parts, wallet, call) {
       const forced = { ...call.body, stream: true, stream_options: { include_usage: true } };
-      const { asked, receipt } = callOf(call, forced);
+      const { asked, receipt } = callOf(wallet, call, forced);
       const response = await parts.playground.chat(asked);
       if (!response.body) return response;
       const body = withReceipt(response.body, receipt);
@@ -68,25 +69,25 @@ export const playgroundRoutes = [
     },
   }),
   /** The most that a request could cost, before it is sent; `maxTokens` is null for images. */
-  route('POST /api/console/playground/quote', {
-    who: 'user',
+  walletRoute('POST /api/console/playground/quote', {
+    right: 'spend',
     takesPlace: true,
     maxBytes: 20 * MEGABYTE,
     body: quoteSchema,
-    async handle(parts, call) {
-      const { asked } = callOf(call, call.body);
+    async handle(parts, wallet, call) {
+      const { asked } = callOf(wallet, call, call.body);
       const { maxCostUsd, maxTokens } = await parts.playground.quote(asked);
       return { maxCostUsd, maxTokens: maxTokens ?? null };
     },
   }),
   /** With `stream: true` events, then what it cost; otherwise all images at once. */
-  route('POST /api/console/playground/images', {
-    who: 'user',
+  walletRoute('POST /api/console/playground/images', {
+    right: 'spend',
     takesPlace: true,
     maxBytes: 20 * MEGABYTE,
     body: imageSchema,
-    async handle(parts, call) {
-      const { asked, receipt } = callOf(call, { ...call.body, response_format: 'url' });
+    async handle(parts, wallet, call) {
+      const { asked, receipt } = callOf(wallet, call, { ...call.body, response_format: 'url' });
       const response = await parts.playground.images(asked);
       if (call.body['stream'] === true && response.body) {
         const { status, headers } = response;
@@ -96,28 +97,28 @@ export const playgroundRoutes = [
       return { created: given.created, data: given.data, receipt: receipt() };
     },
   }),
-  route('POST /api/console/playground/image-jobs', {
-    who: 'user',
+  walletRoute('POST /api/console/playground/image-jobs', {
+    right: 'spend',
     takesPlace: true,
     maxBytes: 20 * MEGABYTE,
     body: imageSchema,
-    async handle(parts, call): Promise<{ id: string }> {
+    async handle(parts, wallet, call): Promise<{ id: string }> {
       // A job has no reader.
       const { stream: _, partial_images: __, ...body } = call.body;
-      const { asked } = callOf(call, body);
+      const { asked } = callOf(wallet, call, body);
       await parts.playground.startImageJob(asked);
       return { id: asked.requestId };
     },
   }),
   /** Image requests that run in the background, the newest first: those that run, and those that ended lately. */
-  route('GET /api/console/image-jobs', {
-    who: 'user',
-    async handle({ store, reader, clock }, { user }) {
+  walletRoute('GET /api/console/image-jobs', {
+    right: 'see_own',
+    async handle({ store, reader, clock }, { spenderId }) {
       const parts = { db: store.db, reader };
       const now = clock.now();
-      const jobs = await imageJobsOf(parts, user.accountId, now - ENDED_JOBS_MS);
+      const jobs = await imageJobsOf(parts, spenderId, now - ENDED_JOBS_MS);
       const isRunning = jobs.some(({ ended_at }) => ended_at === null);
-      const times = isRunning ? await latestImageTimes(parts, user.accountId) : [];
+      const times = isRunning ? await latestImageTimes(parts, spenderId) : [];
       // With the server's time, so that elapsed time is right in a browser whose clock is not.
       return { now, items: jobs.map((job) => imageJobItem(job, times)) };
     },
@@ -180,13 +181,14 @@ interface Receipt {
 
 /** The call for the relay, and its receipt once it has ended. */
 function callOf(
-  call: RouteCall<RouteName, 'user'>,
+  { spenderId }: ChosenWallet,
+  call: Pick<RouteCall<RouteName, 'user'>, 'meta' | 'size' | 'memory' | 'request'>,
   body: Record<string, unknown>,
 ): { asked: PlaygroundCall; receipt: () => Receipt } {
   let closed: ClosedCall | undefined;
   const { requestId, requestRecord, origin } = call.meta;
   const asked: PlaygroundCall = {
-    accountId: call.user.accountId,
+    accountId: spenderId,
     requestId,
     requestRecord,
     body,

@@ -15,6 +15,7 @@ import { receiptDetail, requestItem, type RequestItem } from './receipt.ts';
 import { recentOf } from './recent-answers.ts';
 import { csvResponse } from './usage.ts';
 import { route } from './route.ts';
+import { foundInOwn } from './wallet.ts';
 
 const moment = z
   .string()
@@ -72,7 +73,8 @@ export const requestRoutes = [
   route('GET /api/console/requests/{id}', {
     who: 'user',
     async handle(parts, { user, params }) {
-      const row = await requestById(parts.store.db, params.id, user.accountId);
+      const find = (owner: string) => requestById(parts.store.db, params.id, owner);
+      const row = await foundInOwn(parts, user, find);
       if (!row) throw new Fault('not_found', 'There is no such request.');
       return receiptDetail(row, parts.catalog.current());
     },

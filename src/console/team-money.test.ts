@@ -17,6 +17,9 @@ const ROLES = ['owner', 'admin', 'viewer', 'member'] as const;
 type Role = (typeof ROLES)[number];
 const SEEING = ['owner', 'admin', 'viewer'] as const;
 const PAYING = ['owner'] as const;
+const SPENDING = ['owner', 'admin', 'member'] as const;
+/** Refused further on: the test has no such model. */
+const NO_MODEL = { endpoint: 'none', model: 'none' };
 
 /** Every route about money, and which roles of a team may use it. The table in the program is not asked. */
 const MONEY_ROUTES: Readonly<Record<string, { readonly who: readonly Role[]; readonly body?: object }>> = {
@@ -34,6 +37,17 @@ const MONEY_ROUTES: Readonly<Record<string, { readonly who: readonly Role[]; rea
     body: { thresholdUsd: '1', amountUsd: '10', monthlyMaxUsd: '100' },
   },
   'POST /api/console/payments/automatic/stop': { who: PAYING },
+  'POST /api/console/playground/chat': {
+    who: SPENDING,
+    body: { ...NO_MODEL, messages: [{ role: 'user', content: 'x' }] },
+  },
+  'POST /api/console/playground/quote': { who: SPENDING, body: NO_MODEL },
+  'POST /api/console/playground/images': { who: SPENDING, body: { ...NO_MODEL, prompt: 'x' } },
+  'POST /api/console/playground/image-jobs': { who: SPENDING, body: { ...NO_MODEL, prompt: 'x' } },
+  'GET /api/console/image-jobs': { who: ROLES },
+  'GET /api/console/images': { who: ROLES },
+  'GET /api/console/image-facets': { who: ROLES },
+  'POST /api/console/image-deletions': { who: ROLES, body: { ids: ['img_none'] } },
   'GET /api/console/statements': { who: SEEING },
   'GET /api/console/statements/{month}/days': { who: SEEING },
   'GET /api/console/statements/{month}/csv': { who: SEEING },
@@ -144,6 +158,36 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     expect((await read('own')).body).toMatchObject({ balanceUsd: '0.00' });
     expect((await read(theirs.id)).status).toBe(400);
     expect((await read(`team&accountId=${theirs.id}`)).status).toBe(400);
+  });
+
+  test('the playground takes the chosen balance: the own one, or the team’s with the account of its member', async () => {
+    const team = await newTeam();
+    const { member } = team;
+    await site.credit(member.id, 1);
+    const account = (await teams.membership(member.id))?.id ?? '';
+    const ask = async (wallet: string): Promise<string> => {
+      const path = `/api/console/playground/chat?wallet=${wallet}`;
+      const body = { endpoint: 'svc_chat', model: 'm', messages: [{ role: 'user', content: 'x' }] };
+      const response = await member.browser.raw('POST', path, { body });
+      await response.text();
+      return response.headers.get('x-request-id') ?? '';
+    };
+    const before = await balanceOf(team.id);
+    const paidByTeam = await ask('team');
+    expect(await balanceOf(team.id)).toBeLessThan(before);
+    expect(await balanceOf(member.id)).toBe(1_000_000_000);
+    const paidAlone = await ask('own');
+    expect(await balanceOf(member.id)).toBeLessThan(1_000_000_000);
+    const payer = async (id: string) =>
+      (await site.store.db.selectFrom('request').select('account_id').where('id', '=', id).executeTakeFirst())
+        ?.account_id;
+    expect([await payer(paidByTeam), await payer(paidAlone)]).toEqual([account, member.id]);
+    // Both receipts are theirs; the team's owners see that of the team alone.
+    for (const id of [paidByTeam, paidAlone]) await member.browser.must('GET', `/api/console/requests/${id}`);
+    expect((await team.owner.browser.call('GET', `/api/console/requests/${paidByTeam}`)).status).toBe(404);
+    expect((await team.owner.browser.call('GET', `/api/console/team/requests/${paidAlone}`)).status).toBe(
+      404,
+    );
   });
 
   test('a code that an owner redeems for the team is credited to the team, and never to the owner', async () => {

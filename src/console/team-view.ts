@@ -1,3 +1,4 @@
+import { spendersOf, spentByDay } from '../activity/accounts.ts';
 import type { Account } from '../identity/accounts/accounts.ts';
 import { moneyOf } from '../identity/accounts/accounts.ts';
 import { openTeamInvites } from '../identity/accounts/team-invites.ts';
@@ -5,11 +6,12 @@ import { TEAM_RIGHTS, teamRoleMay, type TeamRight } from '../identity/accounts/t
 import type { Visitor } from '../identity/sign-in/session.ts';
 import { freeOf } from '../ledger/decide.ts';
 import { Budget } from '../ledger/budget.ts';
-import { periodEnd } from '../std/calendar.ts';
+import { DAY_MS, dayOf, periodEnd } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';
 import { nanoUsd } from '../std/money.ts';
 import type { TeamRole } from '../store/schema.ts';
 import { usd } from './amounts.ts';
+import { budgetLimits, nextLimit, walletLimits } from './next-limit.ts';
 import type { RouteParts } from './parts.ts';
 
 /** The account with which somebody is in a team. */
@@ -59,10 +61,11 @@ export async function teamView(parts: RouteParts, member: TeamMember) {
   const now = clock.now();
   const seesAll = teamRoleMay(member.role, 'see_all');
   const team = await requireTeamRow(parts, member.teamId);
-  const [closing, accounts, invites] = await Promise.all([
+  const [closing, accounts, invites, next] = await Promise.all([
     teamRoleMay(member.role, 'close') ? closingOf(parts, team) : null,
     seesAll ? teams.accounts(member.teamId) : [member.account],
     teamRoleMay(member.role, 'change_members') ? openTeamInvites(store.db, member.teamId, now) : [],
+    nextTeamLimit(parts, member, team),
   ]);
   return {
     name: team.name ?? '',
@@ -79,6 +82,8 @@ export async function teamView(parts: RouteParts, member: TeamMember) {
           availableUsd: usd(freeOf(moneyOf(team))),
         }
       : null,
+    /** What stops the own requests first, of what the role may see; null: nothing that it may see. */
+    nextLimit: next,
     /** What closing the team would do; null for whoever may not close it. */
     closing,
     accounts: accounts.map((account) => teamAccountView(account, now)),
@@ -89,6 +94,26 @@ export async function teamView(parts: RouteParts, member: TeamMember) {
       expiresAt,
     })),
   };
+}
+
+const LIMIT_DAYS = 30;
+
+async function nextTeamLimit({ store, clock }: RouteParts, member: TeamMember, team: Account) {
+  const now = clock.now();
+  const from = dayOf(now - (LIMIT_DAYS - 1) * DAY_MS);
+  const own = budgetLimits(member.account, now);
+  const all = teamRoleMay(member.role, 'see_all') ? walletLimits(team, now) : [];
+  const [spentAlone, spentTogether] = await Promise.all([
+    own.length > 0 ? spentByDay(store.db, [member.account.id], from) : [],
+    all.length > 0 ? spentByDay(store.db, await spendersOf(store.db, team.id), from) : [],
+  ]);
+  return nextLimit(
+    [
+      ...own.map((limit) => ({ ...limit, spent: spentAlone })),
+      ...all.map((limit) => ({ ...limit, spent: spentTogether })),
+    ],
+    now,
+  );
 }
 
 function requireTeamRow({ store }: RouteParts, teamId: string): Promise<Account> {

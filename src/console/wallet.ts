@@ -4,18 +4,20 @@ import type { AccountId } from '../std/ids.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import type { RouteParts } from './parts.ts';
 import { route, type RouteCall, type RouteDeclaration, type RouteName } from './route.ts';
-import { requireTeamRight } from './team-view.ts';
+import { membershipOf, requireTeamRight } from './team-view.ts';
 
 /** Whose money a page is about. */
 const WALLETS = ['own', 'team'] as const;
 const walletFields = { wallet: z.enum(WALLETS).optional() };
 
 /** What a role must be allowed in a team to do it with the team's money. With their own, everybody may. */
-type WalletRight = 'see_money' | 'change_money';
+type WalletRight = 'see_money' | 'change_money' | 'see_own' | 'spend';
 
 export interface ChosenWallet {
   /** Balance, entries, payments and statements belong to this account. */
   readonly id: AccountId;
+  /** Requests, images and what belongs to them: with this account the caller spends it. */
+  readonly spenderId: AccountId;
   readonly isTeams: boolean;
   /** Whether the caller may pay into it, and change how it is paid. */
   readonly mayPay: boolean;
@@ -31,6 +33,8 @@ interface WalletRouteOptions<
 > {
   readonly right: WalletRight;
   readonly compressed?: true;
+  readonly takesPlace?: true;
+  readonly maxBytes?: number;
   readonly query?: Fields;
   readonly body?: Body;
   readonly handle: (
@@ -71,8 +75,22 @@ async function chosenWallet(
   user: Visitor,
   { wallet = 'own', right }: { wallet: (typeof WALLETS)[number] | undefined; right: WalletRight },
 ): Promise<ChosenWallet> {
-  if (wallet === 'own') return { id: user.accountId, isTeams: false, mayPay: true };
-  const { teamId, role } = await requireTeamRight(parts, user, right);
+  const own = user.accountId;
+  if (wallet === 'own') return { id: own, spenderId: own, isTeams: false, mayPay: true };
+  const { account, teamId, role } = await requireTeamRight(parts, user, right);
+  const mayPay = teamRoleMay(role, 'change_money');
   // The primary key of an account is an account id.
-  return { id: teamId as AccountId, isTeams: true, mayPay: teamRoleMay(role, 'change_money') };
+  return { id: teamId as AccountId, spenderId: account.id as AccountId, isTeams: true, mayPay };
+}
+
+/** What somebody has: of the own account, and of the one in their team. */
+export async function foundInOwn<Found>(
+  parts: RouteParts,
+  user: Visitor,
+  find: (accountId: AccountId) => Promise<Found | undefined>,
+): Promise<Found | undefined> {
+  const own = await find(user.accountId);
+  if (own !== undefined) return own;
+  const member = await membershipOf(parts, user);
+  return member && (await find(member.account.id as AccountId));
 }

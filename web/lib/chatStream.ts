@@ -1,6 +1,6 @@
 import type { ErrorBody } from '../../src/console/contract.ts';
 import type { PlaygroundChatBody, PlaygroundReceipt } from './answers.ts';
-import { ApiError, call, fetchRoute } from './api.ts';
+import { ApiError, call, fetchRoute, type Wallet } from './api.ts';
 import { readEvents } from './eventStream.ts';
 
 export type ChatPart =
@@ -20,13 +20,20 @@ export type ChatPart =
 interface StreamOptions {
   readonly body: PlaygroundChatBody;
   readonly signal: AbortSignal;
+  readonly wallet: Wallet;
   /** Known as soon as the answer begins, so that a stopped one can still be looked up. */
   readonly onRequestId?: (id: string) => void;
 }
 
 /** One answer of the playground, piece by piece. The session authenticates it, so the browser needs no token. */
-export async function* streamChat({ body, signal, onRequestId }: StreamOptions): AsyncGenerator<ChatPart> {
-  const response = await fetchRoute('POST /api/console/playground/chat', { body, signal });
+export async function* streamChat({
+  body,
+  signal,
+  wallet,
+  onRequestId,
+}: StreamOptions): AsyncGenerator<ChatPart> {
+  const query = { wallet };
+  const response = await fetchRoute('POST /api/console/playground/chat', { query, body, signal });
   const requestId = response.headers.get('x-request-id');
   if (requestId) onRequestId?.(requestId);
   if (!response.body) throw new ApiError(response.status, 'internal_error', 'The answer has no body.');

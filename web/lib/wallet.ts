@@ -24,6 +24,11 @@ export function useWallet(): WalletChoice {
   return team && wallet === 'team' ? { wallet, team } : { wallet: 'own', team: undefined };
 }
 
+/** For what is asked outside of any component; the server refuses a team to whoever is in none. */
+export function currentWallet(): Wallet {
+  return chosen.get().wallet;
+}
+
 export function chooseWallet(wallet: Wallet): void {
   writeStored(WALLET_KEY, wallet);
   chosen.change({ wallet });

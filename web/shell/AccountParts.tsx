@@ -2,7 +2,7 @@ import { useEffect } from 'react';
 import { useLocation } from 'wouter';
 import { useUser } from '../lib/session.ts';
 import { useTranslation } from '../lib/translation.tsx';
-import { chooseWallet, useWallet } from '../lib/wallet.ts';
+import { chooseWallet, currentWallet, useWallet } from '../lib/wallet.ts';
 import { Segments } from '../ui/Segments.tsx';
 import { isTeamPage } from './navigation.ts';
 
@@ -16,6 +16,10 @@ export function WalletSwitch() {
   const { wallet } = useWallet();
   const [location, navigate] = useLocation();
   const isOfTeam = isTeamPage(location);
+  useEffect(() => {
+    // It may have been chosen before they left.
+    if (!team && currentWallet() === 'team') chooseWallet('own');
+  }, [team]);
   useEffect(() => {
     // A page of the own account is open, however it was reached: the switch says what is shown.
     if (!isOfTeam && wallet === 'team') chooseWallet('own');

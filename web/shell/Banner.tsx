@@ -32,7 +32,8 @@ export function Banner() {
   // Not an alarm: a new account starts empty, and its first steps say what to do.
   if (isNew(overview)) return null;
   if (isOut(overview)) {
-    const limited = overview.binding.kind === 'monthly_limit';
+    const { nextLimit } = overview;
+    const limited = nextLimit?.kind === 'monthly_limit';
     return (
       <Strip
         tone="bad"
@@ -44,8 +45,10 @@ export function Banner() {
         }
       >
         {limited
-          ? t('banner.limitReached', { limit: usd(overview.binding.limitUsd ?? '0') })
-          : t('banner.empty')}
+          ? t('banner.limitReached', { limit: usd(nextLimit.limitUsd ?? '0') })
+          : nextLimit?.kind === 'budget'
+            ? t('banner.budgetReached', { limit: usd(nextLimit.limitUsd ?? '0') })
+            : t('banner.empty')}
       </Strip>
     );
   }
@@ -70,11 +73,11 @@ export function Banner() {
 }
 
 function isOut(overview: Overview): boolean {
-  return Number(overview.binding.leftUsd) <= 0;
+  return overview.nextLimit !== null && Number(overview.nextLimit.leftUsd) <= 0;
 }
 
-function isNew({ everFunded, binding }: Overview): boolean {
-  return !everFunded && binding.kind === 'balance';
+function isNew({ everFunded, nextLimit }: Overview): boolean {
+  return !everFunded && nextLimit?.kind !== 'monthly_limit';
 }
 
 interface StripProps {

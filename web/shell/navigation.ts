@@ -55,7 +55,7 @@ export const ACCOUNT_NAV: readonly NavGroup[] = [
     items: [
       { href: '/app', label: 'overview', icon: Gauge, key: 'o', own: true },
       { href: '/app/playground', label: 'playground', icon: MessageSquare, key: 'p' },
-      { href: '/app/images', label: 'images', icon: Images, key: 'i', own: true },
+      { href: '/app/images', label: 'images', icon: Images, key: 'i' },
       { href: '/app/models', label: 'models', icon: Layers, key: 'm' },
     ],
   },

@@ -1,6 +1,7 @@
 import type { Ledger } from '../../ledger/port.ts';
 import { NO_USAGE, type Price, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
+import { Fault } from '../../std/fault.ts';
 import { nanoUsd } from '../../std/money.ts';
 import type { PlaygroundCall, PlaygroundRelay } from '../playground-relay.ts';
 
@@ -52,6 +53,6 @@ export function scriptedRelay(ledger: Ledger, clock: Clock, chatPrice: Price): P
       await settle(call, { images: 1 });
       return Response.json({ created: 1, data: [{ url: `${call.origin}/x.png` }] });
     },
-    startImageJob: () => Promise.reject(new Error('not needed here')),
+    startImageJob: () => Promise.reject(new Fault('unsupported_model', 'There are no jobs here.')),
   };
 }

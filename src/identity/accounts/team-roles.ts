@@ -6,6 +6,7 @@ import type { TeamRole } from '../../store/schema.ts';
  */
 export const TEAM_RIGHTS = {
   see_own: ['owner', 'admin', 'viewer', 'member'],
+  spend: ['owner', 'admin', 'member'],
   see_all: ['owner', 'admin', 'viewer'],
   see_money: ['owner', 'admin', 'viewer'],
   change_money: ['owner'],

@@ -110,6 +110,8 @@ export const frame: typeof english = {
     exposed: 'Ihr Token wurde über unverschlüsseltes HTTP gesendet und kann unterwegs gelesen worden sein.',
     replace: 'Token ersetzen',
     empty: 'Ihr Guthaben ist aufgebraucht. Anfragen sind pausiert, bis Sie aufladen.',
+    budgetReached:
+      'Ihr Budget von {{limit}} ist aufgebraucht. Erhöhen Sie es auf der Seite des API-Tokens, oder warten Sie, bis es neu beginnt.',
     limitReached:
       'Sie haben Ihr Monatslimit von {{limit}} erreicht. Anfragen sind bis zum nächsten Monat pausiert.',
     low: 'Ihr Guthaben ist niedrig: noch {{left}}, unter Ihrer Warnschwelle von {{threshold}}.',

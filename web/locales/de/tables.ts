@@ -30,4 +30,17 @@ export const tables = {
     empty: 'Ihr Guthaben ist aufgebraucht. Anfragen sind angehalten, bis Sie es aufladen.',
     automatic: 'Die automatische Aufladung ist an: Ihr Guthaben wird aufgefüllt, bevor es ausgeht.',
   },
+  nextLimit: {
+    label: 'Nächstes Limit',
+    balance: 'Guthaben',
+    monthly_limit: 'Monatslimit von {{limit}}',
+    budget: {
+      day: 'Budget von {{limit}} pro Tag',
+      week: 'Budget von {{limit}} pro Woche',
+      month: 'Budget von {{limit}} pro Monat',
+      total: 'Budget von {{limit}}',
+    },
+    left: '{{what}} (noch {{left}})',
+    reached: ', beim Verbrauch dieser Woche aufgebraucht um den {{when}}',
+  },
 };

@@ -108,6 +108,8 @@ export const frame = {
     exposed: 'Your token was sent over unencrypted HTTP and may have been read by others.',
     replace: 'Replace token',
     empty: 'Your balance is empty. Requests are paused until you top up.',
+    budgetReached:
+      'Your budget of {{limit}} is used up. Raise it on the API token page, or wait for it to start again.',
     limitReached: 'You have reached your monthly limit of {{limit}}. Requests are paused until next month.',
     low: 'Your balance is low: {{left}} left, below your warning level of {{threshold}}.',
     topUp: 'Top up',

@@ -29,4 +29,17 @@ export const tables = {
     empty: 'Your balance is empty. Requests are paused until you top up.',
     automatic: 'Automatic top-up is on: your balance is refilled before it runs out.',
   },
+  nextLimit: {
+    label: 'Next limit',
+    balance: 'balance',
+    monthly_limit: 'monthly limit of {{limit}}',
+    budget: {
+      day: 'budget of {{limit}} per day',
+      week: 'budget of {{limit}} per week',
+      month: 'budget of {{limit}} per month',
+      total: 'budget of {{limit}}',
+    },
+    left: '{{what}} ({{left}} left)',
+    reached: ', used up around {{when}} at this week’s pace',
+  },
 };

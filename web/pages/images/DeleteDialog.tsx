@@ -1,6 +1,7 @@
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useWallet } from '../../lib/wallet.ts';
 import { AskDialog } from '../../ui/Dialog.tsx';
 import { toast } from '../../ui/Toast.tsx';
 
@@ -16,12 +17,16 @@ interface DeleteDialogProps {
 
 export function DeleteDialog({ ids, open, onClose, onDeleted }: DeleteDialogProps) {
   const { t } = useTranslation();
+  const { wallet } = useWallet();
   const remove = useAction(
     async () => {
       let count = 0;
       for (let at = 0; at < ids.length; at += TOGETHER) {
         const some = ids.slice(at, at + TOGETHER);
-        const { deleted } = await call('POST /api/console/image-deletions', { body: { ids: some } });
+        const { deleted } = await call('POST /api/console/image-deletions', {
+          query: { wallet },
+          body: { ids: some },
+        });
         count += deleted;
       }
       return count;

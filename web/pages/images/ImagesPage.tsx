@@ -7,6 +7,7 @@ import { formatBytes } from '../../lib/numbers.ts';
 import { usePages } from '../../lib/pages.ts';
 import { useSearchState } from '../../lib/search.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useWallet } from '../../lib/wallet.ts';
 import { Button, LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Pager } from '../../ui/Pager.tsx';
@@ -26,13 +27,15 @@ export default function ImagesPage() {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
   const from = useFrom(state['days']);
-  const query = { q: state['q'], model: state['model'], size: state['size'], from };
+  const { wallet } = useWallet();
+  const filter = { q: state['q'], model: state['model'], size: state['size'], from };
+  const query = { ...filter, wallet };
   const pages = usePages('GET /api/console/images', { query, limit: 30 });
-  const facets = useApi('GET /api/console/image-facets');
+  const facets = useApi('GET /api/console/image-facets', { query: { wallet } });
   const [index, setIndex] = useState<number>();
   const [selected, setSelected] = useState<ReadonlySet<string>>();
   const images = pages.data?.pages.flatMap(({ items }) => items) ?? [];
-  const isNarrowed = Object.values(query).some(Boolean);
+  const isNarrowed = Object.values(filter).some(Boolean);
   const isEmpty = pages.data !== undefined && images.length === 0;
   const toggle = (id: string): void => {
     const next = new Set(selected);

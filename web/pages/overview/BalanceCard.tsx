@@ -7,6 +7,7 @@ import { useTranslation } from '../../lib/translation.tsx';
 import { Meter } from '../../ui/Meter.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { Count } from '../../ui/Numbers.tsx';
+import { NextLimit } from '../../ui/NextLimit.tsx';
 
 /** What can be spent, what was spent, and which limit is reached first. */
 export function BalanceCard({ overview }: { overview: Overview }) {
@@ -48,7 +49,7 @@ function Available({ overview }: { overview: Overview }) {
         </p>
       </div>
       <BalanceForecast overview={overview} />
-      <Binding overview={overview} />
+      <MonthLimit overview={overview} />
     </div>
   );
 }
@@ -81,21 +82,13 @@ function BalanceForecast({ overview }: { overview: Overview }) {
   );
 }
 
-function Binding({ overview }: { overview: Overview }) {
+function MonthLimit({ overview }: { overview: Overview }) {
   const { t, i18n } = useTranslation();
   const usd = (amount: string): string => formatUsd(amount, i18n.language);
-  const { binding, limits } = overview;
-  const what =
-    binding.kind === 'balance'
-      ? t('overview.bindingBalance')
-      : t('overview.bindingMonthly', { limit: usd(binding.limitUsd ?? '0') });
+  const { nextLimit, limits } = overview;
   return (
     <div className="text-sm">
-      <p>
-        <span className="text-ink-3">{t('overview.binding')}: </span>
-        {what},{' '}
-        {t('overview.left', { left: formatUsd(binding.leftUsd, i18n.language, { kind: 'available' }) })}
-      </p>
+      {nextLimit ? <NextLimit limit={nextLimit} /> : null}
       {limits.monthlyUsd ? (
         <div className="mt-2">
           <Meter

@@ -11,6 +11,7 @@ import { later } from '../../lib/chunk.ts';
 import { formatExactUsd } from '../../lib/money.ts';
 import { publicOrigin } from '../../lib/origin.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useWallet } from '../../lib/wallet.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Code } from '../../ui/Code.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
@@ -321,6 +322,7 @@ function MaxCost({ body }: MaxCostProps) {
 
 function useQuote(body: MaxCostProps['body']): PlaygroundQuote | undefined {
   const [known, setKnown] = useState<{ readonly text: string; readonly quote: PlaygroundQuote }>();
+  const { wallet } = useWallet();
   // The body is a new object in each render; its text is not.
   const text = body && JSON.stringify(body);
   useEffect(() => {
@@ -329,7 +331,7 @@ function useQuote(body: MaxCostProps['body']): PlaygroundQuote | undefined {
     const timer = setTimeout(() => {
       // The text was made from such a body above.
       const asked = JSON.parse(text) as NonNullable<MaxCostProps['body']>;
-      call('POST /api/console/playground/quote', { body: asked, signal: abort.signal })
+      call('POST /api/console/playground/quote', { query: { wallet }, body: asked, signal: abort.signal })
         .then((quote) => setKnown({ text, quote }))
         .catch(() => undefined);
     }, QUOTE_PAUSE_MS);
@@ -337,7 +339,7 @@ function useQuote(body: MaxCostProps['body']): PlaygroundQuote | undefined {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [text]);
+  }, [text, wallet]);
   // The last quote may still be that of an earlier text.
   return known?.text === text ? known?.quote : undefined;
 }

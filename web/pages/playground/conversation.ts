@@ -1,6 +1,7 @@
 import type { PlaygroundChatBody, PlaygroundMessage, PlaygroundReceipt } from '../../lib/answers.ts';
 import { ApiError } from '../../lib/api.ts';
 import { settledReceipt, streamChat, type ChatPart } from '../../lib/chatStream.ts';
+import { currentWallet } from '../../lib/wallet.ts';
 import { makeStore } from '../../lib/store.ts';
 import { fileText, NOTHING_ATTACHED, type Attached, type AttachedFile } from './attachments.ts';
 import { answerError, type AnswerError } from './refusal.ts';
@@ -58,7 +59,12 @@ export function makeConversation(onSettled: () => void) {
     let requestId: string | undefined;
     store.change({ turns: [...turns(), turn], busy: true });
     try {
-      for await (const part of streamChat({ body, signal, onRequestId: (id) => (requestId = id) })) {
+      for await (const part of streamChat({
+        body,
+        signal,
+        wallet: currentWallet(),
+        onRequestId: (id) => (requestId = id),
+      })) {
         patch(turn.id, (before) => withPart(before, part), SHOWN_SOON.has(part.kind));
       }
       patch(turn.id, (before) => ({ ...before, status: before.error ? 'failed' : 'done' }));

@@ -161,7 +161,7 @@ export function useFirstCall() {
         messages: [{ role: 'user' as const, content: question }],
         max_tokens: MAX_TOKENS,
       };
-      for await (const part of streamChat({ body, signal })) {
+      for await (const part of streamChat({ body, signal, wallet: 'own' })) {
         if (part.kind === 'text')
           setCall((before) => ({
             ...before,

@@ -12,6 +12,7 @@ import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
+import { NextLimit } from '../../ui/NextLimit.tsx';
 import { Empty, FormError, Loaded, Skeleton } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { AppToken, type MadeToken } from './AppToken.tsx';
@@ -85,8 +86,12 @@ function OwnTeam({ team }: { team: Team }) {
   const { rights } = team;
   return (
     <>
-      <div className={team.money ? 'grid gap-5 lg:grid-cols-[1fr_1.2fr]' : ''}>
-        {team.money ? <Balance money={team.money} mayPay={rights.includes('change_money')} /> : null}
+      <div className={team.money ? 'grid gap-5 lg:grid-cols-[1fr_1.2fr]' : 'flex flex-col gap-5'}>
+        {team.money ? (
+          <Balance money={team.money} limit={team.nextLimit} mayPay={rights.includes('change_money')} />
+        ) : team.nextLimit ? (
+          <NextLimit limit={team.nextLimit} />
+        ) : null}
         <TeamUsage />
       </div>
       <Card
@@ -124,7 +129,15 @@ function OwnTeam({ team }: { team: Team }) {
   );
 }
 
-function Balance({ money, mayPay }: { money: NonNullable<Team['money']>; mayPay: boolean }) {
+function Balance({
+  money,
+  limit,
+  mayPay,
+}: {
+  money: NonNullable<Team['money']>;
+  limit: Team['nextLimit'];
+  mayPay: boolean;
+}) {
   const { t } = useTranslation();
   const [, navigate] = useLocation();
   const open = (): void => {
@@ -141,6 +154,11 @@ function Balance({ money, mayPay }: { money: NonNullable<Team['money']>; mayPay:
         <LedgerLine label={t('team.balance')} value={<Money usd={money.balanceUsd} />} />
         <LedgerLine label={t('team.held')} value={<Money usd={money.heldUsd} />} />
       </dl>
+      {limit ? (
+        <div className="mt-4">
+          <NextLimit limit={limit} />
+        </div>
+      ) : null}
       <div className="mt-4">
         <Button small onClick={open}>
           {mayPay ? t('team.funds') : t('team.billing')}

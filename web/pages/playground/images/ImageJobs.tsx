@@ -6,6 +6,7 @@ import { formatDuration } from '../../../lib/numbers.ts';
 import { refreshReads } from '../../../lib/query.ts';
 import { readStored, writeStored } from '../../../lib/storage.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
+import { useWallet } from '../../../lib/wallet.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';
@@ -59,11 +60,14 @@ export function ImageJobs() {
 /** Polls while a job runs; when one has ended, its images are in the gallery and its charge on the account. */
 function useImageJobs() {
   const client = useQueryClient();
-  const latest = client.getQueryData<ImageJobList>(['GET /api/console/image-jobs', null]);
+  const query = { wallet: useWallet().wallet };
+  const latest = client.getQueryData<ImageJobList>(['GET /api/console/image-jobs', { query }]);
   const isRunning = latest?.items.some(({ endedAt }) => endedAt === null);
-  const jobs = useApi('GET /api/console/image-jobs', undefined, {
-    refetchInterval: isRunning ? POLL_MS : false,
-  });
+  const jobs = useApi(
+    'GET /api/console/image-jobs',
+    { query },
+    { refetchInterval: isRunning ? POLL_MS : false },
+  );
   const running = jobs.data?.items.filter(({ endedAt }) => endedAt === null).length ?? 0;
   const before = useRef(running);
   useEffect(() => {

@@ -5,6 +5,7 @@ import type { ModelItem } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
+import { useWallet } from '../../../lib/wallet.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { Field, Textarea } from '../../../ui/Field.tsx';
 import { Form } from '../../../ui/Form.tsx';
@@ -175,9 +176,11 @@ interface ButtonsProps {
 function Buttons({ order, draft, isReady }: ButtonsProps) {
   const { t } = useTranslation();
   const { model, body, references, mask } = order;
+  const { wallet } = useWallet();
   const start = useAction(
     async () =>
       await call('POST /api/console/playground/image-jobs', {
+        query: { wallet },
         body: sentBody({ ...order, body: withSeed(body, model) }),
       }),
     { refresh: ['GET /api/console/image-jobs'] },

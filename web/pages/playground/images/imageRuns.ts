@@ -5,7 +5,7 @@ import { ApiError, fetchRoute } from '../../../lib/api.ts';
 import { settledReceipt } from '../../../lib/chatStream.ts';
 import { readEvents } from '../../../lib/eventStream.ts';
 import { makeStore } from '../../../lib/store.ts';
-import { BALANCE_READS } from '../../../lib/wallet.ts';
+import { BALANCE_READS, currentWallet } from '../../../lib/wallet.ts';
 import { imageFileName } from '../../images/fileName.ts';
 import type { Picture } from '../../images/Lightbox.tsx';
 import { withSeed, type ImageBody } from './order.ts';
@@ -137,6 +137,7 @@ interface ImageEvent {
 /** The images of one request as they come. The session authenticates it, so the browser needs no token. */
 async function* streamImages(body: ImageBody): AsyncGenerator<ImagePart> {
   const response = await fetchRoute('POST /api/console/playground/images', {
+    query: { wallet: currentWallet() },
     body: { ...body, stream: true },
   });
   const requestId = response.headers.get('x-request-id');

@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'react';
 import type { Usd } from '../../../../src/console/contract.ts';
 import type { ModelItem } from '../../../lib/answers.ts';
-import { ApiError, call } from '../../../lib/api.ts';
+import { ApiError, call, type Wallet } from '../../../lib/api.ts';
+import { useWallet } from '../../../lib/wallet.ts';
 import type { ImageBody } from './order.ts';
 
 /** The most that a request can cost. */
@@ -32,45 +33,51 @@ interface Quoted {
 /** The most that each of the requests can cost, in their order; fetched once per text, when the controls rest. */
 export function useImageQuotes(wanted: readonly Quoted[]): readonly ImageQuote[] {
   const [, setAnswered] = useState(0);
+  const { wallet } = useWallet();
   const texts = wanted.map(quotedText);
-  const missing = texts.filter((text) => answered(text) === undefined);
+  const missing = texts.filter((text) => answered(wallet, text) === undefined);
   const list = JSON.stringify(missing);
   useEffect(() => {
     const asked = JSON.parse(list) as string[];
     if (asked.length === 0) return undefined;
     const abort = new AbortController();
     const timer = setTimeout(() => {
-      for (const text of asked) void ask(text, abort.signal).then(() => setAnswered((count) => count + 1));
+      for (const text of asked)
+        void ask(wallet, text, abort.signal).then(() => setAnswered((count) => count + 1));
     }, PAUSE_MS);
     return () => {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [list]);
-  return texts.map((text) => answered(text) ?? WAITING);
+  }, [list, wallet]);
+  return texts.map((text) => answered(wallet, text) ?? WAITING);
 }
 
-async function ask(text: string, signal: AbortSignal): Promise<void> {
+async function ask(wallet: Wallet, text: string, signal: AbortSignal): Promise<void> {
   try {
     // The text was made by `quotedText`.
     const body = JSON.parse(text) as ImageBody;
-    const { maxCostUsd } = await call('POST /api/console/playground/quote', { body, signal });
-    remember(text, { kind: 'known', maxCostUsd });
+    const { maxCostUsd } = await call('POST /api/console/playground/quote', {
+      query: { wallet },
+      body,
+      signal,
+    });
+    remember(wallet + text, { kind: 'known', maxCostUsd });
   } catch (failure) {
     if (signal.aborted) return;
     const isRefusal = failure instanceof ApiError && failure.status >= 400 && failure.status < 500;
-    remember(text, isRefusal ? { kind: 'refused', message: failure.message } : { kind: 'failed' });
+    remember(wallet + text, isRefusal ? { kind: 'refused', message: failure.message } : { kind: 'failed' });
   }
 }
 
-function answered(text: string): ImageQuote | undefined {
-  const answer = answers.get(text);
+function answered(wallet: Wallet, text: string): ImageQuote | undefined {
+  const answer = answers.get(wallet + text);
   return answer && Date.now() - answer.at < KNOWN_MS ? answer.quote : undefined;
 }
 
-function remember(text: string, quote: ImageQuote): void {
+function remember(asked: string, quote: ImageQuote): void {
   if (answers.size >= MOST_KNOWN) answers.clear();
-  answers.set(text, { quote, at: Date.now() });
+  answers.set(asked, { quote, at: Date.now() });
 }
 
 /** Only the number of pictures counts, and the prompt does not where each image has a price. */

@@ -1,0 +1,26 @@
+import type { Overview } from '../lib/answers.ts';
+import { formatUsd } from '../lib/money.ts';
+import { useNow } from '../lib/now.ts';
+import { formatDate } from '../lib/time.ts';
+import { useTranslation } from '../lib/translation.tsx';
+
+/** Which limit stops requests first, and when. */
+export function NextLimit({ limit }: { limit: NonNullable<Overview['nextLimit']> }) {
+  const { t, i18n } = useTranslation();
+  const now = useNow();
+  const { kind, per, leftUsd, limitUsd, reachedAt } = limit;
+  const usd = (amount: string): string => formatUsd(amount, i18n.language);
+  const what =
+    kind === 'budget'
+      ? t(`nextLimit.budget.${per ?? 'total'}`, { limit: usd(limitUsd ?? '0') })
+      : t(`nextLimit.${kind}`, { limit: usd(limitUsd ?? '0') });
+  const when = reachedAt !== null && reachedAt > now ? formatDate(reachedAt, now, i18n.language) : undefined;
+  const left = formatUsd(leftUsd, i18n.language, { kind: 'available' });
+  return (
+    <p className="text-sm">
+      <span className="text-ink-3">{t('nextLimit.label')}: </span>
+      {t('nextLimit.left', { what, left })}
+      {when === undefined ? null : t('nextLimit.reached', { when })}
+    </p>
+  );
+}
