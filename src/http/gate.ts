@@ -1,5 +1,5 @@
 import type { Server } from 'bun';
-import type { Caller } from '../ledger/port.ts';
+import { callerKey, type Caller } from '../ledger/port.ts';
 import { isLoopback, networkOf } from '../std/addresses.ts';
 import { loggedPath, type AccessLog, type RequestSpans } from '../std/access-log.ts';
 import type { Clock } from '../std/clock.ts';
@@ -344,7 +344,7 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender, ListItem
 
   takePlace(): void {
     if (!this.#caller) throw new Error('places are for known callers');
-    const account = keyOf(this.#caller);
+    const account = callerKey(this.#caller);
     this.#surroundings.requestSlots.enter(account);
     this.#placeOf = account;
   }
@@ -450,10 +450,6 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender, ListItem
 }
 
 /** An account has one token, so the token's hash stands for the account without a lookup. */
-function keyOf(caller: Caller): string {
-  return caller.kind === 'token' ? caller.hash : caller.id;
-}
-
 const NOWHERE: HttpRoute = {
   method: 'GET',
   path: '**',

@@ -93,6 +93,11 @@ export type Caller =
   | { readonly kind: 'token'; readonly hash: TokenHash; readonly address?: string | undefined }
   | { readonly kind: 'account'; readonly id: AccountId };
 
+/** Tells callers apart before the ledger has named their account. */
+export function callerKey(caller: Caller): string {
+  return caller.kind === 'token' ? caller.hash : caller.id;
+}
+
 export type RateKind = 'chat' | 'images';
 
 /** The client chooses the text, so it is bounded. */
@@ -138,6 +143,8 @@ export type Admission =
   | {
       readonly kind: 'admitted';
       readonly accountId: AccountId;
+      /** The team that pays; absent: the account itself. It is the same for as long as the account exists. */
+      readonly walletId?: AccountId | undefined;
       readonly held: NanoUsd;
       /** The output cap per choice that the hold covers; lower than asked when the balance could not afford more. */
       readonly output: number;

@@ -299,6 +299,7 @@ function makeRelay(
     metrics,
     spans: parts.telemetry?.spans,
     requestSlots,
+    places: requestSlots,
     tokens,
     countWaitMs: config.countWaitMs,
     commentMs: config.commentMs,

@@ -1,5 +1,6 @@
 import type { EndpointType } from '../catalog/catalog.ts';
 import { rateState, affordableCap, cheapestUseful, holdFor, shareOf } from '../ledger/decide.ts';
+import { callerKey } from '../ledger/port.ts';
 import type {
   AccountSnapshot,
   Admission,
@@ -176,7 +177,8 @@ async function withCountedInput(admission: Admission, question: LedgerQuestion):
 }
 
 function noted(admission: Admitted, { call, quote, parts }: LedgerQuestion): Admitted {
-  const { accountId, available } = admission;
+  const { accountId, walletId, available } = admission;
+  if (walletId !== undefined) parts.places?.share(callerKey(call.caller), walletId);
   parts.topUps?.admitted(accountId, available);
   const { requestRecord } = call;
   if (requestRecord) {

@@ -182,6 +182,8 @@ export interface RelayParts {
   readonly commentMs?: number | undefined;
   /** Called for a request that a monthly limit or a budget refuses. */
   readonly onLimitReached?: ((caller: Caller, limit: ReachedLimit) => void) | undefined;
+  /** What requests take of the process. */
+  readonly places?: { share(caller: string, wallet: string): void } | undefined;
   /** Absent where no card is ever charged. */
   readonly topUps?: AdmissionTopUps | undefined;
   readonly clock: Clock;

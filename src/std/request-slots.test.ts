@@ -21,6 +21,25 @@ test('a slot is free again after the answer, and after its end where the answer 
   expect(taken.size).toBe(2);
 });
 
+test('the callers of a team have one share together, from the first admission that tells whose they are', () => {
+  const taken = slots(8);
+  for (const caller of ['app 1', 'app 2']) {
+    taken.enter(caller);
+    taken.enter(caller);
+    taken.share(caller, 'team');
+  }
+  for (const caller of ['app 1', 'app 2']) expect(() => taken.enter(caller)).toThrow(ShedFault);
+  taken.enter('app 3');
+  taken.share('app 3', 'team');
+  taken.enter('somebody else');
+  taken.answered('req_1', 'app 1', true);
+  taken.answered('req_2', 'app 3', false);
+  expect(() => taken.enter('app 2')).toThrow(ShedFault);
+  taken.ended('req_1');
+  taken.enter('app 2');
+  expect(taken.size).toBe(5);
+});
+
 test('accounts without a request are forgotten when there are very many, those with one are not', () => {
   const taken = slots(2);
   taken.enter('a');

@@ -36,7 +36,9 @@ export class RequestSlots {
   #size = 0;
   /** Those without a request stay for the next one: the tables of a map that keys come to and leave are garbage. */
   readonly #byAccount = new Map<string, number>();
-  /** The account of each request whose answer has begun and is not over. */
+  /** The team that pays for a caller, once an admission has said so. It never changes. */
+  readonly #walletOf = new Map<string, string>();
+  /** The caller of each request whose answer has begun and is not over. */
   readonly #streaming = new Map<string, string>();
 
   constructor(options: RequestSlotsOptions) {
@@ -49,7 +51,8 @@ export class RequestSlots {
   }
 
   /** Takes a slot until the request has ended, or throws the fault that says why there is none. */
-  enter(account: string): void {
+  enter(caller: string): void {
+    const account = this.#walletOf.get(caller) ?? caller;
     const own = this.#byAccount.get(account) ?? 0;
     if (this.#size >= this.#options.max) throw this.#shed('places');
     if (own >= this.#maxOfAccount) throw this.#shed('account');
@@ -59,27 +62,40 @@ export class RequestSlots {
     this.#byAccount.set(account, own + 1);
   }
 
+  /** From now on all callers of a team have one share together; what they have taken already counts. */
+  share(caller: string, wallet: string): void {
+    if (this.#walletOf.has(caller)) return;
+    if (this.#walletOf.size >= MOST_ACCOUNTS) this.#forgetIdle();
+    const taken = this.#byAccount.get(caller) ?? 0;
+    this.#byAccount.delete(caller);
+    this.#byAccount.set(wallet, (this.#byAccount.get(wallet) ?? 0) + taken);
+    this.#walletOf.set(caller, wallet);
+  }
+
   /** A request that has entered has its answer. One that still streams it keeps its slot until `ended`. */
-  answered(requestId: string, account: string, isUnderWay: boolean): void {
-    if (isUnderWay) this.#streaming.set(requestId, account);
-    else this.#leave(account);
+  answered(requestId: string, caller: string, isUnderWay: boolean): void {
+    if (isUnderWay) this.#streaming.set(requestId, caller);
+    else this.#leave(caller);
   }
 
   /** The request was settled or released. */
   ended(requestId: string): void {
-    const account = this.#streaming.get(requestId);
-    if (account === undefined) return;
+    const caller = this.#streaming.get(requestId);
+    if (caller === undefined) return;
     this.#streaming.delete(requestId);
-    this.#leave(account);
+    this.#leave(caller);
   }
 
-  #leave(account: string): void {
+  #leave(caller: string): void {
+    const account = this.#walletOf.get(caller) ?? caller;
     this.#size--;
     this.#byAccount.set(account, (this.#byAccount.get(account) ?? 1) - 1);
   }
 
   #forgetIdle(): void {
     for (const [account, own] of this.#byAccount) if (own === 0) this.#byAccount.delete(account);
+    for (const [caller, wallet] of this.#walletOf)
+      if (!this.#byAccount.has(wallet)) this.#walletOf.delete(caller);
   }
 
   #shed(reason: ShedReason): ShedFault {

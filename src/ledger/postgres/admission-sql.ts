@@ -13,7 +13,7 @@ const PARAMETERS = `
   q_input bigint[],
   q_output bigint[], q_choices bigint[], q_address text[]`;
 
-const RESULTS = 'OUT accounts text, OUT group_results text, OUT request_results text';
+const RESULTS = 'OUT accounts text, OUT wallets text, OUT group_results text, OUT request_results text';
 
 /**
  * The admission of a batch, in one call. It mirrors `decide` of src/ledger/decide.ts (the model test holds both against
@@ -74,9 +74,10 @@ BEGIN
       SELECT a.id, ${fits(groupAt('1'))}, a.wallet_id INTO v_id, v_early, v_wallet_id FROM account a WHERE a.token_hash = g_hash[1];
     END IF;
     g_id := ARRAY[v_id];
+    g_wallet := ARRAY[v_wallet_id];
     g_early := ARRAY[v_early];
   ELSE
-    SELECT array_agg(a.id ORDER BY g), array_agg(${fits(groupAt('g'))} ORDER BY g), array_agg(a.wallet_id) FILTER (WHERE a.wallet_id IS NOT NULL)
+    SELECT array_agg(a.id ORDER BY g), array_agg(${fits(groupAt('g'))} ORDER BY g), array_agg(a.wallet_id ORDER BY g)
       INTO g_id, g_early, g_wallet
       FROM generate_series(1, cardinality(g_last)) AS g
       LEFT JOIN account a ON a.id = coalesce(g_account[g], (SELECT t.id FROM account t WHERE t.token_hash = g_hash[g]));
@@ -100,7 +101,7 @@ BEGIN
     END IF;
   ELSE
     PERFORM 1 FROM account a WHERE a.id = ANY (g_id) ORDER BY a.id FOR NO KEY UPDATE;
-    IF g_wallet IS NOT NULL THEN
+    IF array_remove(g_wallet, NULL) <> '{}' THEN
       PERFORM 1 FROM account a WHERE a.id = ANY (g_wallet) ORDER BY a.id FOR NO KEY UPDATE;
     END IF;
     WITH taken AS (
@@ -262,6 +263,7 @@ BEGIN
     )}
   END IF;
   accounts := array_to_string(g_id, ',', '');
+  wallets := array_to_string(g_wallet, ',', '');
   group_results := groups::text;
   request_results := results::text;
 END $$`);
@@ -290,7 +292,7 @@ BEGIN
       RETURNING a.id, ${before(ONE_REQUEST)} INTO v_id, v_free, v_limit, v_backlog;
   END IF;
   IF NOT FOUND THEN
-    SELECT * INTO accounts, group_results, request_results FROM ${LEDGER_ADMIT.name}(${inArrays(PARAMETERS)});
+    SELECT * INTO accounts, wallets, group_results, request_results FROM ${LEDGER_ADMIT.name}(${inArrays(PARAMETERS)});
     RETURN;
   END IF;
   INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap, choices,

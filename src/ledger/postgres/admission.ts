@@ -100,6 +100,7 @@ export class AdmissionBatch {
     const groupNumbers = numbersIn(row?.group_results ?? null);
     const numbers = numbersIn(row?.request_results ?? null);
     const accounts = row?.accounts?.split(',') ?? [];
+    const wallets = row?.wallets?.split(',') ?? [];
     if (!this.#isReadable(accounts, groupNumbers, numbers))
       throw new CallFailed('unknown', 'the answer of the admission cannot be read');
     const admissions: Admission[] = [];
@@ -117,7 +118,7 @@ export class AdmissionBatch {
         else if (verdict === 0)
           admissions[member.place] = admissionOf(
             member,
-            whole.accountId,
+            { accountId: whole.accountId, walletId: wallets[index] },
             numbers.slice(at, at + NUMBERS_PER_REQUEST),
           );
         else admissions[member.place] = UNKNOWN_CALLER;
@@ -144,6 +145,8 @@ export class AdmissionBatch {
 export interface AdmitRow {
   /** One number for each group, separated by commas. */
   readonly accounts: string | null;
+  /** The same for the teams that pay; nothing where an account pays itself. */
+  readonly wallets?: string | null;
   readonly group_results: string;
   /** Absent when every group was admitted as a whole or has no account. */
   readonly request_results: string | null;
@@ -327,7 +330,11 @@ const BUDGET_LIMITS: readonly ReachedLimit[] = ['budget_day', 'budget_week', 'bu
 /** Added to the number of the period where the money is a team's. */
 const OF_A_TEAM = 8;
 
-function admissionOf(member: Member, accountId: AccountId, numbers: readonly number[]): Admission {
+function admissionOf(
+  member: Member,
+  { accountId, walletId }: { readonly accountId: AccountId; readonly walletId: string | undefined },
+  numbers: readonly number[],
+): Admission {
   const [
     verdict = 1,
     held = 0,
@@ -343,7 +350,17 @@ function admissionOf(member: Member, accountId: AccountId, numbers: readonly num
   const available = nanoUsd(free);
   if (verdict === 0) {
     const budgetLeft = left < 0 ? undefined : nanoUsd(left);
-    return { kind: 'admitted', accountId, held: nanoUsd(held), output, rate, available, budgetLeft };
+    return {
+      kind: 'admitted',
+      accountId,
+      // The primary key of an account is an account id.
+      ...(walletId ? { walletId: walletId as AccountId } : {}),
+      held: nanoUsd(held),
+      output,
+      rate,
+      available,
+      budgetLeft,
+    };
   }
   const reason = REASONS[verdict - 1] ?? 'invalid_token';
   if (reason === 'network_not_allowed' || reason === 'model_not_allowed')

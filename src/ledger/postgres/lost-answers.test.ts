@@ -163,8 +163,8 @@ async function garbleAdmissions(results: string): Promise<void> {
   const parameters = /\(([\s\S]*?),\s*OUT /.exec(text)?.[1] ?? '';
   const names = parameters.split(',').map((parameter) => parameter.trim().split(' ')[0]);
   await harness.corrupt(`ALTER FUNCTION ${name} RENAME TO as_it_was;
-    CREATE FUNCTION ${name}(${parameters}, OUT accounts text, OUT group_results text, OUT request_results text)
-    LANGUAGE sql AS $$ SELECT accounts, ${results}::text, request_results FROM as_it_was(${names.join(', ')}) $$`);
+    CREATE FUNCTION ${name}(${parameters}, OUT accounts text, OUT wallets text, OUT group_results text, OUT request_results text)
+    LANGUAGE sql AS $$ SELECT accounts, wallets, ${results}::text, request_results FROM as_it_was(${names.join(', ')}) $$`);
 }
 
 async function waitingForLock(): Promise<void> {

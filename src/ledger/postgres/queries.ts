@@ -132,6 +132,7 @@ export class LedgerQueries {
     return {
       kind: 'admitted',
       accountId: account.id,
+      walletId: account.isTeams ? account.wallet.id : undefined,
       held: nanoUsd(row.hold),
       output: row.output_cap,
       rate: rateState(perMinute, arrivalUs, now * 1000),

@@ -325,6 +325,7 @@ function admitRequest(transaction: LedgerTransaction, request: AdmissionRequest,
   return {
     kind: 'admitted',
     accountId: account.id,
+    walletId: account.isTeams ? wallet.id : undefined,
     held: decision.hold,
     output: decision.output,
     rate: decision.rate,
