@@ -87,6 +87,30 @@ export async function accountState(
 
 export type AuditRow = Selectable<AuditTable>;
 
+const MOST_OF_TEAM = 100;
+
+/** What was done to a team, the newest first. On the command line it is named; names are given again once a team is closed. */
+export async function teamAudit(
+  db: Store['db'],
+  { id, name, since }: { readonly id: string; readonly name: string; readonly since: number },
+): Promise<AuditRow[]> {
+  const named = `{"team":${JSON.stringify(name)}`;
+  return await db
+    .selectFrom('audit')
+    .selectAll()
+    .where('action', 'like', 'team.%')
+    .where('at', '>=', since)
+    .where((where) =>
+      where.or([
+        where('target', '=', id),
+        sql<boolean>`substr(detail, 1, ${sql.lit([...named].length)}) = ${named}`,
+      ]),
+    )
+    .orderBy('id', 'desc')
+    .limit(MOST_OF_TEAM)
+    .execute();
+}
+
 interface AuditFilter {
   /** An account's id, or `cli`. */
   readonly actor?: string | undefined;

@@ -14,6 +14,7 @@ import type { ConsoleParts, RouteParts } from './parts.ts';
 import { authMeta, type RouteDeclaration } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { requireOwnPage } from './security.ts';
+import { loggedInTeam } from './team-log.ts';
 
 /** The console's API: everything under /api/console and /api/auth. */
 export interface Console {
@@ -125,7 +126,11 @@ async function serve(
       ? await listAnswer(result, requestId, request)
       : answer(result, requestId);
   };
-  return operation ? await operate(parts, { ...operation, incoming, body }, work) : await work('');
+  if (operation) return await operate(parts, { ...operation, incoming, body }, work);
+  const { audit: action, team: right } = route;
+  if (!user || action === undefined || right === undefined) return await work('');
+  const change = { action, right, user, about: params['id'], body };
+  return await loggedInTeam(parts, change, () => work(''));
 }
 
 const NOTHING = { value: {}, size: { bytes: 0, characters: 0 } };

@@ -50,6 +50,8 @@ export interface RouteDeclaration<
   readonly confirmed?: true;
   /** Its name in the audit log. Every operation that changes something has one. */
   readonly audit?: string;
+  /** With `audit`: it changes the caller's team. Roles without this right leave no entry; the others' name the team, and its owners see them. */
+  readonly team?: TeamRight;
   /** Its answer is compressed: a list, never anything with a token or another secret in it. */
   readonly compressed?: true;
   /** How large the body may be, where the usual limit is too small. Only for routes that need a session. */

@@ -16,11 +16,12 @@ export const teamAccountRoutes = [
   /** The only time the app's token is shown. */
   route('POST /api/console/team/apps', {
     who: 'user',
+    audit: 'team.app',
+    team: 'change_apps',
     confirmed: true,
     body: limitsSchema.extend({ name: NAME }),
     async handle(parts, { user, body }) {
       const { teamId } = await requireTeamRight(parts, user, 'change_apps');
-      parts.auth.throttle.act('team', user.accountId);
       const { name, ...limits } = body;
       const { app, token } = await parts.teams.makeApp(teamId, name, spendingOf(limits));
       await setRates(parts, app.id, limits);
@@ -29,27 +30,34 @@ export const teamAccountRoutes = [
   }),
   route('POST /api/console/team/apps/{id}/replace-token', {
     who: 'user',
+    audit: 'team.app',
+    team: 'change_apps',
     confirmed: true,
     body: emptyBody,
     async handle(parts, { user, params }) {
       const app = await requireApp(parts, user, params.id);
-      parts.auth.throttle.act('team', user.accountId);
       const token = await parts.accounts.replaceToken(app.id as AccountId);
       return { token, app: await shown(parts, app.id) };
     },
   }),
   route('POST /api/console/team/apps/{id}/pause', {
     who: 'user',
+    audit: 'team.app',
+    team: 'change_apps',
     body: emptyBody,
     handle: (parts, { user, params }) => setPaused(parts, user, { id: params.id, isPaused: true }),
   }),
   route('POST /api/console/team/apps/{id}/resume', {
     who: 'user',
+    audit: 'team.app',
+    team: 'change_apps',
     body: emptyBody,
     handle: (parts, { user, params }) => setPaused(parts, user, { id: params.id, isPaused: false }),
   }),
   route('POST /api/console/team/apps/{id}/end', {
     who: 'user',
+    audit: 'team.app',
+    team: 'change_apps',
     body: emptyBody,
     async handle(parts, { user, params }) {
       await parts.teams.end(await requireApp(parts, user, params.id));
@@ -58,6 +66,8 @@ export const teamAccountRoutes = [
   }),
   route('POST /api/console/team/apps/{id}/limits', {
     who: 'user',
+    audit: 'team.limits',
+    team: 'change_apps',
     body: limitsSchema,
     async handle(parts, { user, params, body }) {
       return await setLimits(parts, await requireApp(parts, user, params.id), body);
@@ -65,6 +75,8 @@ export const teamAccountRoutes = [
   }),
   route('POST /api/console/team/members/{id}/role', {
     who: 'user',
+    audit: 'team.role',
+    team: 'change_members',
     body: z.strictObject({ role: z.enum(TEAM_ROLES) }),
     async handle(parts, { user, params, body }) {
       const right = body.role === 'owner' ? 'change_owners' : 'change_members';
@@ -75,6 +87,8 @@ export const teamAccountRoutes = [
   }),
   route('POST /api/console/team/members/{id}/remove', {
     who: 'user',
+    audit: 'team.remove',
+    team: 'change_members',
     body: emptyBody,
     async handle(parts, { user, params }) {
       await parts.teams.end(await requireChangeable(parts, user, { id: params.id, right: 'change_members' }));
@@ -83,6 +97,8 @@ export const teamAccountRoutes = [
   }),
   route('POST /api/console/team/members/{id}/limits', {
     who: 'user',
+    audit: 'team.limits',
+    team: 'change_members',
     body: limitsSchema,
     async handle(parts, { user, params, body }) {
       const member = await requireChangeable(parts, user, { id: params.id, right: 'change_members' });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { teamAudit } from '../activity/audit.ts';
 import { requestById, requestPage } from '../activity/request-log.ts';
 import { usageModels } from '../activity/usage-sums.ts';
 import { teamRoleMay } from '../identity/accounts/team-roles.ts';
@@ -22,6 +23,11 @@ export const teamActivityRoutes = [
     compressed: true,
     handle: (parts, { user }) => usage(parts, user),
   }),
+  route('GET /api/console/team/log', {
+    who: 'user',
+    compressed: true,
+    handle: (parts, { user }) => changes(parts, user),
+  }),
   route('GET /api/console/team/requests', {
     who: 'user',
     compressed: true,
@@ -44,6 +50,37 @@ export const teamActivityRoutes = [
     },
   }),
 ];
+
+/** Who changed the team, in the console or as its operator, the newest first. */
+async function changes(parts: RouteParts, user: Visitor) {
+  const { teamId } = await requireTeamRight(parts, user, 'see_log');
+  const { db } = parts.store;
+  const accounts = await db
+    .selectFrom('account')
+    .select(['id', 'name', 'person_id', 'created_at'])
+    .where((where) => where.or([where('wallet_id', '=', teamId), where('id', '=', teamId)]))
+    .execute();
+  const team = accounts.find(({ id }) => id === teamId);
+  const entries = await teamAudit(db, { id: teamId, name: team?.name ?? '', since: team?.created_at ?? 0 });
+  const names = new Map(accounts.map(({ id, name }) => [id, name]));
+  const people = new Map(accounts.map(({ person_id, name }) => [person_id ?? '', name]));
+  return {
+    items: entries.map(({ id, at, actor, action, detail }) => {
+      // Written by the program, as an object.
+      const { account, about, ...more } = JSON.parse(detail) as Record<string, unknown>;
+      return {
+        id,
+        at,
+        /** Null: the operator. */
+        by: people.get(actor) ?? null,
+        action,
+        /** The account that was changed; null: none, or it is gone. */
+        account: names.get(String(account)) ?? (about === undefined ? null : String(about)),
+        role: typeof more['role'] === 'string' ? more['role'] : null,
+      };
+    }),
+  };
+}
 
 /** The last 30 days, by account and model. */
 async function usage(parts: RouteParts, user: Visitor) {

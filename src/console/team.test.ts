@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import type { Account } from '../identity/accounts/accounts.ts';
 import { Teams } from '../identity/accounts/teams.ts';
-import type { AccountId } from '../std/ids.ts';
+import { chatAdmission, FAILED } from '../ledger/testing/contract-harness.ts';
+import type { AccountId, TokenHash } from '../std/ids.ts';
 import { nanoUsd } from '../std/money.ts';
 import { KEY, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
@@ -204,6 +205,63 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
       const text = await (await stranger.browser.raw('GET', `/api/console/team${path}`)).text();
       expect([path, text.includes('nightly') || text.includes('used-by')]).toEqual([path, false]);
     }
+  });
+
+  test('its owners see who changed the team; no other role, no other team, and nobody without the right leaves an entry', async () => {
+    const [team, other] = [await newTeam(), await newTeam()];
+    const made = await team.admin.browser.must<{ app: { id: string } }>('POST', '/api/console/team/apps', {
+      name: 'logged',
+    });
+    await team.member.browser.call('POST', `/api/console/team/apps/${made.app.id}/pause`);
+    await team.admin.browser.must('POST', `/api/console/team/apps/${made.app.id}/pause`);
+    const { accounts } = await teamOf(team.owner);
+    const viewerId = accounts.find(({ name }) => name === team.viewer.email)?.id ?? '';
+    const path = `/api/console/team/members/${viewerId}/role`;
+    await team.admin.browser.call('POST', path, { role: 'owner' });
+    await team.owner.browser.must('POST', path, { role: 'admin' });
+    const log = async ({ browser }: Person) =>
+      await browser.call<{ items: { by: string; action: string; account: string; role: string }[] }>(
+        'GET',
+        '/api/console/team/log',
+      );
+    const { items } = (await log(team.owner)).body;
+    expect(items.map(({ by, action, account, role }) => [by, action, account, role])).toEqual([
+      [team.owner.email, 'team.role', team.viewer.email, 'admin'],
+      [team.admin.email, 'team.role.refused', null, null],
+      [team.admin.email, 'team.role', team.viewer.email, 'owner'],
+      [team.admin.email, 'team.app', 'logged', null],
+      [team.admin.email, 'team.app', null, null],
+    ] as never);
+    expect((await log(other.owner)).body.items).toEqual([]);
+    for (const one of [team.admin, team.viewer, team.member]) expect((await log(one)).status).toBe(403);
+    expect((await log(await person())).status).toBe(404);
+  });
+
+  test('a hundred apps do no more at once than a team may, and there is no hundred-and-first account', async () => {
+    const owner = await person();
+    const { id } = await teams.create(`many ${owner.id}`, owner, {
+      balance: nanoUsd(5_000_000_000),
+      actor: 'test',
+    });
+    const apps: Account[] = [];
+    for (let number = 1; number < 100; number++)
+      apps.push((await teams.makeApp(id, `app ${number}`, {})).app);
+    const tooMany = { name: 'one more' };
+    expect((await owner.browser.call('POST', '/api/console/team/apps', tooMany)).status).toBe(409);
+    const limits = { chatPerMinute: 600, imagesPerMinute: 60, concurrent: 3 };
+    const requests = apps.map((app) =>
+      chatAdmission(
+        { id: app.id as AccountId, hash: '' as TokenHash },
+        { caller: { kind: 'account', id: app.id as AccountId }, limits },
+      ),
+    );
+    const answers = await Promise.all(requests.map((request) => site.ledger.admit(request)));
+    const admitted = requests.filter((_, index) => answers[index]?.kind === 'admitted');
+    expect(admitted).toHaveLength(15);
+    expect(new Set(answers.map((one) => (one.kind === 'refused' ? one.reason : 'admitted')))).toEqual(
+      new Set(['admitted', 'concurrency_limit_exceeded']),
+    );
+    await Promise.all(admitted.map(({ requestId }) => site.ledger.void(requestId, FAILED)));
   });
 
   test('the newest requests of all accounts come page by page, each once', async () => {

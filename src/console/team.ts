@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { writeAudit } from '../activity/audit.ts';
 import { endTeamInvite } from '../identity/accounts/team-invites.ts';
 import { TEAM_ROLES } from '../identity/accounts/teams.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
@@ -28,12 +29,15 @@ export const teamRoutes = [
       await refuseMembers(parts, user);
       parts.auth.throttle.act('team', user.accountId);
       const moved = body.moveUsd === undefined ? undefined : readUsd(body.moveUsd, 'moveUsd');
-      await parts.teams.create(body.name, personOf(user), { moved, actor: user.accountId });
+      const { id } = await parts.teams.create(body.name, personOf(user), { moved, actor: user.accountId });
+      await noteTeam(parts, user, { action: 'team.create', teamId: id });
       return await ownTeam(parts, user);
     },
   }),
   route('POST /api/console/team/leave', {
     who: 'user',
+    audit: 'team.leave',
+    team: 'leave',
     body: emptyBody,
     async handle(parts, { user }) {
       const { account } = await requireTeamRight(parts, user, 'leave');
@@ -44,6 +48,8 @@ export const teamRoutes = [
   /** Ends all of its tokens. Nothing may be under way, so that no money is left behind. */
   route('POST /api/console/team/close', {
     who: 'user',
+    audit: 'team.close',
+    team: 'close',
     confirmed: true,
     body: emptyBody,
     async handle(parts, { user }) {
@@ -60,17 +66,20 @@ export const teamRoutes = [
   /** The only time the secret of the invitation is shown. It works once, within a week. */
   route('POST /api/console/team/invites', {
     who: 'user',
+    audit: 'team.invite',
+    team: 'change_members',
     body: z.strictObject({ role: z.enum(TEAM_ROLES), budget: budgetSchema.nullish() }),
     async handle(parts, { user, body }) {
       const member = await requireTeamRight(parts, user, 'change_members');
       if (body.role === 'owner') requireRight(member, 'change_owners');
-      parts.auth.throttle.act('team', user.accountId);
       const budget = readBudget(body.budget) ?? undefined;
       return await parts.teams.invite(member.account, { role: body.role, budget });
     },
   }),
   route('DELETE /api/console/team/invites/{id}', {
     who: 'user',
+    audit: 'team.end-invite',
+    team: 'change_members',
     async handle(parts, { user, params }) {
       const { teamId } = await requireTeamRight(parts, user, 'change_members');
       await endTeamInvite(parts.store.db, teamId, params.id);
@@ -102,7 +111,8 @@ export const teamRoutes = [
     async handle(parts, { user, body }) {
       await refuseMembers(parts, user);
       parts.auth.throttle.act('team', user.accountId);
-      await parts.teams.accept(body.secret, personOf(user));
+      const { wallet_id } = await parts.teams.accept(body.secret, personOf(user));
+      await noteTeam(parts, user, { action: 'team.add', teamId: wallet_id ?? '' });
       return await ownTeam(parts, user);
     },
   }),
@@ -120,6 +130,15 @@ async function ownTeam(parts: RouteParts, user: Visitor) {
     /** Of the own balance, what a new team can begin with. */
     movableUsd: member ? null : usd(await parts.teams.movable(user.accountId)),
   };
+}
+
+/** Which team it is about is known only afterwards. */
+async function noteTeam(
+  { store, clock }: RouteParts,
+  user: Visitor,
+  { action, teamId }: { readonly action: string; readonly teamId: string },
+): Promise<void> {
+  await writeAudit(store, { actor: user.accountId, action, target: teamId, detail: {} }, clock.now());
 }
 
 async function refuseMembers(parts: RouteParts, user: Visitor): Promise<void> {

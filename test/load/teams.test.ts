@@ -11,8 +11,13 @@ import {
 } from '../../src/ledger/testing/contract-harness.ts';
 import { sqliteHarness } from '../../src/ledger/testing/sqlite-harness.ts';
 import { DAY_MS, periodStart } from '../../src/std/calendar.ts';
+import type { AccountId } from '../../src/std/ids.ts';
 import { nanoUsd } from '../../src/std/money.ts';
+import { catalogFor } from '../support/gateway.ts';
+import { BackendProcess, eventually, NodeProcess } from '../support/node-process.ts';
+import { Operator } from '../support/operator.ts';
 import { postgresHarness } from '../support/postgres-ledger.ts';
+import { testPostgres } from '../support/postgres.ts';
 
 /** Many apps of one team at once: each spends at most its budget, all of them at most the balance, and nothing is lost. */
 
@@ -211,6 +216,117 @@ describe.each(Object.entries(CLUSTERS))('%s', (_, open) => {
       await settleAll(requests, answers);
       expect(await accountRow(cluster.harness, team)).toMatchObject({ held: 0, open_holds: 0 });
       await expectSound();
+    },
+    PATIENCE_MS,
+  );
+});
+
+/** One token of output, which costs $0.000002; the backend uses exactly what is held for it. */
+const ONE = 2_000;
+
+describe.each([
+  ['three nodes on Postgres', 3],
+  ['one node on SQLite', 1],
+] as const)('%s, one of which is killed during the burst', (_, size) => {
+  let backend: BackendProcess;
+  let nodes: NodeProcess[];
+  let operator: Operator;
+
+  beforeAll(async () => {
+    backend = await BackendProcess.start();
+    const yaml = catalogFor([backend.baseUrl], { prices: 'input: 0, output: 2' });
+    const databaseUrl = size > 1 ? await (await testPostgres()).freshDatabase() : undefined;
+    const options = {
+      yaml,
+      env: { TOLLGATE_LEASE_SECONDS: '4' },
+      ...(databaseUrl !== undefined && { databaseUrl }),
+    };
+    nodes = await Promise.all(Array.from({ length: size }, () => NodeProcess.start(options)));
+    operator = await Operator.open(nodes[0]?.env ?? {});
+  }, PATIENCE_MS);
+  afterAll(async () => {
+    await operator.close();
+    await Promise.all(nodes.map((node) => node.stop()));
+    await backend.stop();
+  }, PATIENCE_MS);
+
+  interface App {
+    readonly id: AccountId;
+    readonly token: string;
+  }
+
+  async function makeTeam(): Promise<{ readonly id: string; readonly apps: readonly App[] }> {
+    const { teams } = operator.services;
+    const owner = await operator.account('0');
+    const { id } = await teams.create('burst', owner, { balance: nanoUsd(BALANCE * ONE), actor: 'test' });
+    const apps: App[] = [];
+    for (let number = 0; number < APPS; number++) {
+      const budget = { amount: nanoUsd(BUDGET * ONE), per: 'total' } as const;
+      const { app, token } = await teams.makeApp(id, `app ${number}`, { budget });
+      operator.tokens.push(token);
+      // The primary key of an account is an account id.
+      apps.push({ id: app.id as AccountId, token });
+    }
+    return { id, apps };
+  }
+
+  /** The ids of the requests that were answered; all others were refused, or their node died. */
+  async function answered(apps: readonly App[], delayMs: number): Promise<string[]> {
+    const body = JSON.stringify({
+      endpoint: 'svc_chat',
+      model: 'm',
+      messages: [{ role: 'user', content: 'x' }],
+      max_tokens: 1,
+      script: { delayMs },
+    });
+    const ask = async ({ token }: App, node: NodeProcess | undefined): Promise<string[]> => {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      try {
+        const url = `${node?.url}/api/public/v1/chat/completions`;
+        const response = await fetch(url, { method: 'POST', headers, body });
+        const text = await response.text(); if (response.status !== 200 && Math.random() < 0.02) console.log(response.status, text);
+        return response.status === 200 ? [response.headers.get('x-request-id') ?? ''] : [];
+      } catch {
+        // Its node was killed.
+        return [];
+      }
+    };
+    const all = Array.from({ length: EACH }, () => apps).flat();
+    return (await Promise.all(all.map((app, index) => ask(app, nodes[index % size])))).flat();
+  }
+
+  test(
+    'no app spends more than its budget, nothing that was answered is lost, and every dollar can still be spent',
+    async () => {
+      const team = await makeTeam();
+      const [victim] = nodes;
+      const burst = answered(team.apps, 300);
+      await eventually('requests are at the backend', async () => (await backend.stats()).running >= 20);
+      await victim?.kill();
+      const promised = await burst;
+      await victim?.restart();
+      await operator.settled();
+      // What was held for the dead is free again, so further bursts spend the rest.
+      for (let more = 1; more > 0;) {
+        const served = await answered(team.apps, 0);
+        promised.push(...served);
+        await operator.settled();
+        more = served.length;
+      }
+      const charges = new Map<string, number[]>();
+      for (const { id } of team.apps) {
+        const own = await operator.charges({ id, email: '', token: '' });
+        for (const [request, amounts] of own) charges.set(request, amounts);
+        const spent = [...own.values()].flat().reduce((sum, amount) => sum + amount, 0);
+        expect(spent).toBeLessThanOrEqual(BUDGET * ONE);
+        const row = await operator.services.accounts.get(id);
+        expect(row).toMatchObject({ budget_used: spent, budget_held: 0, open_holds: 0 });
+      }
+      for (const id of promised) expect([id, charges.get(id)]).toEqual([id, [ONE]]);
+      expect([...charges.values()].flat().reduce((sum, amount) => sum + amount, 0)).toBe(BALANCE * ONE);
+      const wallet = await operator.services.accounts.get(team.id as AccountId);
+      expect(wallet).toMatchObject({ balance: 0, held: 0, open_holds: 0 });
+      expect((await operator.services.ledger.ledger.verify({ full: true })).breaches).toEqual([]);
     },
     PATIENCE_MS,
   );

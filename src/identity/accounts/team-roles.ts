@@ -9,6 +9,7 @@ export const TEAM_RIGHTS = {
   spend: ['owner', 'admin', 'member'],
   see_all: ['owner', 'admin', 'viewer'],
   see_money: ['owner', 'admin', 'viewer'],
+  see_log: ['owner'],
   change_money: ['owner'],
   change_apps: ['owner', 'admin'],
   change_webhooks: ['owner', 'admin'],

@@ -162,6 +162,23 @@ export const enTeam = {
     joined: 'You have joined {{team}}',
     joinInTeam: 'You are in a team already. Leave it first to accept this invitation.',
     dismiss: 'Not now',
+    log: 'Changes',
+    logHint: 'Who changed the team, its members and apps. Only owners see this.',
+    logOperator: 'The operator',
+    logRefused: '{{action}} (refused)',
+    logActions: {
+      create: 'created the team',
+      add: 'joined or added a member',
+      role: 'changed a role',
+      remove: 'removed a member',
+      leave: 'left the team',
+      app: 'made or changed an app',
+      limits: 'changed limits',
+      invite: 'made an invitation',
+      'end-invite': 'ended an invitation',
+      credit: 'credited the team',
+      close: 'closed the team',
+    },
   },
 };
 

@@ -21,6 +21,7 @@ import { CreateTeam } from './CreateTeam.tsx';
 import { InviteDialog } from './InviteDialog.tsx';
 import { JoinCard } from './JoinCard.tsx';
 import { NewApp } from './NewApp.tsx';
+import { TeamLog } from './TeamLog.tsx';
 import { TeamRequests } from './TeamRequests.tsx';
 import { TeamUsage } from './TeamUsage.tsx';
 import { TeamTable } from './TeamTable.tsx';
@@ -122,6 +123,7 @@ function OwnTeam({ team }: { team: Team }) {
       </Card>
       {team.invites.length > 0 ? <OpenInvites team={team} /> : null}
       <TeamRequests />
+      {rights.includes('see_log') ? <TeamLog /> : null}
       {dialog === 'app' ? <NewApp onMade={setMade} onClose={() => setDialog(undefined)} /> : null}
       {dialog === 'invite' ? <InviteDialog team={team} onClose={() => setDialog(undefined)} /> : null}
       {made ? <AppToken made={made} onClose={() => setMade(undefined)} /> : null}
