@@ -1,5 +1,6 @@
 import type { Server } from 'bun';
-import { callerKey, type Caller } from '../ledger/port.ts';
+import { callerKey } from '../ledger/decide.ts';
+import type { Caller } from '../ledger/port.ts';
 import { isLoopback, networkOf } from '../std/addresses.ts';
 import { loggedPath, type AccessLog, type RequestSpans } from '../std/access-log.ts';
 import type { Clock } from '../std/clock.ts';

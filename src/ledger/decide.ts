@@ -2,6 +2,7 @@ import { periodEnd, type Period } from '../std/calendar.ts';
 import type { AccountId } from '../std/ids.ts';
 import { addNano, MAX_BALANCE, minNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
 import type {
+  Caller,
   Admission,
   AdmissionRequest,
   Attempt,
@@ -570,6 +571,11 @@ export class LedgerAccount {
 
 /** A team without limits of its own may do this many times what an account may. */
 export const TEAM_FACTOR = 5;
+
+/** Tells callers apart before the ledger has named their account. */
+export function callerKey(caller: Caller): string {
+  return caller.kind === 'token' ? caller.hash : caller.id;
+}
 
 /** A disabled account gets the same answer as an unknown token. */
 export const UNKNOWN_CALLER: Extract<Admission, { kind: 'refused' }> = {

@@ -93,11 +93,6 @@ export type Caller =
   | { readonly kind: 'token'; readonly hash: TokenHash; readonly address?: string | undefined }
   | { readonly kind: 'account'; readonly id: AccountId };
 
-/** Tells callers apart before the ledger has named their account. */
-export function callerKey(caller: Caller): string {
-  return caller.kind === 'token' ? caller.hash : caller.id;
-}
-
 export type RateKind = 'chat' | 'images';
 
 /** The client chooses the text, so it is bounded. */

@@ -1,6 +1,5 @@
 import type { EndpointType } from '../catalog/catalog.ts';
-import { rateState, affordableCap, cheapestUseful, holdFor, shareOf } from '../ledger/decide.ts';
-import { callerKey } from '../ledger/port.ts';
+import { callerKey, rateState, affordableCap, cheapestUseful, holdFor, shareOf } from '../ledger/decide.ts';
 import type {
   AccountSnapshot,
   Admission,
