@@ -7,7 +7,13 @@ import type { AccountId } from '../std/ids.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
 import { limitsSchema, setRates, spendingOf } from './team-limits.ts';
-import { requireRight, requireTeamAccount, requireTeamRight, teamAccountView } from './team-view.ts';
+import {
+  accountRow,
+  requireRight,
+  requireTeamAccount,
+  requireTeamRight,
+  teamAccountView,
+} from './team-view.ts';
 
 const NAME = z.string().trim().min(1).max(200);
 
@@ -140,11 +146,6 @@ async function setLimits(parts: RouteParts, { id }: Account, body: z.output<type
   return { account: await shown(parts, id) };
 }
 
-async function shown({ store, clock }: RouteParts, id: string) {
-  const account = await store.db
-    .selectFrom('account')
-    .selectAll()
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow();
-  return teamAccountView(account, clock.now());
+async function shown(parts: RouteParts, id: string) {
+  return teamAccountView(await accountRow(parts, id), parts.clock.now());
 }

@@ -24,13 +24,20 @@ export const limitsSchema = z.strictObject({
   concurrent: rate,
 });
 
+/** Without the rates, which are the operator's to set, or a team's. */
+export const ownLimitsSchema = limitsSchema.omit({
+  chatPerMinute: true,
+  imagesPerMinute: true,
+  concurrent: true,
+});
+
 type LimitsBody = z.output<typeof limitsSchema>;
 
 export function readBudget(budget: LimitsBody['budget']): NewBudget | null | undefined {
   return budget ? { amount: readUsd(budget.amountUsd, 'budget'), per: budget.per } : budget;
 }
 
-export function spendingOf(body: LimitsBody): SpendingLimits {
+export function spendingOf(body: z.output<typeof ownLimitsSchema>): SpendingLimits {
   const { models, networks, expiresAt } = body;
   return { budget: readBudget(body.budget), models, networks, expiresAt };
 }

@@ -237,6 +237,27 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     expect((await log(await person())).status).toBe(404);
   });
 
+  test('people set what their own token may do, after their password; in a team its owners do', async () => {
+    const { browser, id } = await person();
+    const limits = { budget: { amountUsd: '3', per: 'week' }, models: ['svc_chat/*'], networks: null };
+    await browser.must('POST', '/api/console/token/limits', limits);
+    expect(await row(id)).toMatchObject({ budget: 3_000_000_000, token_models: 'svc_chat/*' });
+    expect(await browser.must('GET', '/api/console/token')).toMatchObject({
+      budget: { amountUsd: '3.00', per: 'week', usedUsd: '0.00' },
+      limits: { models: ['svc_chat/*'], networks: null },
+    });
+    for (const wrong of [
+      { concurrent: 5 },
+      { models: ['no good'] },
+      { budget: { amountUsd: '-1', per: 'day' } },
+    ])
+      expect((await browser.call('POST', '/api/console/token/limits', wrong)).status).toBe(400);
+    await browser.must('POST', '/api/console/token/limits', { budget: null, models: null });
+    expect(await row(id)).toMatchObject({ budget: null, token_models: null });
+    const { member } = await newTeam();
+    expect((await member.browser.call('POST', '/api/console/token/limits', limits)).status).toBe(403);
+  });
+
   test('a hundred apps do no more at once than a team may, and there is no hundred-and-first account', async () => {
     const owner = await person();
     const { id } = await teams.create(`many ${owner.id}`, owner, {

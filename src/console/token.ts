@@ -4,7 +4,8 @@ import type { AccountRow, TeamRole } from '../store/schema.ts';
 import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
-import { membershipOf } from './team-view.ts';
+import { ownLimitsSchema, spendingOf } from './team-limits.ts';
+import { accountRow, membershipOf, teamAccountView } from './team-view.ts';
 
 /** The account's API token: created, shown once, replaced, revoked. */
 export const tokenRoutes = [
@@ -12,7 +13,8 @@ export const tokenRoutes = [
     who: 'user',
     async handle(parts, { user }) {
       const { id, team } = await spenderOf(parts, user);
-      return { token: tokenInfo(await tokenRow(parts, id)), team };
+      const { budget, limits } = teamAccountView(await accountRow(parts, id), parts.clock.now());
+      return { token: tokenInfo(await tokenRow(parts, id)), team, budget, limits };
     },
   }),
   /** The only time the token is shown. Replacing needs a confirmation, creating the first one does not. */
@@ -31,6 +33,18 @@ export const tokenRoutes = [
       const info = tokenInfo(await tokenRow(parts, id));
       if (!info) throw new Fault('conflict', 'The token was taken back at this very moment. Try again.');
       return { token, info };
+    },
+  }),
+  /** What the owner of an account may spend and do with the token; in a team its owners and admins say that. */
+  route('POST /api/console/token/limits', {
+    who: 'user',
+    confirmed: true,
+    body: ownLimitsSchema,
+    async handle(parts, { user, body }) {
+      const { id, team } = await spenderOf(parts, user);
+      if (team) throw new Fault('forbidden', "The owners and admins of your team set your token's limits.");
+      await parts.teams.setLimits(id, spendingOf(body));
+      return {};
     },
   }),
   route('DELETE /api/console/token', {

@@ -11,7 +11,7 @@ import { FormError } from '../../ui/States.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
 import { Time } from '../../ui/Time.tsx';
 import type { MadeToken } from './AppToken.tsx';
-import { LimitsDialog } from './LimitsDialog.tsx';
+import { AccountLimits } from './LimitsDialog.tsx';
 import { RoleDialog } from './RoleDialog.tsx';
 import { Questions } from './Questions.tsx';
 import { useAccountActions, type AccountActions } from './accountActions.ts';
@@ -35,7 +35,7 @@ export function TeamTable({ team, onToken }: { team: Team; onToken: (made: MadeT
         rowKey={(row) => row.id}
         columns={useColumns(team, actions)}
       />
-      {chosen?.what === 'limits' ? <LimitsDialog account={chosen.account} onClose={close} /> : null}
+      {chosen?.what === 'limits' ? <AccountLimits account={chosen.account} onClose={close} /> : null}
       {chosen?.what === 'role' ? <RoleDialog team={team} account={chosen.account} onClose={close} /> : null}
       <Questions actions={actions} />
     </>
