@@ -7,7 +7,7 @@ import { usd } from './amounts.ts';
 import type { Millis, Usd } from './contract.ts';
 
 /** What will stop requests first. */
-export interface NextLimit {
+interface NextLimit {
   kind: 'balance' | 'monthly_limit' | 'budget';
   /** Of a budget. */
   per: Period | null;

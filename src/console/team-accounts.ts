@@ -8,7 +8,7 @@ import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
 import { limitsSchema, setRates, spendingOf } from './team-limits.ts';
 import {
-  accountRow,
+  rowOfAccount,
   requireRight,
   requireTeamAccount,
   requireTeamRight,
@@ -147,5 +147,5 @@ async function setLimits(parts: RouteParts, { id }: Account, body: z.output<type
 }
 
 async function shown(parts: RouteParts, id: string) {
-  return teamAccountView(await accountRow(parts, id), parts.clock.now());
+  return teamAccountView(await rowOfAccount(parts, id), parts.clock.now());
 }

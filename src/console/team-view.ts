@@ -60,7 +60,7 @@ export async function teamView(parts: RouteParts, member: TeamMember) {
   const { store, teams, clock } = parts;
   const now = clock.now();
   const seesAll = teamRoleMay(member.role, 'see_all');
-  const team = await accountRow(parts, member.teamId);
+  const team = await rowOfAccount(parts, member.teamId);
   const [closing, accounts, invites, next] = await Promise.all([
     teamRoleMay(member.role, 'close') ? closingOf(parts, team) : null,
     seesAll ? teams.accounts(member.teamId) : [member.account],
@@ -117,7 +117,7 @@ async function nextTeamLimit({ store, clock }: RouteParts, member: TeamMember, t
 }
 
 /** Of a known account. */
-export function accountRow({ store }: RouteParts, id: string): Promise<Account> {
+export function rowOfAccount({ store }: RouteParts, id: string): Promise<Account> {
   return store.db.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
 }
 

@@ -5,7 +5,7 @@ import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
 import { ownLimitsSchema, spendingOf } from './team-limits.ts';
-import { accountRow, membershipOf, teamAccountView } from './team-view.ts';
+import { rowOfAccount, membershipOf, teamAccountView } from './team-view.ts';
 
 /** The account's API token: created, shown once, replaced, revoked. */
 export const tokenRoutes = [
@@ -13,7 +13,7 @@ export const tokenRoutes = [
     who: 'user',
     async handle(parts, { user }) {
       const { id, team } = await spenderOf(parts, user);
-      const { budget, limits } = teamAccountView(await accountRow(parts, id), parts.clock.now());
+      const { budget, limits } = teamAccountView(await rowOfAccount(parts, id), parts.clock.now());
       return { token: tokenInfo(await tokenRow(parts, id)), team, budget, limits };
     },
   }),

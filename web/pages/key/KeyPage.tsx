@@ -13,7 +13,7 @@ import { Time } from '../../ui/Time.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { AskDialog } from '../../ui/Dialog.tsx';
 import { ShownToken } from './ShownToken.tsx';
-import { TokenLimits } from './TokenLimits.tsx';
+import { OwnLimits } from './OwnLimits.tsx';
 
 type TokenInfo = NonNullable<Answer<'GET /api/console/token'>['token']>;
 
@@ -60,7 +60,7 @@ export default function KeyPage() {
           )
         }
       </Loaded>
-      {state.data && !team ? <TokenLimits limited={state.data} /> : null}
+      {state.data && !team ? <OwnLimits limited={state.data} /> : null}
       <Card title={t('key.rules')}>
         <ul className="flex list-disc flex-col gap-1.5 pl-5 text-ink-2 marker:text-ink-3">
           <li>{t('key.rule1')}</li>

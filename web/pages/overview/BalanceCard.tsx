@@ -7,7 +7,7 @@ import { useTranslation } from '../../lib/translation.tsx';
 import { Meter } from '../../ui/Meter.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { Count } from '../../ui/Numbers.tsx';
-import { NextLimit } from '../../ui/NextLimit.tsx';
+import { NextLimitLine } from '../../ui/NextLimitLine.tsx';
 
 /** What can be spent, what was spent, and which limit is reached first. */
 export function BalanceCard({ overview }: { overview: Overview }) {
@@ -88,7 +88,7 @@ function MonthLimit({ overview }: { overview: Overview }) {
   const { nextLimit, limits } = overview;
   return (
     <div className="text-sm">
-      {nextLimit ? <NextLimit limit={nextLimit} /> : null}
+      {nextLimit ? <NextLimitLine limit={nextLimit} /> : null}
       {limits.monthlyUsd ? (
         <div className="mt-2">
           <Meter

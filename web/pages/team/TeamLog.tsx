@@ -1,6 +1,5 @@
 import { useApi } from '../../lib/api.ts';
-import { useNow } from '../../lib/now.ts';
-import { formatRelative } from '../../lib/time.ts';
+import { formatRelative, useNow } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Loaded, Skeleton } from '../../ui/States.tsx';

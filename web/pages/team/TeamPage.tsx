@@ -12,7 +12,7 @@ import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
-import { NextLimit } from '../../ui/NextLimit.tsx';
+import { NextLimitLine } from '../../ui/NextLimitLine.tsx';
 import { Empty, FormError, Loaded, Skeleton } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { AppToken, type MadeToken } from './AppToken.tsx';
@@ -91,7 +91,7 @@ function OwnTeam({ team }: { team: Team }) {
         {team.money ? (
           <Balance money={team.money} limit={team.nextLimit} mayPay={rights.includes('change_money')} />
         ) : team.nextLimit ? (
-          <NextLimit limit={team.nextLimit} />
+          <NextLimitLine limit={team.nextLimit} />
         ) : null}
         <TeamUsage />
       </div>
@@ -158,7 +158,7 @@ function Balance({
       </dl>
       {limit ? (
         <div className="mt-4">
-          <NextLimit limit={limit} />
+          <NextLimitLine limit={limit} />
         </div>
       ) : null}
       <div className="mt-4">

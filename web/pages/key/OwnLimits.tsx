@@ -13,7 +13,7 @@ import type { LimitsBody } from '../team/team.ts';
 type Limited = Pick<Answer<'GET /api/console/token'>, 'budget' | 'limits'>;
 
 /** What the own token may spend and be used for. */
-export function TokenLimits({ limited }: { limited: Limited }) {
+export function OwnLimits({ limited }: { limited: Limited }) {
   const { t, i18n } = useTranslation();
   const [isOpen, setOpen] = useState(false);
   const { budget, limits } = limited;

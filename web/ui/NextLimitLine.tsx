@@ -1,11 +1,10 @@
 import type { Overview } from '../lib/answers.ts';
 import { formatUsd } from '../lib/money.ts';
-import { useNow } from '../lib/now.ts';
-import { formatDate } from '../lib/time.ts';
+import { formatDate, useNow } from '../lib/time.ts';
 import { useTranslation } from '../lib/translation.tsx';
 
 /** Which limit stops requests first, and when. */
-export function NextLimit({ limit }: { limit: NonNullable<Overview['nextLimit']> }) {
+export function NextLimitLine({ limit }: { limit: NonNullable<Overview['nextLimit']> }) {
   const { t, i18n } = useTranslation();
   const now = useNow();
   const { kind, per, leftUsd, limitUsd, reachedAt } = limit;
