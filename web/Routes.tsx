@@ -27,7 +27,7 @@ const accountPages = group(() => import('./pages/accountPages.ts'));
 const playgroundPages = group(
   async () => (await Promise.all([import('./pages/playgroundPages.ts'), loadTexts('playground')]))[0],
 );
-/** In the chunk of the other pages; its texts are many, and most people are in no team. */
+/** In the chunk of the other pages; the texts of teams and limits are many, and most people are in no team. */
 const teamPages = group(
   async () => (await Promise.all([import('./pages/accountPages.ts'), loadTexts('team')]))[0],
 );
@@ -60,7 +60,7 @@ function page<Names extends string>(pages: PageGroup<Names>, name: NoInfer<Names
 const ACCOUNT_PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/app', page(accountPages, 'OverviewPage')],
   ['/app/quickstart', page(accountPages, 'QuickstartPage')],
-  ['/app/key', page(accountPages, 'KeyPage')],
+  ['/app/key', page(teamPages, 'KeyPage')],
   ['/app/playground', page(playgroundPages, 'PlaygroundPage')],
   ['/app/images', page(playgroundPages, 'ImagesPage')],
   ['/app/models', page(accountPages, 'ModelsPage')],

@@ -103,7 +103,7 @@ export async function teamAudit(
     .where((where) =>
       where.or([
         where('target', '=', id),
-        sql<boolean>`substr(detail, 1, ${sql.lit([...named].length)}) = ${named}`,
+        sql<boolean>`substr(detail, 1, length(CAST(${named} AS TEXT))) = ${named}`,
       ]),
     )
     .orderBy('id', 'desc')

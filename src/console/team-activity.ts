@@ -75,7 +75,7 @@ async function changes(parts: RouteParts, user: Visitor) {
         by: people.get(actor) ?? null,
         action,
         /** The account that was changed; null: none, or it is gone. */
-        account: names.get(String(account)) ?? (about === undefined ? null : String(about)),
+        account: names.get(String(account)) ?? (typeof about === 'string' ? about : null),
         role: typeof more['role'] === 'string' ? more['role'] : null,
       };
     }),

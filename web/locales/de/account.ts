@@ -88,7 +88,8 @@ export const account: typeof english = {
     toQuickstart: 'Weiter zum Schnellstart',
     rules: 'Gut zu wissen',
     rule1: 'Senden Sie es als „Authorization: Bearer sk-…“ über HTTPS.',
-    rule2: 'Es läuft nicht ab. Ersetzen Sie es, wenn jemand das Team verlässt oder ein Laptop verloren geht.',
+    rule2:
+      'Ohne letzten Tag läuft es nicht ab. Ersetzen Sie es, wenn jemand das Team verlässt oder ein Laptop verloren geht.',
     rule3:
       'Schreiben Sie es nie in eine Webseite oder ein Repository. Sie bezahlen alles, wofür es benutzt wird.',
     revoked: 'Token widerrufen',

@@ -84,7 +84,8 @@ export const account = {
     toQuickstart: 'Continue to quickstart',
     rules: 'Good to know',
     rule1: 'Send it as “Authorization: Bearer sk-…” over HTTPS.',
-    rule2: 'It does not expire. Replace it when someone leaves your team or a laptop is lost.',
+    rule2:
+      'It does not expire unless you set a last day. Replace it when someone leaves your team or a laptop is lost.',
     rule3: 'Never put it in a web page or a repository. You pay for everything it is used for.',
     revoked: 'Token revoked',
   },
