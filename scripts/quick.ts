@@ -19,7 +19,6 @@ const FILES_AT_ONCE = 4;
 const MOST_NAMED = 12;
 /** They read all sources themselves. */
 const ALWAYS = ['test/architecture/imports.test.ts', 'test/architecture/names.test.ts'];
-const BUILD_INFO = 'node_modules/.cache/tollgate-types/quick.tsbuildinfo';
 
 const startedAt = performance.now();
 const elapsedMs = (): number => performance.now() - startedAt;
@@ -49,7 +48,7 @@ function changedFiles(): string[] {
 }
 
 function types(): Promise<boolean> {
-  return step('types', [...TYPES, '--incremental', '--tsBuildInfoFile', BUILD_INFO]);
+  return step('types', TYPES);
 }
 
 /** One after the other, beside the types: a machine with two cores is busy with that. */
