@@ -10,6 +10,8 @@ import type { BackendScript } from '../support/raw-backend.ts';
 const STREAMS = 40;
 const WHOLE = 20;
 const PATIENCE_MS = 120_000;
+/** Each state lasts for seconds; asking without a pause keeps a whole processor busy for as long. */
+const LOOK_AGAIN_MS = 20;
 
 let backend: BackendProcess;
 let yaml: string;
@@ -73,6 +75,7 @@ async function statesUntilRefused({ url }: NodeProcess, { token }: TestAccount):
     } catch {
       return [...new Set(states)];
     }
+    await Bun.sleep(LOOK_AGAIN_MS);
   }
 }
 
