@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { StripeStandIn } from '../payments/stripe-stand-in.ts';
 import { eventObject } from '../payments/stripe-objects.ts';
-import { AttackedServer, BROWSER, headOf, STORES, type Client } from '../support/attacked-server.ts';
+import { AttackedServer, BROWSER, headOf, type Client } from '../support/attacked-server.ts';
 import { eventually } from '../support/node-process.ts';
+import { testPostgres } from '../support/postgres.ts';
 
 /** Strangers need no account to begin a body and never end it. Each takes a connection until it gives way to others. */
 
@@ -29,11 +30,16 @@ async function start(options: { databaseUrl?: string; maxFiles?: number }) {
   return { server, stripe };
 }
 
+async function newDatabase(): Promise<string> {
+  return await (await testPostgres()).freshDatabase();
+}
+
 const isOpen = ({ socket }: Client): boolean => !socket.destroyed;
 
-describe.each(STORES)('bodies without an end on %s', (_, database) => {
+/** On the store that needs connections, and so files, of its own. */
+describe('bodies without an end', () => {
   test('keep nobody out and are dropped, though they are more than there are files', async () => {
-    const { server } = await start({ maxFiles: MAX_FILES, ...(await database()) });
+    const { server } = await start({ maxFiles: MAX_FILES, databaseUrl: await newDatabase() });
     const crowd = Array.from({ length: CROWD }, (_one, index) =>
       server.send(ENDLESS[index % ENDLESS.length]!),
     );
@@ -47,7 +53,7 @@ describe.each(STORES)('bodies without an end on %s', (_, database) => {
   }, 180_000);
 
   test('that pretend to be events keep no event out', async () => {
-    const { server, stripe } = await start(await database());
+    const { server, stripe } = await start({ databaseUrl: await newDatabase() });
     const [unfinished] = ENDLESS.slice(-2);
     const pretenders = Array.from({ length: UNFINISHED_EVENTS }, () => server.send(unfinished!));
     const connected = (): boolean => pretenders.every(({ socket }) => socket.bytesWritten > 0);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
-import { AttackedServer, BROWSER, firstCustomer, headOf, STORES } from '../support/attacked-server.ts';
+import { AttackedServer, BROWSER, firstCustomer, headOf } from '../support/attacked-server.ts';
 import { eventually } from '../support/node-process.ts';
 import { rawExchange } from '../support/raw-client.ts';
 
@@ -9,12 +9,12 @@ import { rawExchange } from '../support/raw-client.ts';
 const UPLOADS = 20;
 const ROUTES = ['/api/auth/sign-in/email', '/api/auth/sign-up/email', '/api/console/playground/quote'];
 
-describe.each(STORES)('at the console on %s', (_, database) => {
+describe('at the console', () => {
   let server: AttackedServer;
   let headers: Record<string, string>;
 
   beforeAll(async () => {
-    server = await AttackedServer.start(await database());
+    server = await AttackedServer.start({});
     headers = { ...BROWSER, cookie: await firstCustomer(server.node) };
   }, 120_000);
   afterAll(async () => {

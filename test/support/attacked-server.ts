@@ -5,13 +5,6 @@ import { join } from 'node:path';
 import { catalogFor, type TestAccount } from './gateway.ts';
 import { BackendProcess, NodeProcess, type NodeOptions } from './node-process.ts';
 import { Operator } from './operator.ts';
-import { testPostgres } from './postgres.ts';
-
-export const STORES: readonly (readonly [name: string, database: () => Promise<{ databaseUrl?: string }>])[] =
-  [
-    ['SQLite', () => Promise.resolve({})],
-    ['Postgres', async () => ({ databaseUrl: await (await testPostgres()).freshDatabase() })],
-  ];
 
 const VICTIM_EVERY_MS = 50;
 /** A victim that has no answer by then has none. */
