@@ -20,29 +20,20 @@ const LOOK_AGAIN_MS = 10;
 /** In every language of the console. */
 const WAITING = '[role=status]:is([aria-label^="Loading"], [aria-label^="Wird geladen"])';
 
-/** A real Tollgate with its console, and a real Chromium. */
+/** A real Tollgate with its console, and the real Chromium of this process. */
 export class BrowserEnvironment {
   readonly gateway: Gateway;
   readonly browser: Browser;
-  /** Absent if the browser belongs to another environment. */
-  readonly #folder: string | undefined;
+  readonly #contexts: BrowserContext[] = [];
 
-  private constructor(gateway: Gateway, browser: Browser, folder?: string) {
+  private constructor(gateway: Gateway, browser: Browser) {
     this.gateway = gateway;
     this.browser = browser;
-    this.#folder = folder;
   }
 
   static async open(options: GatewayOptions = {}): Promise<BrowserEnvironment> {
-    // The browser keeps its profile in a folder of its own: a shared one races with other runs.
-    const folder = mkdtempSync(join(tmpdir(), 'tollgate-browser-'));
-    const browser = await launchChromium(folder);
-    return new BrowserEnvironment(await Gateway.start(options), browser, folder);
-  }
-
-  /** Another Tollgate with the same browser. */
-  async another(options: GatewayOptions): Promise<BrowserEnvironment> {
-    return new BrowserEnvironment(await Gateway.start(options), this.browser);
+    shared ??= launchShared();
+    return new BrowserEnvironment(await Gateway.start(options), await shared);
   }
 
   /** With a host name: passkeys need one. */
@@ -53,6 +44,7 @@ export class BrowserEnvironment {
   /** A new browser session without cookies or storage. Errors of its pages are collected. */
   async newSession(options: BrowserContextOptions = {}): Promise<BrowserSession> {
     const context = await this.browser.newContext({ baseURL: this.url, locale: 'en-US', ...options });
+    this.#contexts.push(context);
     context.setDefaultTimeout(WAIT_MS);
     const page = await context.newPage();
     trackRequests(page);
@@ -61,10 +53,21 @@ export class BrowserEnvironment {
   }
 
   async close(): Promise<void> {
-    if (this.#folder !== undefined) await this.browser.close();
+    await Promise.all(this.#contexts.map((context) => context.close()));
     await this.gateway.stop();
-    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
   }
+}
+
+let shared: Promise<Browser> | undefined;
+
+/**
+ * One for all files of a run: to start it takes longer than most of their tests, and a session shares nothing with another.
+ * The browser keeps its profile in a folder of its own: a shared one races with other runs.
+ */
+async function launchShared(): Promise<Browser> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-browser-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return await launchChromium(folder);
 }
 
 export interface BrowserSession {

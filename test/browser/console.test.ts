@@ -171,7 +171,7 @@ async function leaveAdminSessionOpen(): Promise<void> {
 }
 
 test('a catalog file of the operator is shown and cannot be edited', async () => {
-  const own = await environment.another({ yaml: FILE });
+  const own = await BrowserEnvironment.open({ yaml: FILE });
   try {
     const keeper = await setUpAdmin(own);
     await keeper.page.goto('/admin/catalog');

@@ -104,7 +104,7 @@ test('the operator adds a webhook, tests it and mail, and sees every message', a
 });
 
 test('without mail the sign-in page names the operator instead', async () => {
-  const other = await environment.another({});
+  const other = await BrowserEnvironment.open();
   try {
     await setUpAdmin(other);
     const { page, context } = await other.newSession();
