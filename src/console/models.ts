@@ -41,17 +41,35 @@ const itemsOf = new WeakMap<Catalog, ModelItem[]>();
 export function modelItems(catalog: Catalog): ModelItem[] {
   const known = itemsOf.get(catalog);
   if (known) return known;
-  const items = [...catalog.endpoints.values()].flatMap((endpoint) =>
-    endpoint.models.map((model) => modelItem(endpoint, model)),
+  const items = shownEndpoints(catalog).flatMap(({ endpoint, isDemo }) =>
+    endpoint.models.map((model) => ({ ...modelItem(endpoint, model), isDemo })),
   );
   itemsOf.set(catalog, items);
   return items;
 }
 
+/**
+ * In the order of the catalog, but once a real backend serves something, what only the built-in one serves comes last:
+ * it shows how things work, and is not what people come for.
+ */
+function shownEndpoints({ endpoints, upstreams }: Catalog): { endpoint: Endpoint; isDemo: boolean }[] {
+  const isReal = ({ places, unavailable }: Endpoint): boolean =>
+    unavailable === undefined &&
+    places.flat().some(({ upstream }) => upstreams.get(upstream)?.kind !== 'house');
+  const all = [...endpoints.values()];
+  const hasReal = all.some(isReal);
+  return all
+    .map((endpoint) => ({
+      endpoint,
+      isDemo: hasReal && endpoint.unavailable === undefined && !isReal(endpoint),
+    }))
+    .toSorted((one, other) => Number(one.isDemo) - Number(other.isDemo));
+}
+
 /** The endpoints, and whether they work right now. */
 export function endpointItems(catalog: Catalog, backends: Pick<BackendHealth, 'list'>): EndpointItem[] {
   const states = new Map(backends.list().map(({ name, state }) => [name, state]));
-  return [...catalog.endpoints.values()].map((endpoint) => endpointItem(endpoint, states));
+  return shownEndpoints(catalog).map(({ endpoint }) => endpointItem(endpoint, states));
 }
 
 export type EndpointItem = ReturnType<typeof endpointItem>;
@@ -73,7 +91,10 @@ function statusOf(endpoint: Endpoint, states: BackendStates): 'up' | 'degraded' 
   return used.every((state) => state === 'ok') ? 'up' : 'degraded';
 }
 
-export type ModelItem = ReturnType<typeof modelItem>;
+export type ModelItem = ReturnType<typeof modelItem> & {
+  /** It only shows how things work: the built-in backend serves it, beside real ones. */
+  isDemo: boolean;
+};
 
 function modelItem(endpoint: Endpoint, model: Model) {
   return {

@@ -152,6 +152,31 @@ test('what cannot become a backend is refused with the reason, and the catalog s
   expect(revision).toBe(before.revision);
 });
 
+test('once a real backend serves something, what only the built-in one serves comes last and is a demo', async () => {
+  const { models } = await admin.must<Answer<'GET /api/console/models'>>('GET', '/api/console/models');
+  const demos = models.map(({ isDemo }) => isDemo);
+  expect(models.find(({ model }) => model === 'llama-3')?.isDemo).toBe(false);
+  expect(demos).toContain(true);
+  expect(demos).toEqual(demos.toSorted((one, other) => Number(one) - Number(other)));
+});
+
+test('a backend that is only in the draft is told of as new, and one that the draft removes as removed', async () => {
+  const backends = () =>
+    admin.must<Answer<'GET /api/console/admin/backends'>>('GET', '/api/console/admin/backends');
+  const { yaml, revision } = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');
+  const drafted = yaml.replace('upstreams:\n', 'upstreams:\n  novel: { kind: house }\n');
+  await admin.must('PUT', '/api/console/admin/catalog/draft', { yaml: drafted, tag: null });
+  expect((await backends()).drafted).toEqual([{ name: 'novel', kind: 'house', baseUrl: null }]);
+  await admin.must('POST', EDIT, {
+    edits: [{ kind: 'remove_backend', backend: 'attic', withReferences: true }],
+  });
+  const { items } = await backends();
+  expect(items.filter(({ isRemoved }) => isRemoved).map(({ name }) => name)).toEqual(['attic']);
+  await admin.must('POST', '/api/console/admin/catalog/draft/discard', {});
+  expect((await backends()).drafted).toEqual([]);
+  expect((await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog')).revision).toBe(revision);
+});
+
 test('a key is stored once its provider has accepted it; a refused one is not, and the provider’s reason is told', async () => {
   const loft = new ListingServer([bareModel('llama-3')]);
   const body = { provider: 'loft', server: { baseUrl: loft.baseUrl, keyName: 'LOFT_API_KEY' } };

@@ -65,6 +65,39 @@ test('no page, no message of the API or the command line, and no guide falls bac
   expect(found).toEqual([]);
 });
 
+/** What was replaced, and by what: one name for each thing, in the words of the product. */
+const REPLACED: readonly (readonly [found: RegExp, better: string])[] = [
+  [/upstream/i, 'backend'],
+  [/e-mail/i, 'email'],
+  [/\bpictures?\b/i, 'image'],
+  [/refused calls?/i, 'rejected requests'],
+  [/(?<!time to (?:the )?|for the )first token/i, 'time to first token'],
+  [/whole answer/i, 'total time'],
+  [/used up or over/i, 'used or expired'],
+  [/\btop it up\b/i, 'add funds'],
+  [/\bretry later\b/i, 'try again in … seconds'],
+  [/\bit (?:gets|needs)\b|\bone that\b|\bthey are\b/i, 'the thing itself as the subject'],
+  [/more than (?:it|they) brought|that brought/i, 'lost, revenue'],
+  [/total overrun/i, 'charged beyond holds'],
+];
+const MOST_WORDS = 20;
+
+test('every English text is short, and has one name for each thing', () => {
+  const texts = textsOf('en', { ...en, ...enOperator, ...enPlayground, ...enTeam });
+  expect(texts.length).toBeGreaterThan(2_000);
+  const found = texts.flatMap(({ key, text }) => [
+    ...REPLACED.filter(([words]) => words.test(text)).map(([, better]) => `${key}: ${text} → ${better}`),
+    ...sentencesOf(text)
+      .filter((sentence) => sentence.split(/\s+/).length > MOST_WORDS)
+      .map((sentence) => `${key}: more than ${MOST_WORDS} words: ${sentence}`),
+  ]);
+  expect(found).toEqual([]);
+});
+
+function sentencesOf(text: string): string[] {
+  return text.replaceAll(/\{\{[^}]*\}\}/g, '…').split(/(?<=[.!?])\s+/);
+}
+
 test('a count in a text has a form for one and a form for several', () => {
   const texts = textsOf('en', { ...en, ...enOperator, ...enPlayground, ...enTeam });
   const wrong = texts.filter(

@@ -3,6 +3,7 @@ import { Fault } from '../../std/fault.ts';
 import type { UpstreamStatus } from '../../upstream/pool.ts';
 import type { Millis } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
+import { draftedCatalog } from './prices.ts';
 import { recentOf } from '../recent-answers.ts';
 import { emptyBody, route } from '../route.ts';
 
@@ -14,7 +15,7 @@ export const backendRoutes = [
     who: 'operator',
     may: 'see_business',
     summary: 'List backends with their health',
-    handle: allBackends,
+    handle: (parts, { operator }) => allBackends(parts, operator.id),
   }),
   route('POST /api/console/admin/backends/{id}/test', {
     who: 'operator',
@@ -34,19 +35,31 @@ export const backendRoutes = [
 ];
 
 interface AdminBackends {
-  items: AdminBackend[];
+  items: (AdminBackend & {
+    /** The draft no longer has it. */
+    isRemoved: boolean;
+  })[];
+  /** Backends that are only in the draft. */
+  drafted: { name: string; kind: string; baseUrl: string | null }[];
   /** False: the catalog is a file, and backends are changed there. */
   editable: boolean;
   /** What `recent` is about; null: there was no request in a day. */
   sample: { requests: number; since: Millis } | null;
 }
 
-async function allBackends(parts: RouteParts): Promise<AdminBackends> {
+async function allBackends(parts: RouteParts, owner: string): Promise<AdminBackends> {
   const now = parts.clock.now();
+  const drafted = await draftedCatalog(parts, owner);
   const at = { db: parts.store.db, reader: parts.reader };
   const sample = await recentOf(parts.store).get('backends', now, () => backendLatencies(at, now));
   return {
-    items: parts.backends.list().map((status) => backendItem(parts, status, sample)),
+    items: parts.backends.list().map((status) => ({
+      ...backendItem(parts, status, sample),
+      isRemoved: drafted !== undefined && !drafted.upstreams.has(status.name),
+    })),
+    drafted: [...(drafted?.upstreams.values() ?? [])]
+      .filter(({ name }) => !parts.catalog.current().upstreams.has(name))
+      .map(({ name, kind, baseUrl }) => ({ name, kind, baseUrl: baseUrl ?? null })),
     editable: parts.catalogEditor !== undefined,
     sample: sample.since === undefined ? null : { requests: sample.requests, since: sample.since },
   };

@@ -93,7 +93,10 @@ async function pricesOf(catalog: Priced): Promise<Prices> {
 }
 
 /** What the draft would be, as far as it can be read. */
-async function draftedCatalog({ catalogEditor }: RouteParts, owner: string): Promise<Priced | undefined> {
+export async function draftedCatalog(
+  { catalogEditor }: RouteParts,
+  owner: string,
+): Promise<Priced | undefined> {
   const draft = await catalogEditor?.draft(owner);
   return draft && catalogEditor?.inspect(draft.text).built?.catalog;
 }

@@ -2,6 +2,8 @@ import type { backends as english } from '../en/backends.ts';
 
 export const backends: typeof english = {
   backends: {
+    newInDraft: 'Neu im Entwurf',
+    removedInDraft: 'Im Entwurf entfernt',
     add: 'Backend hinzufügen',
     pause: 'Pausieren',
     resume: 'Fortsetzen',
@@ -26,10 +28,10 @@ export const backends: typeof english = {
     empty: 'Keine Backends',
     emptyLead: 'Anbieter wählen, Schlüssel speichern, Modelle auswählen und veröffentlichen.',
     noTraffic: 'kein Verkehr',
-    lead: 'Wie jedes Backend die neuesten Anfragen der letzten 24 Stunden beantwortet hat.',
+    lead: 'Zustand der Backends, letzte 24 Stunden. Zeiten sind Median und 95. Perzentil.',
     lastHour: 'Anfragen der letzten Stunde',
-    firstToken: 'Zeit bis zum ersten Token p50 / p95',
-    whole: 'Gesamtzeit p50 / p95',
+    firstToken: 'Zeit bis zum ersten Token',
+    whole: 'Gesamtzeit',
     running: 'Laufen gerade',
     drainingState: 'Läuft leer',
     draining_one: 'Pausiert. {{count, number}} Anfrage läuft noch.',

@@ -103,6 +103,8 @@ export const entry: typeof english = {
     allUp: 'Alle Endpunkte sind erreichbar',
     someDown: 'Einige Endpunkte haben Probleme',
     footer: 'auf den Nano-Dollar genau',
+    demos_one: '{{count, number}} Demo-Modell',
+    demos_other: '{{count, number}} Demo-Modelle',
     noModels: 'Noch sind keine Modelle veröffentlicht.',
   },
 };

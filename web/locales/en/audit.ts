@@ -7,6 +7,18 @@ export const audit = {
     target: 'Target',
     detail: 'Details',
     byCli: 'Command line',
+    yes: 'yes',
+    no: 'no',
+    none: 'none',
+    labels: {
+      cause: 'reason',
+      note: 'note',
+      paused: 'paused',
+      code: 'error',
+      host: 'server',
+      revision: 'based on version',
+      once: 'once',
+    },
     refused: '{{action}} (refused)',
     changed: '{{action}} (before and after)',
     actions: {

@@ -1,6 +1,8 @@
 export const backends = {
   backends: {
     add: 'Add a backend',
+    newInDraft: 'New in your draft',
+    removedInDraft: 'Removed in your draft',
     pause: 'Pause',
     resume: 'Resume',
     failedTest: 'Test failed',
@@ -24,10 +26,10 @@ export const backends = {
     empty: 'No backends',
     emptyLead: 'Choose a provider, store its key, pick models and publish.',
     noTraffic: 'no traffic',
-    lead: 'Backend health, last 24 hours.',
+    lead: 'Backend health, last 24 hours. Times are the median and the 95th percentile.',
     lastHour: 'Requests in the last hour',
-    firstToken: 'Time to first token p50 / p95',
-    whole: 'Total time p50 / p95',
+    firstToken: 'Time to first token',
+    whole: 'Total time',
     running: 'Running now',
     drainingState: 'Draining',
     draining_one: 'Paused. {{count, number}} request still running.',

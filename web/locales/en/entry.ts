@@ -99,6 +99,8 @@ export const entry = {
     allUp: 'All endpoints are operational',
     someDown: 'Some endpoints have problems',
     footer: 'exact to the nano-dollar',
+    demos_one: '{{count, number}} demo model',
+    demos_other: '{{count, number}} demo models',
     noModels: 'No models have been published yet.',
   },
 };

@@ -37,7 +37,7 @@ export const operators = {
     noRole: 'None (customer)',
     change: 'Change role',
     takeLead: '{{email}} can no longer operate this server. All their sessions and operator tokens end.',
-    giveLead: '{{email}} gets the role {{role}}: {{about}} They are signed out and sign in again.',
+    giveLead: '{{email}} gets the role {{role}}: {{about}} They must sign in again.',
     rolesTitle: 'Roles',
     rolesHint:
       'The console, the operators’ API and the command line follow this table. The command line is an owner.',

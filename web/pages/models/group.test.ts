@@ -35,6 +35,7 @@ function offer(endpoint: string, model: string, more: Partial<ModelItem> = {}, i
     endpointName: endpoint,
     type: 'chat_completion',
     model,
+    isDemo: false,
     displayName: model,
     list: 'l',
     price: { kind: 'tokens', inputUsd, cachedInputUsd: '0.10', outputUsd: '2.00', others: [], tiers: [] },

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { EndpointItem, ModelItem, ModelList } from '../../lib/answers.ts';
+import type { EndpointItem, ModelList } from '../../lib/answers.ts';
 import { useShownRows } from '../../lib/pages.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
@@ -9,67 +9,64 @@ import { Compact, Nothing } from '../../ui/Numbers.tsx';
 import { ShowMore } from '../../ui/Pager.tsx';
 import { Empty } from '../../ui/States.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
+import { groupModels, type ModelGroup } from '../models/group.ts';
 import { ModelPriceCell } from '../models/ModelPrice.tsx';
 import { STATUS_TONES } from '../models/status.ts';
 
-/** Models shown per endpoint at first: there may be many endpoints. */
+/** Models shown at first: there may be thousands. */
 const FIRST_MODELS = 20;
 
-/** Every available model, under the endpoint that serves it. */
+/** Every model once, with the endpoints that offer it; demo models come last, folded. */
 export function PriceList({ endpoints, models }: ModelList) {
   const { t } = useTranslation();
-  const served = endpoints.filter((endpoint) => models.some((model) => model.endpoint === endpoint.endpoint));
-  if (served.length === 0) return <Empty title={t('public.noModels')} />;
+  const status = new Map(endpoints.map((endpoint) => [endpoint.endpoint, endpoint.status]));
+  const groups = groupModels(models);
+  const demos = groups.filter(({ best }) => best.isDemo);
+  const sold = groups.filter(({ best }) => !best.isDemo);
+  if (groups.length === 0) return <Empty title={t('public.noModels')} />;
   return (
     <div className="flex flex-col gap-5">
-      {served.map((endpoint) => (
-        <EndpointPrices
-          key={endpoint.endpoint}
-          endpoint={endpoint}
-          models={models.filter((model) => model.endpoint === endpoint.endpoint)}
-        />
-      ))}
+      <Prices groups={sold} status={status} />
+      {demos.length > 0 ? (
+        <details>
+          <summary className="cursor-pointer text-sm font-medium text-ink-2">
+            {t('public.demos', { count: demos.length })}
+          </summary>
+          <div className="mt-3">
+            <Prices groups={demos} status={status} />
+          </div>
+        </details>
+      ) : null}
     </div>
   );
 }
 
-function EndpointPrices({ endpoint, models }: { endpoint: EndpointItem; models: ModelItem[] }) {
+type States = ReadonlyMap<string, EndpointItem['status']>;
+
+function Prices({ groups, status }: { groups: readonly ModelGroup[]; status: States }) {
   const { t } = useTranslation();
-  const shown = useShownRows(models, endpoint.endpoint, FIRST_MODELS);
+  const shown = useShownRows(groups, '', FIRST_MODELS);
   return (
-    <Card
-      flush
-      title={
-        <span className="flex flex-wrap items-center gap-x-2.5 gap-y-0.5">
-          <Dot
-            tone={endpoint.unavailable ? 'neutral' : STATUS_TONES[endpoint.status]}
-            label={t(`models.status.${endpoint.status}`)}
-          />
-          {endpoint.name}
-          <span className="font-mono text-sm font-normal text-ink-3">{endpoint.endpoint}</span>
-        </span>
-      }
-      hint={endpoint.unavailable}
-    >
+    <Card flush>
       <Table
-        label={endpoint.name}
-        columns={priceColumns(t)}
+        label={t('models.title')}
+        columns={priceColumns(t, status)}
         rows={shown.rows}
-        rowKey={(model) => model.model}
+        rowKey={({ id }) => id}
       />
       <ShowMore {...shown} />
     </Card>
   );
 }
 
-function priceColumns(t: TFunction): Column<ModelItem>[] {
+function priceColumns(t: TFunction, status: States): Column<ModelGroup>[] {
   return [
     {
       id: 'model',
       header: t('models.model'),
       card: 'title',
-      className: 'w-[36%]',
-      cell: (model) => (
+      className: 'w-[28%]',
+      cell: ({ best: model }) => (
         <span className="block min-w-0">
           <span className="block">{model.displayName}</span>
           <CopyText text={model.model} className="text-xs text-ink-3" />
@@ -77,10 +74,27 @@ function priceColumns(t: TFunction): Column<ModelItem>[] {
       ),
     },
     {
+      id: 'endpoints',
+      header: t('models.offers'),
+      cell: ({ offers }) => (
+        <span className="flex flex-wrap gap-x-3 gap-y-0.5">
+          {offers.map(({ endpoint, endpointName, unavailable }) => (
+            <span key={endpoint} title={endpointName} className="inline-flex items-center gap-1.5">
+              <Dot
+                tone={unavailable === null ? STATUS_TONES[status.get(endpoint) ?? 'up'] : 'neutral'}
+                label={unavailable ?? t(`models.status.${status.get(endpoint) ?? 'up'}`)}
+              />
+              <code className="text-xs text-ink-2">{endpoint}</code>
+            </span>
+          ))}
+        </span>
+      ),
+    },
+    {
       id: 'context',
       header: t('models.context'),
       align: 'right',
-      cell: (model) =>
+      cell: ({ best: model }) =>
         model.contextTokens > 0 && model.type === 'chat_completion' ? (
           <Compact value={model.contextTokens} />
         ) : (
@@ -91,19 +105,19 @@ function priceColumns(t: TFunction): Column<ModelItem>[] {
       id: 'input',
       header: t('models.input'),
       align: 'right',
-      cell: (model) => <ModelPriceCell model={model} part="input" />,
+      cell: ({ best: model }) => <ModelPriceCell model={model} part="input" />,
     },
     {
       id: 'cached',
       header: t('models.cached'),
       align: 'right',
-      cell: (model) => <ModelPriceCell model={model} part="cached" />,
+      cell: ({ best: model }) => <ModelPriceCell model={model} part="cached" />,
     },
     {
       id: 'output',
       header: t('models.output'),
       align: 'right',
-      cell: (model) => <ModelPriceCell model={model} part="output" />,
+      cell: ({ best: model }) => <ModelPriceCell model={model} part="output" />,
     },
   ];
 }

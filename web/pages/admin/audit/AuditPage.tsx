@@ -1,6 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useApi } from '../../../lib/api.ts';
+import { formatExactUsd } from '../../../lib/money.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
@@ -62,16 +63,54 @@ export default function AuditPage() {
 }
 
 function Detail({ detail }: { detail: Record<string, unknown> }) {
+  const { t, i18n } = useTranslation();
+  const labels: Readonly<Record<string, string>> = t('audit.labels', { returnObjects: true });
   return (
     <dl className="flex flex-wrap gap-x-3 text-xs">
       {Object.entries(detail).map(([key, value]) => (
         <div key={key} className="flex gap-1">
-          <dt className="text-ink-3">{key}</dt>
-          <dd className="break-all">{typeof value === 'string' ? value : JSON.stringify(value)}</dd>
+          <dt className="text-ink-3">{labels[key] ?? spaced(key)}</dt>
+          <dd className="break-all" title={typeof value === 'object' ? undefined : String(value)}>
+            {valueText(key, value, { t, language: i18n.language })}
+          </dd>
         </div>
       ))}
     </dl>
   );
+}
+
+/** `monthlyLimitUsd` → `monthly limit` */
+function spaced(key: string): string {
+  return key
+    .replace(/(?:Usd|_usd)$/, '')
+    .replaceAll('_', ' ')
+    .replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+/** Prices of a backend are recorded as they were checked: whole numbers of nano-dollars. */
+const NANO_DOLLARS: ReadonlySet<string> = new Set(['input', 'output', 'image']);
+
+interface Wording {
+  readonly t: TFunction;
+  readonly language: string;
+}
+
+/** Amounts in dollars, answers as yes and no; texts and numbers as they are. */
+function valueText(key: string, value: unknown, wording: Wording): string {
+  const { t, language } = wording;
+  if (value === null) return t('audit.none');
+  if (typeof value === 'boolean') return t(value ? 'audit.yes' : 'audit.no');
+  if (Array.isArray(value)) return value.map((one) => valueText('', one, wording)).join(', ');
+  if (typeof value === 'object')
+    return Object.entries(value)
+      .map(([inner, one]) => `${spaced(inner)}: ${valueText(inner, one, wording)}`)
+      .join(', ');
+  if (typeof value === 'number' && NANO_DOLLARS.has(key))
+    return formatExactUsd((value / 1e9).toFixed(9).replace(/0{1,7}$/, ''), language);
+  if (typeof value === 'number' && key === 'markup') return `× ${value / 1e6}`;
+  const text = String(value);
+  const isAmount = /usd$/i.test(key) || key === 'amount';
+  return isAmount && /^-?\d+(?:\.\d+)?$/.test(text) ? formatExactUsd(text, language) : text;
 }
 
 function Action({ action, t }: { action: string; t: TFunction }) {

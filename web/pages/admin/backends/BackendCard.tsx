@@ -33,6 +33,7 @@ export function BackendCard({ backend, editable }: BackendCardProps) {
         <h2 className="font-mono text-lg font-semibold">{backend.name}</h2>
         <Badge>{backend.kind}</Badge>
         <Badge tone={state.tone}>{state.text}</Badge>
+        {backend.isRemoved ? <Badge tone="bad">{t('backends.removedInDraft')}</Badge> : null}
         <span className="min-w-0 flex-1 basis-40 truncate text-sm text-ink-3 empty:basis-0">
           {backend.baseUrl ?? ''}
         </span>

@@ -1,5 +1,6 @@
 import { useApi } from '../../../lib/api.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
+import { Badge } from '../../../ui/Badge.tsx';
 import { LinkButton } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';
@@ -22,13 +23,33 @@ export default function BackendsPage() {
       }
     >
       <Loaded query={backends} skeleton={<Skeleton className="h-64 w-full rounded-lg" />}>
-        {({ items, editable }) =>
-          items.length === 0 ? (
+        {({ items, editable, drafted }) =>
+          items.length + drafted.length === 0 ? (
             <Card>
               <Empty title={t('backends.empty')}>{t('backends.emptyLead')}</Empty>
             </Card>
           ) : (
-            items.map((backend) => <BackendCard key={backend.name} backend={backend} editable={editable} />)
+            <>
+              {drafted.map((backend) => (
+                <Card key={backend.name}>
+                  <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+                    <h2 className="font-mono text-lg font-semibold">{backend.name}</h2>
+                    <Badge>{backend.kind}</Badge>
+                    <Badge tone="warn">{t('backends.newInDraft')}</Badge>
+                    <span className="min-w-0 flex-1 truncate text-sm text-ink-3">
+                      {backend.baseUrl ?? ''}
+                    </span>
+                    <LinkButton small href={`/admin/backends/${encodeURIComponent(backend.name)}`}>
+                      {t('backendEdit.edit')}
+                      <span className="sr-only"> {backend.name}</span>
+                    </LinkButton>
+                  </div>
+                </Card>
+              ))}
+              {items.map((backend) => (
+                <BackendCard key={backend.name} backend={backend} editable={editable} />
+              ))}
+            </>
           )
         }
       </Loaded>

@@ -14,6 +14,7 @@ export const READS_OF_DRAFT: readonly ReadRoute[] = [
   DRAFT,
   'GET /api/console/admin/backends/{id}/edit',
   'GET /api/console/admin/prices',
+  'GET /api/console/admin/backends',
 ];
 
 /** Queries that change when a draft is published. */

@@ -28,6 +28,7 @@ function modelWith(abilities: Partial<ImageAbilityList> | null, sizes = ['1024x1
     endpointName: 'E',
     type: 'image_generation',
     model: 'm',
+    isDemo: false,
     displayName: 'M',
     list: 'l',
     price: { kind: 'images', bySize: [], others: [] },
