@@ -38,7 +38,7 @@ interface LoggedRequestPage {
   readonly rows: readonly LoggedRequest[];
   /** The id to continue from; `undefined`: there are no more. */
   readonly next: string | undefined;
-  /** How far back in time this page searched, if it stopped before it was fullPage. */
+  /** How far back in time this page searched, if it stopped before it was full. */
   readonly searchedTo: number | undefined;
 }
 
@@ -60,7 +60,7 @@ type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 
 /**
  * One page of the request log, newest first. A filter that an index supports uses the index; the other filters are
- * checked row by row for a bounded time, and a page that is not fullPage says where to continue. So no query takes long,
+ * checked row by row for a bounded time, and a page that is not full says where to continue. So no query takes long,
  * however large the log is.
  */
 export async function requestPage(

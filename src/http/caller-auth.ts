@@ -95,7 +95,10 @@ export class CallerAuth {
     return this.#forwardedProto(request) === 'https';
   }
 
-  /** Once, and not for each request: the proxy is set up wrongly, and everything that it forwards is refused or taken as local. */
+  /**
+   * Logged once, not for each request: behind a proxy that is set up like this, every request is refused or taken for
+   * local.
+   */
   #tellSilentProxy(peer: string): void {
     if (this.#hasSilentProxy) return;
     this.#hasSilentProxy = true;

@@ -32,7 +32,10 @@ const SILENT_STREAM_MS = 20_000;
 const CROWDED_SHARE = 0.5;
 const ADDRESS_SHARE = 1 / 8;
 const ALL_SHARE = 1 / 4;
-/** Thousands of connections take a while to look at: the pause afterwards is so many times as long, within these bounds. */
+/**
+ * Looking at thousands of connections takes a while: the pause before the next look is this many times as long, within
+ * these bounds.
+ */
 const PAUSE = { timesSweep: 200, leastMs: 1_000, mostMs: 10_000 };
 const CROWDED_PAUSE = { timesSweep: 10, leastMs: 250, mostMs: 1_000 };
 /** Looked at in one step of the event loop. */

@@ -146,7 +146,7 @@ export class BodyReader implements Deadline<BodyReader> {
           // One piece of one body in each turn: where many arrive at once, others would wait for a piece of each.
           await nextTurn();
         }
-        // What is made to keep the parser busy shows it at once, and is not received to its end.
+        // A body that is made to keep the parser busy is recognised by its first pieces, and not received to its end.
         scan?.add(piece);
         // Late: nobody waits for it any more.
         if (this.reject === undefined) throw tooSlow();
@@ -429,7 +429,7 @@ function boundaryOf(contentType: string): string | undefined {
 class PartCount implements BodyScan {
   readonly #delimiter: Buffer;
   readonly #most: number;
-  /** What came last, in which a delimiter may have begun. */
+  /** The last bytes that were received: a delimiter may begin in them. */
   #end: Uint8Array = new Uint8Array(0);
   /** The last delimiter begins no part. */
   #parts = -1;

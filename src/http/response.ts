@@ -147,7 +147,7 @@ const EVENT_STREAM = {
   }),
 };
 
-/** The headers are set on the answer itself: one that is made of headers copies all of them. */
+/** Set on the finished answer: a constructor that gets headers copies all of them. */
 function admittedResponse(
   body: string | ReadableStream<Uint8Array>,
   common: ResponseInit,

@@ -68,7 +68,7 @@ type RouteMatch =
   | { readonly kind: 'wrong_method'; readonly routes: readonly HttpRoute[] }
   | { readonly kind: 'not_found' };
 
-/** The errors of everything whose path begins so, also where there is no route. */
+/** The form of errors below each of these paths, also where there is no route. */
 type ErrorsByPath = readonly (readonly [beginning: string, errors: ErrorFormat])[];
 
 /** Finds routes by path. Paths without parameters are one map lookup; the others are tried in order. */

@@ -184,7 +184,7 @@ export function freeOf({ balance, held, owed }: Pick<Money, 'balance' | 'held' |
   return nanoUsd(Math.max(0, balance - held - owed));
 }
 
-/** Whose money it is, and how much of it the account may spend. */
+/** Whose money is spent, and how much of it the account may spend. */
 export type Money = Pick<
   AccountState,
   'balance' | 'held' | 'owed' | 'monthSpent' | 'monthlyLimit' | 'budget'

@@ -112,7 +112,7 @@ function tokensByKind(usage: CountedUsage, prices: AllTokenPrices): Record<Token
   return { ...quantities, ...left };
 }
 
-/** What is part of whatever the others leave comes last. */
+/** Last come the parts of what the others leave. */
 const PARTS_OF_SIDES = TOKEN_ROWS.toSorted(
   (one, other) => Number(one.isApartOnlyIfPriced ?? false) - Number(other.isApartOnlyIfPriced ?? false),
 );

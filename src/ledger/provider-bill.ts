@@ -35,7 +35,7 @@ export async function bookBill(
   return await db.transaction().execute(async (tx) => {
     const { day } = bill;
     const isLocking = backend.kind === 'postgres';
-    // In the order in which requests lock them. SQLite's transactions are one after the other.
+    // Locked in the order in which requests lock them. SQLite needs no locks: its transactions run one after the other.
     const usage = await tx
       .selectFrom('usage_day')
       .select(['endpoint', 'model', 'cost', 'possible_cost'])

@@ -149,7 +149,7 @@ export function isCapNote(attempt: Attempt): boolean {
   return noteOf(attempt, CAP_BY) !== undefined;
 }
 
-/** What a receipt tells beside its attempts stands among them, as one that was skipped. */
+/** Notes of a receipt are stored among its attempts, as attempts that were skipped. */
 function noteOf({ result, reason }: Attempt, kind: string): string | undefined {
   return result === 'skipped' && reason?.startsWith(kind) === true ? reason.slice(kind.length) : undefined;
 }

@@ -120,8 +120,8 @@ export function planGiveBack(
 }
 
 /**
- * Who owes what is missing: the wallets to which the money went, as far as their running requests may still release it, and
- * the payer the rest. Nobody, where nothing is on hold: nothing would come of waiting.
+ * Who owes what is missing: the wallets to which the money went, as far as their running requests may still release it,
+ * and the payer the rest. Where nothing is on hold nobody owes anything: waiting would bring nothing.
  */
 function debtsFor(
   { wallets, moved }: ReclaimBooks,

@@ -33,7 +33,7 @@ export function debtKey(once: string, payerId: string, walletId: string): string
   return walletId === payerId ? once : `${once}:${walletId}`;
 }
 
-/** What the ids of all moves begin with that bring money back for this key. */
+/** The beginning of the ids of all moves that bring money back for this key. */
 export function collectedPrefix(once: string): string {
   return `${once}:`;
 }

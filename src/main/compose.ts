@@ -3,9 +3,8 @@ import { backendCosts } from '../activity/margin.ts';
 import type { Metrics } from '../activity/metrics.ts';
 import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
-import { composeMetrics, serveMetrics } from './compose-metrics.ts';
+import { composeTelemetry, composeMetrics, serveMetrics } from './compose-telemetry.ts';
 import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
-import { composeTelemetry } from './compose-telemetry.ts';
 import type { Telemetry } from '../telemetry/open-telemetry.ts';
 import { composeOutbox, type MessageServices } from './compose-outbox.ts';
 import { allRoutes } from './all-routes.ts';
@@ -476,7 +475,7 @@ function logSetup({ config: { maxInFlight, worker }, log }: Services, setupWatch
     limit: limit ?? 'none',
     requests_at_once: slotsWithin(maxInFlight, limit),
   });
-  // One worker tells. Not awaited: what is asked may answer late, and requests need none of it.
+  // Logged by one worker. Not awaited: a check may take long, and no request depends on its result.
   if ((worker ?? 0) === 0) void setupWatch.check();
 }
 

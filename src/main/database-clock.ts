@@ -20,6 +20,6 @@ export async function aheadOfDatabaseMs({ backend }: Pick<Store, 'backend'>): Pr
   }
   samples.sort((a, b) => a.uncertainMs - b.uncertainMs);
   const { aheadMs = 0, uncertainMs = 0 } = samples[0] ?? {};
-  // What the way to the database explains is no difference of the clocks.
+  // A difference within the time of the round trip says nothing about the clocks.
   return Math.sign(aheadMs) * Math.max(0, Math.abs(aheadMs) - uncertainMs);
 }

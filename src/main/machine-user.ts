@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Who runs this process, by the number that the system gives it and not by a variable that anybody can set. Of root, who
- * could change any record anyway, also whoever became root by sudo.
+ * Who runs this process, by the number that the system gives it and not by a variable that anybody can set. For root,
+ * who could change any record anyway, the user who called sudo is named too.
  */
 export function machineUser(): string {
   const uid = process.getuid?.();

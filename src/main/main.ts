@@ -52,8 +52,8 @@ async function runServer(): Promise<number> {
 }
 
 /**
- * Read when first asked for, so that help needs no configuration, and only once: whom a command acts as later may not be
- * allowed to read the file.
+ * Read when first asked for, so that help needs no configuration, and only once: a command may go on as a user who may
+ * not read the file.
  */
 function readServerEnvironment(): ServerEnvironment {
   if (!environment) {

@@ -167,7 +167,7 @@ export async function openConfiguredStore(
 export async function closeServices({ ledger, store, log }: Services): Promise<void> {
   await ledger.close();
   await store.close();
-  // Last: what is closed may still have something to say.
+  // Closed last: the others may still log while they are closed.
   log.endBursts();
 }
 

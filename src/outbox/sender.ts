@@ -54,9 +54,9 @@ interface SenderParts {
  * of their own, so that they delay no others.
  */
 const LANES = [
-  { name: 'mail', kind: 'mail', places: 4, perAccount: 2 },
-  { name: 'prompt webhooks', kind: 'webhook', places: 32, perAccount: 2 },
-  { name: 'slow webhooks', kind: 'webhook', places: 32, perAccount: 1 },
+  { name: 'mail', kind: 'mail', atOnce: 4, perAccount: 2 },
+  { name: 'prompt webhooks', kind: 'webhook', atOnce: 32, perAccount: 2 },
+  { name: 'slow webhooks', kind: 'webhook', atOnce: 32, perAccount: 1 },
 ] as const;
 type Lane = (typeof LANES)[number];
 const SLOW_LANE = LANES[2];
@@ -183,13 +183,13 @@ export class OutboxSender {
     const served = this.#served.get(lane) ?? new Set<string>();
     this.#served.set(lane, served);
     const lookedAt = new Set<string>();
-    while (this.#runningIn(lane).length < lane.places && !this.#stopping.signal.aborted) {
+    while (this.#runningIn(lane).length < lane.atOnce && !this.#stopping.signal.aborted) {
       const rows = await this.#due(lane, { served, lookedAt });
       if (rows.length === 0 && served.size === 0) return;
       // Everybody who waits has had a turn: the next round begins.
       if (rows.length === 0 || served.size > MOST_SERVED) served.clear();
       for (const row of rows) {
-        if (this.#runningIn(lane).length >= lane.places) return;
+        if (this.#runningIn(lane).length >= lane.atOnce) return;
         if (served.has(row.account_id) || this.#running.has(row.destination)) continue;
         lookedAt.add(row.destination);
         if (await this.#start(row, lane)) served.add(row.account_id);

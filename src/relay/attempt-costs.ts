@@ -32,7 +32,7 @@ export async function asPossiblyBilled(
   return { ...record, cost: { amount: worstCase(price, ceiling, output), basis: 'possible' } };
 }
 
-/** With what a backend may have done beyond what is known of it, because its report never came. */
+/** Adds what a backend may have done beyond what is known, because its report never came. */
 export async function withUnreported(
   attempts: readonly Attempt[],
   { usage }: MeteredUsage,

@@ -441,7 +441,7 @@ export function attemptFault(failure: UpstreamFailure | undefined, shortestWaitM
   const options = { cause: failure, detail: failure.message };
   if (failure.kind === 'rejected') {
     const message = failure.publicMessage ?? 'The backend rejected the request.';
-    // The whole text tells it, of which the customer may see less.
+    // Decided by the whole text; the customer may see less of it.
     const isLong = isTooLong(message) || isTooLong(failure.message);
     const code = isLong ? 'context_length_exceeded' : 'invalid_field';
     return new Fault(code, message, { ...options, param: failure.param });

@@ -61,7 +61,7 @@ export const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
   },
 };
 
-/** What only the backend's report tells would be charged at a guess, if the backend were stopped before it. */
+/** If the backend were stopped before its report, what only that report tells would have to be guessed. */
 function whenClientLeft({ quote }: AnsweredChat, meter: Meter): OnDisconnect {
   const { onDisconnect, finishesForReport } = quote.route.model;
   return onDisconnect === 'finish' || (finishesForReport && needsReport(quote, meter)) ? 'finish' : 'stop';

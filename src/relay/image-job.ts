@@ -130,7 +130,7 @@ async function resumedAnswer(
         };
       const { failure } = result;
       if (hold.isAbandoned || hold.timedOut || !mayAskAgain(failure)) {
-        // The backend has the job: that it cannot be asked any more does not mean that it is not billed.
+        // The backend has the job and may bill it, even if it can no longer be asked about it.
         const isKnown = !mayAskAgain(failure) && !mayBeBilled(failure);
         const end = unknownEnd(job, attemptFault(failure, Infinity), result.record);
         return { kind: 'ended', end: isKnown ? { ...end, unseen: 0 } : end };

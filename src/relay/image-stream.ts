@@ -163,7 +163,9 @@ class ImageDelivery implements ActiveRequest {
     if (this.#whenLeft() === 'stop') this.#answered.served.answer.stop.abort();
   }
 
-  /** What a half-made image costs at the backend, nobody can know: it is finished unless the catalog says otherwise. */
+  /**
+   * Nobody can know what a half-made image costs at the backend, so it is finished unless the catalog says otherwise.
+   */
   #whenLeft(): OnDisconnect {
     const { quote } = this.#answered;
     const { onDisconnect, finishesForReport } = quote.route.model;

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { NEVER_LEFT_OUT } from './log-bursts.ts';
-import { makeLog, redact } from './log.ts';
+import { makeLog, redact, NEVER_LEFT_OUT } from './log.ts';
 
 test('keys, bearer tokens and query tokens are redacted wherever they appear', () => {
   const secret = 'sk-Cf9bL0CSN15ZABXfr9VMaL4QcCfPOERMQ4CYxcnokMH4NpCU6';

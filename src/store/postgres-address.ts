@@ -22,12 +22,12 @@ export const LEAST_CONNECTIONS = 6;
 export function connectionShares(total: number): {
   readonly ledger: number;
   readonly control: number;
-  readonly books: number;
+  readonly check: number;
   readonly store: number;
 } {
   const ledger = Math.min(6, Math.floor((total - 2) / 2));
   const control = total >= DEFAULT_CONNECTIONS ? 2 : 1;
-  return { ledger, control, books: 1, store: total - ledger - control - 1 };
+  return { ledger, control, check: 1, store: total - ledger - control - 1 };
 }
 
 interface FindOptions {

@@ -8,7 +8,7 @@ export function brokenAnswer(why: string, cause?: unknown): UpstreamFailure {
   return new UpstreamFailure('protocol', `the answer ${why}`, { cause });
 }
 
-/** What any answer of a backend may be; one that is more has not answered. */
+/** The limits of every answer: a backend that exceeds them has not answered. */
 export const ANSWER: AnswerRules = {
   /** Larger than any chat answer, because of images in base64. */
   maxBytes: 64 * MEGABYTE,

@@ -17,7 +17,7 @@ export function customerText(words: string): string {
   return end === undefined ? first.slice(0, MAX_SHOWN) : beforeName(first.slice(0, end));
 }
 
-/** Nothing of a name stays, nor what leads to it. */
+/** Cuts off the name, and the words that lead to it. */
 function beforeName(text: string): string {
   const words = text.slice(0, Math.max(0, text.search(/\S*$/))).replace(/[\s:;,("'`«„=-]+$/, '');
   return words.length < LEAST_SHOWN || isRevealing(words) ? NEUTRAL : `${words.slice(0, MAX_SHOWN)}…`;

@@ -142,7 +142,10 @@ const UNDECODABLE = new Set([
   'ERR_IMAGE_TOO_MANY_PIXELS',
 ]);
 
-/** Two at a time: each takes a thread and the memory of its pixels. As many wait as the process takes requests. */
+/**
+ * Two at a time: each takes a thread and the memory of its pixels. The queue is bounded by the number of requests under
+ * way.
+ */
 const MAX_CONVERSIONS = 2;
 let running = 0;
 const waiting: (() => void)[] = [];

@@ -135,7 +135,7 @@ export async function joinParts<Answer extends PartAnswer>(
   throw (failed.find(({ reason }) => isPossiblyMade(reason)) ?? failed[0])?.reason ?? noImage();
 }
 
-/** What is thrown without a failure's kind is an abort, or a connection that broke. */
+/** An error that is no `UpstreamFailure` is an abort, or a connection that broke. */
 function isPossiblyMade(thrown: unknown): boolean {
   return mayBeBilled(thrown instanceof UpstreamFailure ? thrown : connectionFailure(thrown));
 }

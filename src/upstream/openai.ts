@@ -203,7 +203,7 @@ class OpenAiUpstream implements Upstream {
   }
 
   #chatBody({ model, request }: UpstreamChatCall, { capField, streamUsage }: SentForm): string {
-    // As most are: nothing has to be said otherwise.
+    // Most requests go out as they are.
     if (capField === undefined && request.stream !== true && request.model === model)
       return JSON.stringify(request);
     const body: Record<string, unknown> = { ...request, model };

@@ -283,7 +283,7 @@ function smoothed(before: number | undefined, newest: number): number {
   return before === undefined ? newest : before + (newest - before) * SMOOTHING;
 }
 
-/** The failure of one model or key is not a failure of the backend: its state is what all of them have in common. */
+/** A failing model or key is no failing backend: the backend's state is the one that all of them share. */
 function stateOf({ keys, usedModels }: PoolMember, now: number): HealthState {
   const states = new Set(
     keys.flatMap(({ models }) => [...usedModels].map((model) => models.get(model)?.state(now) ?? 'ok')),

@@ -272,7 +272,7 @@ export class UpstreamFailure extends Error {
    * Such a failure says nothing about the backend's health: the call was cancelled, or only this request was refused.
    */
   readonly blameless: boolean;
-  /** The backend told the error itself, whole and in its own shape. Whatever stands before it may answer otherwise. */
+  /** The error has the backend's own shape and is whole. Any other may come from a proxy before it. */
   readonly isOwnError: boolean;
 
   constructor(
@@ -332,7 +332,7 @@ function withoutQuotes(message: string): string {
 
 const MAX_MESSAGE = 1_000;
 
-/** A request can cause these by its content, so counting them would let its sender block the backend for everybody. */
+/** A request can cause these by its content: if they counted, its sender could block the backend for everybody. */
 const CAUSED_BY_REQUEST: ReadonlySet<FailureKind> = new Set(['rejected', 'forbidden', 'not_found']);
 
 /**

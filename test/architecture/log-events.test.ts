@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { NEVER_LEFT_OUT } from '../../src/std/log-bursts.ts';
+import { NEVER_LEFT_OUT } from '../../src/std/log.ts';
 import { isTest, sourcesIn, SRC } from './source-graph.ts';
 
 test('every log event is named in snake_case, so that operators can filter by it', async () => {

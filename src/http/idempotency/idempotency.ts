@@ -19,7 +19,10 @@ interface KeyedRequest {
   readonly caller: Caller;
   /** The body as received: the same key with another body is an error. */
   readonly text: string;
-  /** The answer made again from what else is stored of that request; without it, an answer that is gone is told so. */
+  /**
+   * Makes the answer again from what else is stored of that request. Absent: the client is told that the answer is
+   * gone.
+   */
   readonly restore?: ((requestId: string, accountId: AccountId) => Promise<Response | undefined>) | undefined;
 }
 

@@ -259,8 +259,9 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   }
 
   /**
-   * For reports about a request: their failure must neither keep a hold open nor spoil an answer that was paid for. Whoever
-   * calls it does nothing else: variables that an inner function uses are put into memory whether it is made or not.
+   * For reports about a request: their failure must neither keep a hold open nor spoil an answer that was paid for. A
+   * function that calls this does nothing else: the variables that an inner function captures are allocated even where
+   * that function is never made.
    */
   #quietly(tell: () => void): void {
     try {
@@ -480,7 +481,7 @@ export class ActiveRequests implements ActiveRequestSet {
     }
   }
 
-  /** This node was out of touch for longer than a lease: what it goes on delivering, nobody would pay for. */
+  /** This node was out of touch for longer than a lease: nobody would pay for what it still delivers. */
   #endClosed(requestId: RequestId): void {
     const running = this.#requests.get(requestId);
     if (!running) return;

@@ -308,7 +308,7 @@ function outputTooLarge(): Fault {
   return new Fault('upstream_error', 'The backend sent far more than it was allowed to and was cut off.');
 }
 
-/** The lease of the request was over: what it goes on delivering, nobody would pay for. */
+/** The lease of the request has run out: nobody would pay for what is still delivered. */
 export function outOfTouch(): Fault {
   const message = 'This server was out of touch for too long. Send the request again.';
   return new Fault('service_unavailable', message, { retryAfterMs: 1_000 });

@@ -1,7 +1,10 @@
 import type { EventSource } from './event-source.ts';
 import { PIECE_BYTES } from './event-stream.ts';
 
-/** Faster than a model writes: at this rate comes what had piled up, in the network or while the client did not read. */
+/**
+ * Faster than any model writes: only what has piled up arrives at this rate, in the network or while the client did not
+ * read.
+ */
 const PILED_UP_BYTES_PER_MS = 256;
 
 /** A timer that takes this many times its pause was not on time. */

@@ -19,7 +19,7 @@ interface ShownImport {
   markup: string | null;
   new: ShownModel[];
   changed: ShownChange[];
-  /** A price that differs from the list's stays: without a markup nothing says what it should be. */
+  /** A price that differs from the list's stays: without a markup it is not known what it should be. */
   differing: ShownChange[];
   gone: string[];
   skipped: { model: string; reason: string }[];

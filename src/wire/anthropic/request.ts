@@ -8,9 +8,9 @@ import {
   type CostlyField,
   type CostOf,
   type FieldRules,
+  isAbsent,
 } from '../field-table.ts';
 import { taggedUnion, type UnknownVariant } from '../tagged-union.ts';
-import { isAbsent } from '../without-absent.ts';
 
 /**
  * What `POST /v1/messages` accepts. Fields and blocks that Tollgate does not know are kept and ignored, so that a newer

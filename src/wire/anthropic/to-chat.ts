@@ -3,7 +3,7 @@ import type { ChatRequest, ChatTool, ChatMessage, ContentPart } from '../openai/
 import { countableInput, type CountableInput } from '../openai/countable-input.ts';
 import { effortOfBudget } from '../reasoning-effort.ts';
 import type { UnknownVariant } from '../tagged-union.ts';
-import { isAbsent, withoutAbsent } from '../without-absent.ts';
+import { isAbsent, withoutAbsent } from '../field-table.ts';
 import {
   isInnerBlock,
   isKnownBlock,

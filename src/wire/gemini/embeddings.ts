@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { Fault } from '../../std/fault.ts';
-import { fieldRules, memberOf, type FieldRules } from '../field-table.ts';
+import { fieldRules, memberOf, type FieldRules, isAbsent, withoutAbsent } from '../field-table.ts';
 import type { EmbeddingRequest } from '../openai/embeddings.ts';
-import { isAbsent, withoutAbsent } from '../without-absent.ts';
 
 /** What `embedContent` and `batchEmbedContents` accept (https://ai.google.dev/api/embeddings). */
 const contentSchema = z.looseObject({

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { fieldRules, memberOf, type FieldRules } from '../field-table.ts';
-import { isAbsent } from '../without-absent.ts';
+import { fieldRules, memberOf, type FieldRules, isAbsent } from '../field-table.ts';
 
 /**
  * What `generateContent` accepts (https://ai.google.dev/api/generate-content). Fields that Tollgate does not know are

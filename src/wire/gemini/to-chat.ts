@@ -1,7 +1,7 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatRequest, ChatTool, ChatMessage, ContentPart } from '../openai/chat.ts';
 import { effortOfBudget } from '../reasoning-effort.ts';
-import { isAbsent, withoutAbsent } from '../without-absent.ts';
+import { isAbsent, withoutAbsent } from '../field-table.ts';
 import type {
   GenerateContentRequest,
   GenerationConfig,

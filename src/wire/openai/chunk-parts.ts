@@ -1,6 +1,6 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatUsage, FinishReason } from './chat.ts';
-import { isAbsent } from '../without-absent.ts';
+import { isAbsent } from '../field-table.ts';
 
 /** One part of a chunk's first choice. The other dialects have no second choice. */
 export type ChunkPart =

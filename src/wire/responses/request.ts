@@ -1,7 +1,13 @@
 import { z } from 'zod';
-import { fieldRules, memberOf, pricedUnless, refusedBecause, type FieldRules } from '../field-table.ts';
+import {
+  fieldRules,
+  memberOf,
+  pricedUnless,
+  refusedBecause,
+  type FieldRules,
+  isAbsent,
+} from '../field-table.ts';
 import { taggedUnion } from '../tagged-union.ts';
-import { isAbsent } from '../without-absent.ts';
 
 /**
  * What `POST /v1/responses` accepts. Fields, parts and items that Tollgate does not know are kept and ignored; what is

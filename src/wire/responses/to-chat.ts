@@ -1,6 +1,6 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatRequest, ChatMessage, ContentPart } from '../openai/chat.ts';
-import { isAbsent, withoutAbsent } from '../without-absent.ts';
+import { isAbsent, withoutAbsent } from '../field-table.ts';
 import {
   isKnownItem,
   isKnownPart,

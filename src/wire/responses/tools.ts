@@ -1,6 +1,6 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatRequest, ChatTool } from '../openai/chat.ts';
-import { withoutAbsent } from '../without-absent.ts';
+import { withoutAbsent } from '../field-table.ts';
 import { isInnerTool, isKnownTool, type InnerTool, type ResponsesRequest } from './request.ts';
 
 /**
