@@ -102,7 +102,7 @@ export class GroupCommit<Work> {
       return;
     }
     const batch = this.#queue.splice(0, MAX_BATCH);
-    if (batch.length > 0) this.#sizes.add(batch.length);
+    this.#sizes.add(batch.length);
     if (!this.#execute(batch)) this.#isolate(batch);
     if (this.#queue.length > 0) this.#schedule();
     this.#reportIdle();
