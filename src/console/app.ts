@@ -9,6 +9,7 @@ import type { ErrorFormat } from '../http/response.ts';
 import type { AccountId } from '../std/ids.ts';
 import { answer, CONSOLE_ERRORS, listAnswer, withApiHeaders } from './answers.ts';
 import { isInOperatorApi, operatorPath, OPERATOR_ERRORS, tokenOperator } from './operator-api.ts';
+import { operatorDocument } from './operator-document.ts';
 import { operate, requireOperation } from './operation.ts';
 import type { ConsoleParts, RouteParts } from './parts.ts';
 import { authMeta, type RouteDeclaration } from './route.ts';
@@ -28,10 +29,26 @@ export function makeConsole(parts: ConsoleParts): Console {
 }
 
 export function consoleRoutes(parts: RouteParts): HttpRoute[] {
-  return (ROUTES as readonly RouteDeclaration[]).flatMap((route) => [
+  const operations = (ROUTES as readonly RouteDeclaration[]).flatMap((route) => [
     served(parts, route, CONSOLE),
     ...(isInOperatorApi(route) ? [served(parts, route, OPERATOR_API)] : []),
   ]);
+  return [...operations, documentRoute(parts)];
+}
+
+/** It says nothing that the published sources do not, and needs no token. */
+function documentRoute(parts: RouteParts): HttpRoute {
+  // Made on first request, because it takes longer than the rest of the startup.
+  let document: object | undefined;
+  return {
+    method: 'GET',
+    path: operatorPath('/api/console/admin/openapi.json'),
+    door: 'console',
+    body: NO_BODY,
+    errors: OPERATOR_ERRORS,
+    handle: ({ request, requestId }) =>
+      listAnswer((document ??= operatorDocument(ROUTES, parts.version)), requestId, request),
+  };
 }
 
 /** The way by which a call comes: what it is asked for, and how its errors look. */

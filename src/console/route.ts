@@ -94,8 +94,8 @@ export interface RouteCall<
   readonly memory: IncomingRequest['memory'];
 }
 
-export type ParamName<Name extends RouteName> = Name extends `${string}{${infer Param}}${string}`
-  ? Param
+export type ParamName<Name extends string> = Name extends `${string}{${infer Param}}${infer Rest}`
+  ? Param | ParamName<Rest>
   : never;
 
 /** How a request arrived, as determined by `http/`. */

@@ -15,6 +15,7 @@ import { operatorRoutes } from './admin/operators.ts';
 import { adminPaymentRoutes } from './admin/payments.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
+import { adminTeamRoutes } from './admin/teams.ts';
 import { trafficRoutes } from './admin/traffic.ts';
 import { siteRoutes } from './admin/site.ts';
 import { addressRoutes, settingsRoutes, exportRoutes } from './settings.ts';
@@ -87,4 +88,5 @@ export const ROUTES = [
   ...siteRoutes,
   ...messageRoutes,
   ...operatorRoutes,
+  ...adminTeamRoutes,
 ];

@@ -40,6 +40,7 @@ export const PAGES = {
     '/admin/traffic',
     '/admin/accounts',
     '/admin/codes',
+    '/admin/operators',
     '/admin/requests',
     '/admin/refused',
     '/admin/catalog',
