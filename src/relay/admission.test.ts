@@ -5,8 +5,9 @@ import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { RequestRecord } from '../std/request-record.ts';
 import {
   admissionSummary,
-  admittedBy,
+  askAgain,
   askLedger,
+  noteAdmitted,
   preferTokenError,
   rateKindOf,
   RefusedRequest,
@@ -80,7 +81,7 @@ function world(answers: readonly Admission[], card?: (call: number) => boolean):
   const ask = async (quote = QUOTE) => {
     const question = { call, quote, parts, streamed: false };
     try {
-      return await admittedBy(await askLedger(question), question);
+      return await admitted(question);
     } catch (error) {
       return error;
     }
@@ -286,6 +287,14 @@ test('the summary names a lowered cap only if it is lower than what was asked, f
   expect(summary(images)).toMatchObject({ outputCap: 0, loweredCap: undefined });
 });
 
+/** As `relay` does. */
+async function admitted(question: Parameters<typeof askLedger>[0]) {
+  const answer = await askLedger(question);
+  const admission = answer.kind === 'admitted' ? answer : await askAgain(answer, question);
+  noteAdmitted(admission, question);
+  return admission;
+}
+
 test('what was admitted is noted for the log', async () => {
   const requestRecord = {} as RequestRecord;
   const parts = {
@@ -294,6 +303,6 @@ test('what was admitted is noted for the log', async () => {
   } as unknown as RelayParts;
   const call = { selector: { type: 'chat' }, requestRecord } as unknown as Call<unknown>;
   const question = { call, quote: QUOTE, parts, streamed: false };
-  await admittedBy(await askLedger(question), question);
+  await admitted(question);
   expect(requestRecord).toEqual({ account: 'acc_1', endpoint: 'svc_chat', model: 'm' } as never);
 });

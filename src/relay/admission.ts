@@ -86,17 +86,13 @@ export function askLedger(question: LedgerQuestion): Promise<Admission> {
 }
 
 /**
- * What the ledger said; a refusal is thrown as the fault that the client gets. Where the bound on the input is too loose
- * for the account, the input is counted and the ledger is asked again.
+ * Asks once more, where a refused request can still be admitted: its input is counted, or money comes from a card. What
+ * stays refused is thrown as the fault that the client gets.
  */
-export function admittedBy(answer: Admission, question: LedgerQuestion): Admitted | Promise<Admitted> {
-  return answer.kind === 'admitted' ? noted(answer, question) : admittedLater(answer, question);
-}
-
-async function admittedLater(refused: Refused, question: LedgerQuestion): Promise<Admitted> {
+export async function askAgain(refused: Refused, question: LedgerQuestion): Promise<Admitted> {
   const { call, parts } = question;
-  const admission = await askAgain(refused, question);
-  if (admission.kind === 'admitted') return noted(admission, question);
+  const admission = await afterCountOrTopUp(refused, question);
+  if (admission.kind === 'admitted') return admission;
   parts.metrics.refused(admission.reason);
   if (admission.limit !== undefined) parts.onLimitReached?.(call.caller, admission.limit);
   throw new RefusedRequest(refusalFault(admission), admission.rate);
@@ -152,8 +148,7 @@ interface LedgerQuestion {
   readonly streamed: boolean;
 }
 
-/** Whether a refused request can still be admitted: by its counted input, or by money from a card. */
-async function askAgain(refused: Refused, question: LedgerQuestion): Promise<Admission> {
+async function afterCountOrTopUp(refused: Refused, question: LedgerQuestion): Promise<Admission> {
   const { call, parts } = question;
   let admission = await withCountedInput(refused, question);
   for (let topUps = 0; isShortOfMoney(admission) && topUps < MAX_TOP_UPS; topUps++) {
@@ -175,7 +170,8 @@ async function withCountedInput(admission: Admission, question: LedgerQuestion):
   return await askLedger({ ...question, quote: counted });
 }
 
-function noted(admission: Admitted, { call, quote, parts }: LedgerQuestion): Admitted {
+/** Tells whoever watches that a call is admitted. */
+export function noteAdmitted(admission: Admitted, { call, quote, parts }: LedgerQuestion): void {
   const { accountId, walletId, available } = admission;
   if (walletId !== undefined) parts.places?.share(callerKey(call.caller), walletId);
   parts.topUps?.admitted(accountId, available);
@@ -185,7 +181,6 @@ function noted(admission: Admitted, { call, quote, parts }: LedgerQuestion): Adm
     requestRecord.endpoint = quote.route.endpoint.code;
     requestRecord.model = quote.route.model.id;
   }
-  return admission;
 }
 
 async function countedCeiling(

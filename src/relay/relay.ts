@@ -1,5 +1,12 @@
 import type { Upstream } from '../upstream/port.ts';
-import { admissionSummary, admittedBy, askLedger, loweredCap, quoteOrTokenError } from './admission.ts';
+import {
+  admissionSummary,
+  askAgain,
+  askLedger,
+  loweredCap,
+  noteAdmitted,
+  quoteOrTokenError,
+} from './admission.ts';
 import type { Admitted } from './admission.ts';
 import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
@@ -17,12 +24,12 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   call: C,
   parts: RelayParts,
 ): Promise<Reply> {
-  const quoted = quoteOrTokenError(operation, call, parts);
-  const quote = quoted instanceof Promise ? await quoted : quoted;
+  const quote = await quoteOrTokenError(operation, call, parts);
   const streamed = operation.isStreamed(call);
   const question = { call, quote, parts, streamed };
-  const answer = admittedBy(await askLedger(question), question);
-  const admission = answer instanceof Promise ? await answer : answer;
+  const answer = await askLedger(question);
+  const admission = answer.kind === 'admitted' ? answer : await askAgain(answer, question);
+  noteAdmitted(admission, question);
   const hold = new ActiveHold(call, parts, streamed, loweredCap(quote, admission.output));
   try {
     hold.start();

@@ -17,7 +17,7 @@ import { storeUnavailable } from '../std/fault.ts';
 /** With more WAL than this (64 MB) the background thread has not kept up, and a commit checkpoints by itself. */
 const AUTO_CHECKPOINT_PAGES = 16_384;
 /** The file size to which a WAL is cut after a checkpoint; a long read lets it grow far beyond its usual size. */
-const MAX_IDLE_WAL_BYTES = 16_777_216;
+const MAX_IDLE_WAL_BYTES = 50_331_648;
 
 /**
  * A connection with our settings: WAL, commits not synced one by one (see wal.ts), and no waiting inside SQLite, since

@@ -3,8 +3,11 @@ import type { Database } from 'bun:sqlite';
 import type { Log } from '../std/log.ts';
 import type { BackgroundThread } from './background-thread.ts';
 
-/** With more frames than this (8 MB) that are not yet in the database, they are copied there. */
-const GROWN_FRAMES = 2_048;
+/**
+ * With more frames than this (32 MB) that are not yet in the database, they are copied there. Whoever writes first after
+ * that waits for the disk, on the main thread: SQLite syncs the header of a WAL that begins anew. So it is rare.
+ */
+const GROWN_FRAMES = 8_192;
 const MAX_QUIET_MS = 200;
 /**
  * How often its length is checked: there may be a thousand syncs in a second, and few frames come within this time.
