@@ -1,13 +1,6 @@
 import type { Upstream } from '../upstream/port.ts';
-import {
-  admissionSummary,
-  askAgain,
-  askLedger,
-  loweredCap,
-  noteAdmitted,
-  quoteOrTokenError,
-} from './admission.ts';
-import type { Admitted } from './admission.ts';
+import { admissionSummary, askAgain, askLedger, loweredCap } from './admission.ts';
+import { noteAdmitted, quoteOrTokenError, type Admitted } from './admission.ts';
 import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { ActiveHold } from './hold/active-hold.ts';
