@@ -26,7 +26,7 @@ import { signIn, timeAll, type Took } from './console/client.ts';
 import { catalogOf, fill } from './console/fill.ts';
 import { timeInteractions } from './console/interactions.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
-import { freePort, launch } from './harness/process.ts';
+import { freePort, launch } from '../conformance/machine/process.ts';
 import { table } from './harness/table.ts';
 import { UndisturbedRounds } from './harness/undisturbed.ts';
 

@@ -51,7 +51,9 @@ function testsBeside(file: string, needs: Needs): string[] {
 
 /** What every file needs: imports other than of types, and files that it names, such as the program of a thread. */
 export async function readNeeds(root: string): Promise<Needs> {
-  const files = await Array.fromAsync(new Glob('{src,web,test,scripts,bench}/**/*.{ts,tsx}').scan(root));
+  const files = await Array.fromAsync(
+    new Glob('{src,web,test,scripts,bench,conformance}/**/*.{ts,tsx}').scan(root),
+  );
   const read = async (file: string): Promise<[string, string[]]> => [
     file,
     namedFiles(await Bun.file(join(root, file)).text(), root, file),

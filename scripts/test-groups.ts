@@ -15,7 +15,7 @@ export type TestRow = readonly TestGroup[];
 /** The stages come one after another; the rows of a stage run side by side. */
 export const STAGES: readonly (readonly TestRow[])[] = [
   [
-    [{ name: 'units', paths: ['src', 'web', 'scripts'] }],
+    [{ name: 'units', paths: ['src', 'web', 'scripts', 'conformance'] }],
     [
       { name: 'stories', paths: ['test/stories'] },
       { name: 'golden', paths: ['test/golden'] },

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { freePort, launch } from '../harness/process.ts';
+import { freePort, launch } from '../../conformance/machine/process.ts';
 import { nodeVersion } from '../harness/tools.ts';
 import type { Contender, ContenderContext } from './contender.ts';
 

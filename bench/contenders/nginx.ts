@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, launch, type Launched } from '../harness/process.ts';
+import { freePort, launch, type Launched } from '../../conformance/machine/process.ts';
 import { libraryPath } from '../harness/tools.ts';
 import type { Contender, ContenderContext } from './contender.ts';
 

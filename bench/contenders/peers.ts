@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { installPeer } from '../harness/install-peer.ts';
-import { freePort, launch } from '../harness/process.ts';
+import { installPeer } from '../../conformance/machine/install.ts';
+import { freePort, launch } from '../../conformance/machine/process.ts';
 import { NODE_VERSION, nodeVersion } from '../harness/tools.ts';
 import type { Contender, ContenderContext } from './contender.ts';
 

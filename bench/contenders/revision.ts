@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { freePort, launch } from '../harness/process.ts';
+import { freePort, launch } from '../../conformance/machine/process.ts';
 import type { Contender } from './contender.ts';
 
 /** A Tollgate of any commit: knows nothing of it but its start script, its command line and its catalog file. */

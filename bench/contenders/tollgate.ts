@@ -8,7 +8,7 @@ import type { AccountId } from '../../src/std/ids.ts';
 import { makeLog } from '../../src/std/log.ts';
 import { MAX_BALANCE } from '../../src/std/money.ts';
 import { closeServices, openServices, type Services } from '../../src/main/services.ts';
-import { freePort, launch } from '../harness/process.ts';
+import { freePort, launch } from '../../conformance/machine/process.ts';
 import type { Contender } from './contender.ts';
 
 export interface TollgateOptions {

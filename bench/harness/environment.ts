@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, launch } from './process.ts';
+import { freePort, launch } from '../../conformance/machine/process.ts';
 
 export interface BenchEnvironment {
   readonly folder: string;

@@ -9,6 +9,7 @@ export interface Launch {
   readonly env?: Readonly<Record<string, string>>;
   /** Where its log goes. */
   readonly folder: string;
+  readonly cwd?: string;
   /** It is up when something listens here. */
   readonly port: number;
   /** How long that may take. */
@@ -20,13 +21,16 @@ export interface Launched {
   readonly port: number;
   readonly logFile: string;
   readonly stop: () => Promise<void>;
+  /** To it and all that it started. */
+  readonly signal: (name: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT') => void;
+  readonly exited: Promise<unknown>;
 }
 
 const START_MS = 30_000;
 const STOP_MS = 5_000;
 const alive = new Set<Bun.Subprocess>();
-// However the bench ends, nothing that it started stays behind.
-process.on('exit', () => alive.forEach((child) => child.kill('SIGKILL')));
+// However the run ends, nothing that it started stays behind.
+process.on('exit', () => alive.forEach((child) => signalGroup(child.pid, 'SIGKILL')));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
 
 /** Starts a server under test and waits until it listens. */
@@ -35,19 +39,26 @@ export async function launch({
   command,
   env = {},
   folder,
+  cwd,
   port,
   startMs = START_MS,
 }: Launch): Promise<Launched> {
   const path = join(folder, `${name.replaceAll(/\W+/g, '-')}.log`);
   const log = openSync(path, 'a');
-  const child = Bun.spawn([...command], { stdio: ['ignore', log, log], env: { ...process.env, ...env } });
+  const child = Bun.spawn([...command], {
+    stdio: ['ignore', log, log],
+    env: { ...process.env, ...env },
+    // A group of its own, so that a signal reaches what it starts itself.
+    detached: true,
+    ...(cwd === undefined ? {} : { cwd }),
+  });
   closeSync(log);
   alive.add(child);
   void child.exited.then(() => alive.delete(child));
   const deadline = performance.now() + startMs;
   while (!(await listens(port))) {
     if (child.exitCode !== null || performance.now() > deadline) {
-      child.kill('SIGKILL');
+      signalGroup(child.pid, 'SIGKILL');
       throw new Error(`${name} did not start: ${readFileSync(path, 'utf8').trim().slice(-2_000)}`);
     }
     await Bun.sleep(50);
@@ -62,10 +73,21 @@ export async function launch({
         child.exited.then(() => true),
         Bun.sleep(STOP_MS).then(() => false),
       ]);
-      if (!stopped) child.kill('SIGKILL');
-      await child.exited;
+      // What it started goes with it, also where it forgot to see to that itself.
+      signalGroup(child.pid, 'SIGKILL');
+      if (!stopped) await child.exited;
     },
+    signal: (name) => signalGroup(child.pid, name),
+    exited: child.exited,
   };
+}
+
+function signalGroup(leader: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(-leader, name);
+  } catch {
+    // The whole group has ended.
+  }
 }
 
 export async function freePort(): Promise<number> {

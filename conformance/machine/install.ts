@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 export interface PeerPackage {
@@ -16,15 +16,17 @@ export interface PeerPackage {
   readonly env?: (folder: string) => Readonly<Record<string, string>>;
 }
 
-const INSTALL_MS = 600_000;
+const INSTALL_MS = 900_000;
+/** Once for all runs, and outside of any checkout. */
+const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'tollgate-conformance');
 const MOST_REASON = 300;
 
 /**
- * Installs another gateway into a folder of its own under the temporary folder, once per version, and returns the path of
+ * Installs a program into a folder of its own in the cache, once per version, and returns the path of
  * its program. Throws one sentence where that cannot be done.
  */
 export function installPeer({ name, version, program, files = {}, commands, env }: PeerPackage): string {
-  const folder = join(tmpdir(), 'tollgate-bench', `${name}-${version}`);
+  const folder = join(CACHE, `${name}-${version}`);
   const complete = join(folder, '.installed');
   const path = join(folder, program);
   if (existsSync(complete)) return path;

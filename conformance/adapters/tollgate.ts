@@ -1,0 +1,163 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { CHAT_MODEL, IMAGE_MODEL, THINKING_MODEL } from '../backend/backend.ts';
+import { PRICES } from '../backend/invoice.ts';
+import type { Account, AccountWish, Adapter, AdapterContext, Gateway } from '../gateway.ts';
+import { freePort, launch, type Launched } from '../machine/process.ts';
+import { startPostgres } from '../machine/postgres.ts';
+
+interface TollgateOptions {
+  /** The command before its arguments; absent, that of the checkout in which this package lies, else `tollgate`. */
+  readonly program?: readonly string[];
+  readonly database: 'sqlite' | 'postgres';
+  readonly nodes: number;
+}
+
+export const tollgateSqlite: Adapter = {
+  name: 'tollgate',
+  about: 'Tollgate on SQLite, one node',
+  start: (context) => startTollgate(context, { database: 'sqlite', nodes: 1 }),
+};
+
+export const tollgatePostgres: Adapter = {
+  name: 'tollgate-postgres',
+  about: 'Tollgate on Postgres, two nodes',
+  start: (context) => startTollgate(context, { database: 'postgres', nodes: 2 }),
+};
+
+const execute = promisify(execFile);
+/** The lease: how long after the death of a node its requests are closed. 120 s unless it is set. */
+const LEASE_SECONDS = 10;
+
+export async function startTollgate(context: AdapterContext, options: TollgateOptions): Promise<Gateway> {
+  const program = options.program ?? programHere();
+  const folder = join(context.folder, `tollgate-${options.database}`);
+  mkdirSync(join(folder, 'data'), { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, 'tollgate.yaml'), catalog(context.backend.url));
+  const postgres = options.database === 'postgres' ? await startPostgres() : undefined;
+  const env: Record<string, string> = {
+    TOLLGATE_CONFIG: join(folder, 'tollgate.yaml'),
+    TOLLGATE_DATA: join(folder, 'data'),
+    TOLLGATE_ENV_FILE: '/dev/null',
+    TOLLGATE_SECRET: 'a secret of the conformance suite',
+    TOLLGATE_LEASE_SECONDS: String(LEASE_SECONDS),
+    BACKEND_KEY: 'sk-backend',
+    ...(postgres === undefined ? {} : { DATABASE_URL: await postgres.database('tollgate') }),
+  };
+  const ports = await Promise.all(Array.from({ length: options.nodes }, freePort));
+  const start = (port: number): Promise<Launched> =>
+    launch({
+      name: `tollgate ${port}`,
+      command: [...program, 'serve'],
+      env: { ...env, TOLLGATE_PORT: String(port) },
+      folder,
+      port,
+    });
+  // One after the other: the first makes the schema.
+  const running: Launched[] = [];
+  for (const port of ports) running.push(await start(port));
+  const url = (port: number): string => `http://127.0.0.1:${port}`;
+  const { stdout: version } = await execute(program[0] ?? '', [...program.slice(1), 'version'], {
+    env: environment(env),
+  });
+  return {
+    version: version.trim(),
+    settings: [
+      `${options.database === 'sqlite' ? 'SQLite' : 'Postgres, fsync on'}, ${options.nodes} node${options.nodes > 1 ? 's' : ''}`,
+      `TOLLGATE_LEASE_SECONDS=${LEASE_SECONDS} (default 120), idle timeout of the backend 5 s (default 60)`,
+      'no limits but those of the cases; all else as it comes',
+    ],
+    shims: [],
+    nodes: ports.map((port) => `${url(port)}/v1`),
+    chatModel: `svc_chat/${CHAT_MODEL}`,
+    thinkingModel: `svc_chat/${THINKING_MODEL}`,
+    imageModel: `svc_images/${IMAGE_MODEL}`,
+    limitsBy: 'last minute',
+    // What nobody reported is counted on a thread of its own, which loads a vocabulary when it is first needed.
+    settleMs: 2_000,
+    recoverMs: 2 * LEASE_SECONDS * 1_000 + 10_000,
+    money: { account: accountsOf({ program, env, url: url(ports[0] ?? 0) }), takesBack: true },
+    async restartKilled() {
+      running[0]?.signal('SIGKILL');
+      await running[0]?.exited;
+      running[0] = await start(ports[0] ?? 0);
+    },
+    async freeze(ms) {
+      running[0]?.signal('SIGSTOP');
+      await Bun.sleep(ms);
+      running[0]?.signal('SIGCONT');
+    },
+    async stop() {
+      await Promise.all(running.map(({ signal, exited }) => (signal('SIGKILL'), exited)));
+      await postgres?.stop();
+    },
+  };
+}
+
+function programHere(): readonly string[] {
+  const beside = join(import.meta.dir, '../../src/main/main.ts');
+  return existsSync(beside) ? [process.execPath, beside] : ['tollgate'];
+}
+
+interface Site {
+  readonly program: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly url: string;
+}
+
+function accountsOf({ program, env, url }: Site): (wish: AccountWish) => Promise<Account> {
+  const command = async (...words: readonly string[]): Promise<{ readonly token?: string }> => {
+    const [file = '', ...before] = program;
+    const { stdout } = await execute(file, [...before, 'account', ...words, '--json'], {
+      env: environment(env),
+    });
+    return JSON.parse(stdout.trim().split('\n').at(-1) ?? '{}') as { readonly token?: string };
+  };
+  return async ({ usd, requestsPerMinute }) => {
+    const email = `${crypto.randomUUID()}@example.com`;
+    const { token } = await command('create', email, '--balance', String(usd));
+    if (requestsPerMinute !== undefined) await command('limit', email, '--chat', String(requestsPerMinute));
+    const headers = { authorization: `Bearer ${token}` };
+    return {
+      headers,
+      async spentUsd() {
+        const response = await fetch(`${url}/api/public/v1/account`, { headers });
+        const { available_usd: available } = (await response.json()) as { readonly available_usd: number };
+        return Number((usd - available).toFixed(9));
+      },
+      async takeBack(amount) {
+        await command('debit', email, String(amount), '--reason', 'taken back');
+      },
+    };
+  };
+}
+
+function environment(env: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  return { ...process.env, ...env };
+}
+
+function catalog(backend: string): string {
+  const tokens =
+    `input: ${PRICES.inputPerMillionUsd}, cached_input: ${PRICES.cachedInputPerMillionUsd}, ` +
+    `output: ${PRICES.outputPerMillionUsd}, service_tiers: { priority: ${PRICES.priorityFactor} }`;
+  return `
+upstreams:
+  backend:
+    kind: openai
+    base_url: "${backend}"
+    api_key: \${BACKEND_KEY}
+    timeouts: { idle_ms: 5000 }
+lists:
+  chats:
+    - { model: ${CHAT_MODEL}, ${tokens}, tools: true, tokenizer: o200k_base }
+    - { model: ${THINKING_MODEL}, ${tokens}, reasoning: hidden, tokenizer: o200k_base }
+  images:
+    - { model: ${IMAGE_MODEL}, image: ${PRICES.imageUsd}, sizes: [1024x1024] }
+endpoints:
+  svc_chat: { name: Chat, type: chat_completion, lists: [chats], upstreams: [backend] }
+  svc_images: { name: Images, type: image_generation, lists: [images], upstreams: [backend] }
+limits: { chat_per_minute: 100000, images_per_minute: 100000, concurrent: 1000 }
+`;
+}

@@ -1,0 +1,61 @@
+/**
+ * Runs the cases against gateways that it installs and starts itself, prints a table, and stops.
+ *
+ *   gateway-conformance [GATEWAY…]   those named; without a name, all
+ *     --list          the gateways and the cases
+ *     --cases A,B     only these cases
+ *     --rounds N      how often each case is played (3)
+ *     --json FILE     everything that was found, for programs
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ADAPTERS } from './adapters/all.ts';
+import { CASES } from './cases/all.ts';
+import { json, machineLine, markdown } from './report.ts';
+import { runAdapter, type GatewayReport } from './run.ts';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    list: { type: 'boolean', default: false },
+    cases: { type: 'string' },
+    rounds: { type: 'string', default: '3' },
+    json: { type: 'string' },
+  },
+});
+const adapters = positionals.length === 0 ? ADAPTERS : positionals.map(adapterOf);
+const wanted = values.cases?.split(',');
+const cases = CASES.filter(({ id }) => wanted === undefined || wanted.includes(id));
+if (cases.length === 0) fail('none of these cases exists; see --list');
+if (!/^[1-9]$/.test(values.rounds)) fail('--rounds takes a number from 1 to 9');
+if (values.list) {
+  for (const { name, about } of ADAPTERS) console.log(`${name}: ${about}`);
+  console.log('');
+  for (const { id, title, bound } of CASES) console.log(`${id}: ${title}. Bound: ${bound}.`);
+  process.exit(0);
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'gateway-conformance-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+console.log(machineLine());
+const reports: GatewayReport[] = [];
+for (const adapter of adapters) {
+  const options = { cases, rounds: Number(values.rounds), folder, log: (line: string) => console.log(line) };
+  const report = await runAdapter(adapter, options);
+  if (report.notRun !== undefined) console.log(`${adapter.name}: not run. ${report.notRun}`);
+  reports.push(report);
+}
+console.log(`\n${machineLine()}\n\n${markdown(reports, cases)}`);
+if (values.json !== undefined) writeFileSync(values.json, json(reports, cases));
+process.exit(0);
+
+function adapterOf(name: string) {
+  return ADAPTERS.find((adapter) => adapter.name === name) ?? fail(`there is no gateway ${name}; see --list`);
+}
+
+function fail(reason: string): never {
+  console.error(reason);
+  process.exit(2);
+}
