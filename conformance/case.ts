@@ -87,7 +87,7 @@ export async function until(isSo: () => boolean, mostMs: number): Promise<boolea
 }
 
 export function usd(amount: number): string {
-  return `$${amount.toFixed(4)}`;
+  return `$${amount.toFixed(Math.abs(amount) < 0.001 && amount !== 0 ? 6 : 4)}`;
 }
 
 /** How a charge stands to the invoice. */

@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { installPeer } from '../../conformance/machine/install.ts';
 import { freePort, launch } from '../../conformance/machine/process.ts';
-import { NODE_VERSION, nodeVersion } from '../harness/tools.ts';
+import { installLiteLlm, launchLiteLlm, LITELLM_VERSION } from '../../conformance/adapters/litellm.ts';
+import { launchPortkey, PORTKEY_VERSION, portkeyHeaders } from '../../conformance/adapters/portkey.ts';
 import type { Contender, ContenderContext } from './contender.ts';
 
 /**
@@ -16,63 +17,28 @@ export const PEER_NAMES = {
   bifrost: 'Bifrost',
 } as const;
 
-const PORTKEY_VERSION = '1.15.2';
-/** With a newer one every stream ends in 500: https://github.com/Portkey-AI/gateway/issues/1389 */
-const PORTKEY_SERVER_VERSION = '1.14.1';
-const LITELLM_VERSION = '1.106.0';
 const BIFROST_VERSION = 'v1.3.9';
 /** A Python program of this size takes its time to load, more so on a busy machine. */
 const SLOW_START_MS = 120_000;
 
 /** https://github.com/Portkey-AI/gateway */
-export async function startPortkey({ tools, backend, folder }: ContenderContext): Promise<Contender> {
-  const { node } = tools;
-  if (node === undefined) throw new Error(`there is no Node ${NODE_VERSION} here`);
-  const manifest = {
-    dependencies: { '@portkey-ai/gateway': PORTKEY_VERSION },
-    overrides: { '@hono/node-server': PORTKEY_SERVER_VERSION },
-  };
-  const script = installPeer({
-    name: 'portkey',
-    version: PORTKEY_VERSION,
-    program: 'node_modules/@portkey-ai/gateway/build/start-server.js',
-    files: { 'package.json': JSON.stringify(manifest) },
-    commands: (prefix) => [['npm', 'install', '--no-audit', '--no-fund', '--prefix', prefix]],
-  });
-  return await startPeer({
+export async function startPortkey({ backend, folder }: ContenderContext): Promise<Contender> {
+  const port = await freePort();
+  const { pid, stop } = await launchPortkey({ folder, port });
+  return {
     name: PEER_NAMES.portkey,
-    version: `@portkey-ai/gateway ${PORTKEY_VERSION} (@hono/node-server ${PORTKEY_SERVER_VERSION}) on Node ${nodeVersion(node)}`,
-    folder,
-    // It refuses backends on loopback unless they are named.
-    env: { NODE_ENV: 'production', TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost' },
-    command: (port) => [node, script, `--port=${port}`, '--headless'],
-    path: '/v1/chat/completions',
-    headers: {
-      authorization: 'Bearer sk-backend',
-      'x-portkey-provider': 'openai',
-      'x-portkey-custom-host': backend,
-    },
-  });
+    version: PORTKEY_VERSION,
+    pids: [pid],
+    databasePids: [],
+    urls: [`http://127.0.0.1:${port}/v1/chat/completions`],
+    headers: [portkeyHeaders(backend)],
+    stop,
+  };
 }
 
-/** https://docs.litellm.ai/docs/proxy/configs; one worker, since a Tollgate node is one process too. */
+/** https://docs.litellm.ai/docs/proxy/configs, without a database. */
 export async function startLiteLlm({ backend, folder }: ContenderContext): Promise<Contender> {
-  const program = installPeer({
-    name: 'litellm',
-    version: LITELLM_VERSION,
-    program: 'bin/litellm',
-    commands: (venv) => [
-      ['python3', '-m', 'venv', venv],
-      [
-        join(venv, 'bin/pip'),
-        'install',
-        '-q',
-        '--only-binary',
-        ':all:',
-        `litellm[proxy]==${LITELLM_VERSION}`,
-      ],
-    ],
-  });
+  const program = installLiteLlm();
   const home = join(folder, 'litellm');
   mkdirSync(home, { recursive: true });
   const config = join(home, 'config.yaml');
@@ -87,21 +53,17 @@ export async function startLiteLlm({ backend, folder }: ContenderContext): Promi
 general_settings: { master_key: ${masterKey} }
 `,
   );
-  return await startPeer({
+  const port = await freePort();
+  const { pid, stop } = await launchLiteLlm({ program, config, folder: home, port });
+  return {
     name: PEER_NAMES.liteLlm,
     version: `litellm ${LITELLM_VERSION}, one worker`,
-    folder,
-    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_LOG: 'ERROR', LITELLM_MODE: 'PRODUCTION' },
-    command: (port) =>
-      [program, '--config', config, '--host', '127.0.0.1', '--port', String(port)].concat([
-        '--num_workers',
-        '1',
-        '--telemetry',
-        'False',
-      ]),
-    path: '/v1/chat/completions',
-    headers: { authorization: `Bearer ${masterKey}` },
-  });
+    pids: [pid],
+    databasePids: [],
+    urls: [`http://127.0.0.1:${port}/v1/chat/completions`],
+    headers: [{ authorization: `Bearer ${masterKey}` }],
+    stop,
+  };
 }
 
 /** https://docs.getbifrost.ai/deployment-guides/config-json, from a file alone and without request logs. */

@@ -1,5 +1,16 @@
 import type { Adapter } from '../gateway.ts';
+import { liteLlm } from './litellm.ts';
+import { newApi, newApiSqlite } from './new-api.ts';
 import { openAiCompatible } from './openai-compatible.ts';
+import { portkey } from './portkey.ts';
 import { tollgatePostgres, tollgateSqlite } from './tollgate.ts';
 
-export const ADAPTERS: readonly Adapter[] = [tollgateSqlite, tollgatePostgres, openAiCompatible];
+export const ADAPTERS: readonly Adapter[] = [
+  tollgateSqlite,
+  tollgatePostgres,
+  newApi,
+  newApiSqlite,
+  liteLlm,
+  portkey,
+  openAiCompatible,
+];

@@ -5,7 +5,8 @@ import { promisify } from 'node:util';
 import { CHAT_MODEL, IMAGE_MODEL, THINKING_MODEL } from '../backend/backend.ts';
 import { PRICES } from '../backend/invoice.ts';
 import type { Account, AccountWish, Adapter, AdapterContext, Gateway } from '../gateway.ts';
-import { freePort, launch, type Launched } from '../machine/process.ts';
+import { Nodes } from '../machine/nodes.ts';
+import { launch } from '../machine/process.ts';
 import { startPostgres } from '../machine/postgres.ts';
 
 interface TollgateOptions {
@@ -46,19 +47,15 @@ export async function startTollgate(context: AdapterContext, options: TollgateOp
     BACKEND_KEY: 'sk-backend',
     ...(postgres === undefined ? {} : { DATABASE_URL: await postgres.database('tollgate') }),
   };
-  const ports = await Promise.all(Array.from({ length: options.nodes }, freePort));
-  const start = (port: number): Promise<Launched> =>
+  const nodes = await Nodes.start(options.nodes, (port) =>
     launch({
       name: `tollgate ${port}`,
       command: [...program, 'serve'],
       env: { ...env, TOLLGATE_PORT: String(port) },
       folder,
       port,
-    });
-  // One after the other: the first makes the schema.
-  const running: Launched[] = [];
-  for (const port of ports) running.push(await start(port));
-  const url = (port: number): string => `http://127.0.0.1:${port}`;
+    }),
+  );
   const { stdout: version } = await execute(program[0] ?? '', [...program.slice(1), 'version'], {
     env: environment(env),
   });
@@ -70,7 +67,7 @@ export async function startTollgate(context: AdapterContext, options: TollgateOp
       'no limits but those of the cases; all else as it comes',
     ],
     shims: [],
-    nodes: ports.map((port) => `${url(port)}/v1`),
+    nodes: nodes.urls.map((url) => `${url}/v1`),
     chatModel: `svc_chat/${CHAT_MODEL}`,
     thinkingModel: `svc_chat/${THINKING_MODEL}`,
     imageModel: `svc_images/${IMAGE_MODEL}`,
@@ -78,19 +75,11 @@ export async function startTollgate(context: AdapterContext, options: TollgateOp
     // What nobody reported is counted on a thread of its own, which loads a vocabulary when it is first needed.
     settleMs: 2_000,
     recoverMs: 2 * LEASE_SECONDS * 1_000 + 10_000,
-    money: { account: accountsOf({ program, env, url: url(ports[0] ?? 0) }), takesBack: true },
-    async restartKilled() {
-      running[0]?.signal('SIGKILL');
-      await running[0]?.exited;
-      running[0] = await start(ports[0] ?? 0);
-    },
-    async freeze(ms) {
-      running[0]?.signal('SIGSTOP');
-      await Bun.sleep(ms);
-      running[0]?.signal('SIGCONT');
-    },
+    money: { account: accountsOf({ program, env, url: nodes.urls[0] ?? '' }), takesBack: true },
+    restartKilled: () => nodes.restartKilled(),
+    freeze: (ms) => nodes.freeze(ms),
     async stop() {
-      await Promise.all(running.map(({ signal, exited }) => (signal('SIGKILL'), exited)));
+      await nodes.stop();
       await postgres?.stop();
     },
   };

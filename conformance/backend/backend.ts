@@ -11,6 +11,8 @@ export interface Call {
   /** Its end has come, whichever side brought it. */
   readonly isOver: boolean;
   readonly isRefused: boolean;
+  /** The gateway ended it while the backend was silent. */
+  readonly wasGivenUp: boolean;
 }
 
 /**
@@ -57,17 +59,18 @@ export class InvoiceBackend {
   }
 }
 
-export const CHAT_MODEL = 'meadow-chat';
+/** The names of models that every gateway knows how to count, so that none has to guess. */
+export const CHAT_MODEL = 'gpt-4o';
 /** Thinks out of sight before it answers; gateways that want to know that of a model are told. */
-export const THINKING_MODEL = 'meadow-thinker';
+export const THINKING_MODEL = 'o3-mini';
 export const IMAGE_MODEL = 'meadow-image';
 const MODEL_LIST = {
   object: 'list',
   data: [CHAT_MODEL, THINKING_MODEL, IMAGE_MODEL].map((id) => ({ id, object: 'model' })),
 };
 const HUGE_TOKENS = 1_000_000_000;
-/** Longer than any client or gateway of the cases waits. */
-const FREEZE_MS = 20_000;
+/** How long it stays silent before it breaks off itself. */
+export const SILENCE_MS = 20_000;
 /** Of a frozen or slow answer, how often it looks whether anybody is still there. */
 const LOOK_MS = 10;
 
@@ -78,14 +81,15 @@ class OpenCall {
   work = NO_WORK;
   isOver = false;
   isRefused = false;
+  wasGivenUp = false;
 
   constructor(path: string) {
     this.path = path;
   }
 
   seen(): Call {
-    const { path, work, isOver, isRefused } = this;
-    return { path, work, isOver, isRefused, billedUsd: billUsd(work) };
+    const { path, work, isOver, isRefused, wasGivenUp } = this;
+    return { path, work, isOver, isRefused, wasGivenUp, billedUsd: billUsd(work) };
   }
 }
 
@@ -203,7 +207,7 @@ async function stream({ asked, scene, call, reply }: Performance): Promise<void>
   const source = wordsFrom(seed);
   chunk({ role: 'assistant', content: scene.toolCall ? null : '' });
   for (let word = 0; word < most; word++) {
-    if (scene.end?.afterWords === word) return await breakOff(scene.end.how, reply);
+    if (scene.end?.afterWords === word) return await breakOff(scene.end.how, reply, call);
     if (scene.wordMs > 0) await pause(scene.wordMs);
     if (!reply.isOpen) return;
     call.work = workOf(asked, scene, word + 1);
@@ -226,10 +230,11 @@ function deltaOf(
   return { tool_calls: [{ index: 0, function: { arguments: piece } }] };
 }
 
-async function breakOff(how: 'cut' | 'freeze', reply: Reply): Promise<void> {
+async function breakOff(how: 'cut' | 'freeze', reply: Reply, call: OpenCall): Promise<void> {
   if (how === 'freeze') {
-    const until = Date.now() + FREEZE_MS;
+    const until = Date.now() + SILENCE_MS;
     while (reply.isOpen && Date.now() < until) await pause(LOOK_MS);
+    call.wasGivenUp = !reply.isOpen;
   }
   reply.cut();
 }

@@ -1,4 +1,5 @@
 import { text } from '../backend/words.ts';
+import { SILENCE_MS, type InvoiceBackend } from '../backend/backend.ts';
 import type { Scene } from '../backend/scene.ts';
 import { isWithin, pause, share, until, usd, type Case, type Measured, type Stage } from '../case.ts';
 import { chat, type ChatWish } from '../client.ts';
@@ -12,7 +13,6 @@ const CLOSE: readonly [number, number] = [0.9, 1.1];
 const ANSWERED = 50;
 const UNDER_WAY = 50;
 const OVER_MS = 30_000;
-const SILENCE_MS = 15_000;
 
 export const ENDINGS: readonly Case[] = [
   ended({
@@ -76,24 +76,16 @@ export const ENDINGS: readonly Case[] = [
     wish: { stream: true },
   }),
   {
-    ...ended({
-      id: 'silent-backend',
-      title: 'The backend falls silent after 200 tokens of a stream',
-      scene: { words: WORDS, wordMs: 2, end: { afterWords: 200, how: 'freeze' } },
-      wish: { stream: true },
-    }),
-    bound: `the client has an end within ${SILENCE_MS / 1000} s, and ${boundOf(CLOSE)}`,
+    id: 'silent-backend',
+    title: 'The backend falls silent after 200 tokens of a stream',
+    needs: ['money'],
+    isAlone: false,
+    bound: `the gateway gives up before the backend does, after ${SILENCE_MS / 1000} s, and ${boundOf(CLOSE)}`,
     async run(stage) {
-      const startedAt = Date.now();
-      const { holds, figure } = await charged(stage, {
-        scene: { words: WORDS, wordMs: 2, end: { afterWords: 200, how: 'freeze' } },
-        wish: { stream: true },
-      });
-      const tookMs = Date.now() - startedAt - stage.gateway.settleMs;
-      return {
-        holds: holds && tookMs <= SILENCE_MS,
-        figure: `${figure}${tookMs > SILENCE_MS ? ', no end of its own' : ''}`,
-      };
+      const scene = stage.backend.scene({ words: WORDS, wordMs: 2, end: { afterWords: 200, how: 'freeze' } });
+      const { holds, figure } = await chargedFor(stage, scene, { wish: { stream: true } });
+      const hasGivenUp = scene.calls().some(({ wasGivenUp }) => wasGivenUp);
+      return { holds: holds && hasGivenUp, figure: `${figure}${hasGivenUp ? '' : ', no end of its own'}` };
     },
   },
   {
@@ -137,12 +129,16 @@ function boundOf([least, most]: readonly [number, number]): string {
   return `the charge is ${least} to ${most} of the invoice`;
 }
 
-async function charged(
+async function charged(stage: Stage, { scene, ...ending }: Ending): Promise<Measured> {
+  return await chargedFor(stage, stage.backend.scene(scene), ending);
+}
+
+async function chargedFor(
   stage: Stage,
-  { scene: wished, wish, thinks = false, inputWords = 0 }: Ending,
+  scene: ReturnType<InvoiceBackend['scene']>,
+  { wish, thinks = false, inputWords = 0 }: Omit<Ending, 'scene'>,
 ): Promise<Measured> {
   const account = await stage.account({ usd: 1 });
-  const scene = stage.backend.scene(wished);
   await chat(stage.gateway, account, {
     prompt: `Tell of ${scene.cue} ${text(inputWords)}`,
     ...wish,

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { CHAT_MODEL, IMAGE_MODEL, THINKING_MODEL } from '../backend/backend.ts';
 import type { AccountWish, AdapterContext, Gateway } from '../gateway.ts';
-import { freePort, launch, type Launched } from '../machine/process.ts';
+import { Nodes } from '../machine/nodes.ts';
+import { launch } from '../machine/process.ts';
 import type { Fault } from './faults.ts';
 
 const WIDE = 1_000_000;
@@ -12,24 +13,21 @@ export async function startWrongGateway(
   faults: () => readonly Fault[],
 ): Promise<Gateway> {
   const script = join(import.meta.dir, 'wrong-gateway.ts');
-  const ports = [await freePort(), await freePort()];
-  const [first = 0] = ports;
-  const start = (port: number): Promise<Launched> =>
+  const nodes = await Nodes.start(2, (port) =>
     launch({
       name: `wrong gateway ${port}`,
       command: [process.execPath, script, String(port), join(folder, 'books.sqlite'), backend.url],
       env: { BUN_CONFIG_MAX_HTTP_REQUESTS: '1000' },
       folder,
       port,
-    });
-  const running: Launched[] = [];
-  for (const port of ports) running.push(await start(port));
-  const url = `http://127.0.0.1:${first}`;
+    }),
+  );
+  const [url = ''] = nodes.urls;
   return {
     version: 'the wrong gateway',
     settings: [],
     shims: [],
-    nodes: ports.map((port) => `http://127.0.0.1:${port}/v1`),
+    nodes: nodes.urls.map((node) => `${node}/v1`),
     chatModel: CHAT_MODEL,
     thinkingModel: THINKING_MODEL,
     imageModel: IMAGE_MODEL,
@@ -37,20 +35,9 @@ export async function startWrongGateway(
     settleMs: 300,
     recoverMs: 1_000,
     money: { takesBack: true, account: (wish) => account(url, wish, faults()) },
-    async restartKilled() {
-      running[0]?.signal('SIGKILL');
-      await running[0]?.exited;
-      running[0] = await start(first);
-    },
-    async freeze(ms) {
-      running[0]?.signal('SIGSTOP');
-      await Bun.sleep(ms);
-      running[0]?.signal('SIGCONT');
-    },
-    async stop() {
-      for (const { signal } of running) signal('SIGKILL');
-      await Promise.all(running.map(({ exited }) => exited));
-    },
+    restartKilled: () => nodes.restartKilled(),
+    freeze: (ms) => nodes.freeze(ms),
+    stop: () => nodes.stop(),
   };
 }
 
