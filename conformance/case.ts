@@ -30,7 +30,7 @@ export interface Measured {
   readonly figure: string;
 }
 
-type Verdict = 'holds' | 'fails' | 'not offered';
+export type Verdict = 'holds' | 'fails' | 'not offered';
 
 export interface Finding extends Pick<Measured, 'figure'> {
   readonly case: Case;

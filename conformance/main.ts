@@ -6,14 +6,15 @@
  *     --cases A,B     only these cases
  *     --rounds N      how often each case is played (3)
  *     --json FILE     everything that was found, for programs
+ *     --table         prints one table of the JSON files that are named instead of gateways
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ADAPTERS } from './adapters/all.ts';
 import { CASES } from './cases/all.ts';
-import { json, machineLine, markdown } from './report.ts';
+import { foundIn, machineLine, markdown, type Found } from './report.ts';
 import { runAdapter, type GatewayReport } from './run.ts';
 
 const { values, positionals } = parseArgs({
@@ -23,8 +24,14 @@ const { values, positionals } = parseArgs({
     cases: { type: 'string' },
     rounds: { type: 'string', default: '3' },
     json: { type: 'string' },
+    table: { type: 'boolean', default: false },
   },
 });
+if (values.table) {
+  // Files that `--json` wrote.
+  console.log(markdown(positionals.map((file) => JSON.parse(readFileSync(file, 'utf8')) as Found)));
+  process.exit(0);
+}
 const adapters = positionals.length === 0 ? ADAPTERS : positionals.map(adapterOf);
 const wanted = values.cases?.split(',');
 const cases = CASES.filter(({ id }) => wanted === undefined || wanted.includes(id));
@@ -47,8 +54,9 @@ for (const adapter of adapters) {
   if (report.notRun !== undefined) console.log(`${adapter.name}: not run. ${report.notRun}`);
   reports.push(report);
 }
-console.log(`\n${machineLine()}\n\n${markdown(reports, cases)}`);
-if (values.json !== undefined) writeFileSync(values.json, json(reports, cases));
+const found = foundIn(reports, cases);
+console.log(`\n${found.machine}\n\n${markdown([found])}`);
+if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(found, undefined, 2)}\n`);
 process.exit(0);
 
 function adapterOf(name: string) {

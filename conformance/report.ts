@@ -1,66 +1,84 @@
 import { cpus, loadavg, release, totalmem } from 'node:os';
-import type { Case, Finding } from './case.ts';
+import type { Case, Finding, Verdict } from './case.ts';
 import { MARKS, type GatewayReport } from './run.ts';
 
-/** The verdicts of all rounds in one cell: they agree, or the cell says that they vary. */
-interface Cell {
-  readonly verdict: Finding['verdict'] | 'varies' | 'not run';
-  readonly figures: readonly string[];
+/** Everything that a run found, as it is written for programs and read again for a table of several runs. */
+export interface Found {
+  readonly at: string;
+  readonly machine: string;
+  readonly bounds: readonly Pick<Case, 'id' | 'title' | 'bound'>[];
+  readonly results: readonly GatewayResult[];
 }
 
-function cellOf({ rounds }: GatewayReport, wanted: Case): Cell {
-  const found = rounds.flatMap((round) => round.filter(({ case: { id } }) => id === wanted.id));
+interface GatewayResult extends Omit<GatewayReport, 'rounds'> {
+  readonly cases: readonly {
+    readonly id: string;
+    /** Of all rounds, if they agree. */
+    readonly verdict: Verdict | 'varies' | 'not run';
+    readonly rounds: readonly { readonly verdict: Verdict; readonly figure: string }[];
+  }[];
+}
+
+export function foundIn(reports: readonly GatewayReport[], cases: readonly Case[]): Found {
+  return {
+    at: new Date().toISOString(),
+    machine: machineLine(),
+    bounds: cases.map(({ id, title, bound }) => ({ id, title, bound })),
+    results: reports.map(({ rounds, ...report }) => ({
+      ...report,
+      cases: cases.map(({ id }) => {
+        const found = rounds.flatMap((round) => round.filter((one) => one.case.id === id));
+        return {
+          id,
+          verdict: verdictOf(found),
+          rounds: found.map(({ verdict, figure }) => ({ verdict, figure })),
+        };
+      }),
+    })),
+  };
+}
+
+function verdictOf(found: readonly Finding[]): Verdict | 'varies' | 'not run' {
   const [first] = found;
-  if (first === undefined) return { verdict: 'not run', figures: [] };
-  const figures = [...new Set(found.map(({ figure }) => figure))];
-  const agree = found.every(({ verdict }) => verdict === first.verdict);
-  return { verdict: agree ? first.verdict : 'varies', figures };
+  if (first === undefined) return 'not run';
+  return found.every(({ verdict }) => verdict === first.verdict) ? first.verdict : 'varies';
 }
 
-export function markdown(reports: readonly GatewayReport[], cases: readonly Case[]): string {
-  const head = ['case', 'bound', ...reports.map(({ name }) => name)];
-  const rows = cases.map((one) => [
-    one.title,
-    one.bound,
-    ...reports.map((report) => cellText(cellOf(report, one))),
+/** One table for several runs, the gateways side by side. */
+export function markdown(runs: readonly Found[]): string {
+  const results = runs.flatMap((run) => run.results);
+  const bounds = new Map(runs.flatMap((run) => run.bounds).map((one) => [one.id, one]));
+  const head = ['case', 'bound', ...results.map(({ name }) => name)];
+  const rows = [...bounds.values()].map(({ id, title, bound }) => [
+    title,
+    bound,
+    ...results.map(({ cases }) => cellText(cases.find((one) => one.id === id))),
   ]);
   const lines = [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`);
-  return [...lines, '', ...reports.map(aboutOne)].join('\n');
+  return [...lines, '', ...runs.flatMap((run) => run.results.map((one) => aboutOne(one, run)))].join('\n');
 }
 
-function cellText({ verdict, figures }: Cell): string {
-  if (verdict === 'not run') return 'not run';
-  const mark = verdict === 'varies' ? '± varies' : MARKS[verdict];
-  return `${mark} ${figures.join(' / ')}`;
+function cellText(found: GatewayResult['cases'][number] | undefined): string {
+  if (found === undefined || found.verdict === 'not run') return 'not run';
+  if (found.verdict === 'not offered') return '–';
+  const mark = found.verdict === 'varies' ? '±' : MARKS[found.verdict];
+  return `${mark} ${[...new Set(found.rounds.map(({ figure }) => figure))].join(' / ')}`;
 }
 
-function aboutOne({ name, about, gateway, notRun, startMs, accountMs }: GatewayReport): string {
+function aboutOne(result: GatewayResult, { at, machine }: Found): string {
+  const { name, about, gateway, notRun, startMs, accountMs } = result;
   if (gateway === undefined) return `- **${name}** (${about}): not run. ${notRun ?? ''}`;
   const times = [
     ...(startMs === undefined ? [] : [`started and set up in ${(startMs / 1000).toFixed(1)} s`]),
     ...(accountMs === undefined ? [] : [`a customer with a balance in ${Math.round(accountMs)} ms`]),
   ];
-  const shims = gateway.shims.map((shim) => ` **Not as documented:** ${shim}`);
-  return `- **${name}** (${about}): ${gateway.version}; ${gateway.settings.join('; ')}; ${times.join(', ')}.${shims.join('')}`;
-}
-
-export function json(reports: readonly GatewayReport[], cases: readonly Case[]): string {
-  const results = reports.map(({ rounds, ...report }) => ({
-    ...report,
-    cases: cases.map((one) => {
-      const { verdict } = cellOf({ ...report, rounds }, one);
-      const figures = rounds.flatMap((round) => round.filter((found) => found.case.id === one.id));
-      return { id: one.id, verdict, rounds: figures.map(({ verdict, figure }) => ({ verdict, figure })) };
-    }),
-  }));
-  const bounds = cases.map(({ id, title, bound }) => ({ id, title, bound }));
-  return `${JSON.stringify({ at: new Date().toISOString(), machine: machineLine(), bounds, results }, undefined, 2)}\n`;
+  const shims = gateway.shims.map((shim) => ` **Not as documented:** ${shim}.`);
+  return `- **${name}** (${about}): ${gateway.version}; ${gateway.settings.join('; ')}; ${times.join(', ')}.${shims.join('')} ${at.slice(0, 16)}, ${machine}.`;
 }
 
 export function machineLine(): string {
   const [first] = cpus();
   const gigabytes = Math.round(totalmem() / 2 ** 30);
-  return `${cpus().length} × ${first?.model ?? 'unknown'}, ${gigabytes} GB, ${process.platform} ${release()}, Bun ${Bun.version}, load average ${loadavg()
-    .map((load) => load.toFixed(1))
-    .join(' ')}`;
+  const load = loadavg().map((one) => one.toFixed(1));
+  return `${cpus().length} × ${first?.model ?? 'unknown'}, ${gigabytes} GB, ${process.platform} ${release()}, Bun ${Bun.version}, load average ${load.join(' ')}`;
 }

@@ -81,8 +81,9 @@ interface Answer {
 
 /** The client names what it asks for `result`; the JSON protocol knows no such names. */
 function named(answer: Answer): object {
-  if (answer.data === undefined) return answer;
-  return { ...answer, data: { result: withoutTypes(Object.values(answer.data)[0]) } };
+  const first = Object.entries(answer.data ?? {})[0];
+  if (first === undefined) return answer;
+  return { ...answer, data: { result: withoutTypes(first[1], first[0] === 'queryRaw') } };
 }
 
 function text(body: string): Response {
@@ -95,13 +96,13 @@ async function openEngine(): Promise<Engine> {
   const runtime = await load<Runtime>('@prisma/client/runtime/query_engine_bg.postgresql.js');
   const wasm = readFileSync(join(modules, '@prisma/client/runtime/query_engine_bg.postgresql.wasm'));
   const { instance } = await WebAssembly.instantiate(wasm, {
-    './query_engine_bg.js': { ...runtime } as WebAssembly.ModuleImports,
+    './query_engine_bg.js': { ...runtime },
   });
   runtime.__wbg_set_wasm(instance.exports);
   const { PrismaPg } = await load<{ readonly PrismaPg: new (pool: unknown) => unknown }>(
     '@prisma/adapter-pg/dist/index.js',
   );
-  const { bindAdapter } = await load<{ bindAdapter(adapter: unknown): unknown }>(
+  const utils = await load<{ bindAdapter(adapter: unknown): unknown }>(
     '@prisma/driver-adapter-utils/dist/index.js',
   );
   const { Pool } = await load<{ readonly Pool: new (options: object) => unknown }>('pg/lib/index.js');
@@ -111,7 +112,7 @@ async function openEngine(): Promise<Engine> {
     logLevel: 'error',
     logQueries: false,
   };
-  const opened = new runtime.QueryEngine(options, () => undefined, bindAdapter(new PrismaPg(pool)));
+  const opened = new runtime.QueryEngine(options, () => undefined, utils.bindAdapter(new PrismaPg(pool)));
   await opened.connect(TRACE);
   return opened;
 }

@@ -120,11 +120,14 @@ class Reader {
   }
 }
 
-/** The JSON protocol marks dates and the like with their type, which GraphQL does not, and leaves JSON a text. */
-export function withoutTypes(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutTypes);
+/**
+ * The JSON protocol marks dates and the like with their type, which GraphQL does not. JSON stays a text, but in the rows
+ * of raw queries.
+ */
+export function withoutTypes(value: unknown, isRaw: boolean): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutTypes(item, isRaw));
   if (typeof value !== 'object' || value === null) return value;
   if ('$type' in value && 'value' in value)
-    return value.$type === 'Json' ? JSON.parse(String(value.value)) : value.value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withoutTypes(inner)]));
+    return isRaw && value.$type === 'Json' ? JSON.parse(String(value.value)) : value.value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withoutTypes(inner, isRaw)]));
 }
