@@ -30,7 +30,7 @@ export interface Measured {
   readonly figure: string;
 }
 
-export type Verdict = 'holds' | 'fails' | 'not offered';
+export type Verdict = 'holds' | 'fails' | 'not offered' | 'not played';
 
 export interface Finding extends Pick<Measured, 'figure'> {
   readonly case: Case;

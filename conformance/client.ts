@@ -8,8 +8,10 @@ export interface ChatWish {
   readonly more?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly node?: number;
-  /** It leaves after so many pieces of text, or after so many milliseconds without any. */
+  /** It leaves after so many pieces of text, or so many milliseconds after the backend has begun. */
   readonly leave?: { readonly afterPieces: number } | { readonly afterMs: number };
+  /** Resolves when the backend has begun. */
+  readonly begun?: Promise<unknown>;
 }
 
 export interface Seen {
@@ -45,7 +47,7 @@ export async function image(
   return await send(gateway, account, { ...wish, path: '/images/generations', body });
 }
 
-type Sending = Pick<ChatWish, 'headers' | 'node' | 'leave'> & {
+type Sending = Pick<ChatWish, 'headers' | 'node' | 'leave' | 'begun'> & {
   readonly path: string;
   readonly body: object;
 };
@@ -53,10 +55,11 @@ type Sending = Pick<ChatWish, 'headers' | 'node' | 'leave'> & {
 async function send(
   gateway: Gateway,
   account: Account | undefined,
-  { path, body, headers, node = 0, leave }: Sending,
+  { path, body, headers, node = 0, leave, begun }: Sending,
 ): Promise<Seen> {
   const leaving = new AbortController();
-  const timer = setTimeout(() => leaving.abort(), leave && 'afterMs' in leave ? leave.afterMs : DEADLINE_MS);
+  const timer = setTimeout(() => leaving.abort(), DEADLINE_MS);
+  if (leave && 'afterMs' in leave) void begun?.then(() => setTimeout(() => leaving.abort(), leave.afterMs));
   const base = gateway.nodes[node % gateway.nodes.length] ?? '';
   try {
     const response = await fetch(base + path, {

@@ -39,9 +39,9 @@ export function foundIn(reports: readonly GatewayReport[], cases: readonly Case[
 }
 
 function verdictOf(found: readonly Finding[]): Verdict | 'varies' | 'not run' {
-  const [first] = found;
+  const [first, ...others] = found.filter(({ verdict }) => verdict !== 'not played');
   if (first === undefined) return 'not run';
-  return found.every(({ verdict }) => verdict === first.verdict) ? first.verdict : 'varies';
+  return others.every(({ verdict }) => verdict === first.verdict) ? first.verdict : 'varies';
 }
 
 /** One table for several runs, the gateways side by side. */
@@ -61,8 +61,9 @@ export function markdown(runs: readonly Found[]): string {
 function cellText(found: GatewayResult['cases'][number] | undefined): string {
   if (found === undefined || found.verdict === 'not run') return 'not run';
   if (found.verdict === 'not offered') return '–';
+  const played = found.rounds.filter(({ verdict }) => verdict !== 'not played');
   const mark = found.verdict === 'varies' ? '±' : MARKS[found.verdict];
-  return `${mark} ${[...new Set(found.rounds.map(({ figure }) => figure))].join(' / ')}`;
+  return `${mark} ${[...new Set(played.map(({ figure }) => figure))].join(' / ')}`;
 }
 
 function aboutOne(result: GatewayResult, { at, machine }: Found): string {

@@ -101,7 +101,7 @@ interface Probe {
   readonly prober: Account | undefined;
 }
 
-export const MARKS = { holds: '✓', fails: '✗', 'not offered': '–' } as const;
+export const MARKS = { holds: '✓', fails: '✗', 'not offered': '–', 'not played': '?' } as const;
 
 async function inTime(wanted: Case, judged: Promise<Finding>): Promise<Finding> {
   const { promise, resolve } = Promise.withResolvers<Finding>();
@@ -113,7 +113,7 @@ async function inTime(wanted: Case, judged: Promise<Finding>): Promise<Finding> 
     return await Promise.race([judged, promise]);
   } catch (error) {
     // A case that could not be played says so, and the others go on.
-    return { case: wanted, verdict: 'fails', figure: `could not be played: ${String(error).slice(0, 120)}` };
+    return { case: wanted, verdict: 'not played', figure: String(error).slice(0, 120) };
   } finally {
     clearTimeout(timer);
   }

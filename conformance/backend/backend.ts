@@ -60,9 +60,9 @@ export class InvoiceBackend {
 }
 
 /** The names of models that every gateway knows how to count, so that none has to guess. */
-export const CHAT_MODEL = 'gpt-4o';
+export const CHAT_MODEL = 'gpt-4.1';
 /** Thinks out of sight before it answers; gateways that want to know that of a model are told. */
-export const THINKING_MODEL = 'o3-mini';
+export const THINKING_MODEL = 'o4-mini';
 export const IMAGE_MODEL = 'meadow-image';
 const MODEL_LIST = {
   object: 'list',

@@ -135,6 +135,7 @@ function replyOn(socket: Socket): Reply {
       if (!socket.destroyed) socket.write(`${Buffer.byteLength(piece).toString(16)}\r\n${piece}\r\n`);
     },
     end: () => void socket.write('0\r\n\r\n'),
-    cut: () => void socket.destroy(),
+    // What was written still arrives: it is billed.
+    cut: () => void socket.end(() => socket.destroy()),
   };
 }

@@ -142,6 +142,7 @@ async function chargedFor(
   await chat(stage.gateway, account, {
     prompt: `Tell of ${scene.cue} ${text(inputWords)}`,
     ...wish,
+    begun: until(() => scene.calls().length > 0, OVER_MS),
     ...(thinks ? { more: { model: stage.gateway.thinkingModel } } : {}),
   });
   await until(() => scene.calls().every(({ isOver }) => isOver), OVER_MS);

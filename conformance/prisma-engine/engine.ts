@@ -30,6 +30,8 @@ if (process.argv.includes('--version')) {
 }
 const TRACE = '{}';
 const port = Number(process.argv[process.argv.indexOf('-p') + 1]);
+const schema = readFileSync(process.env['PRISMA_DML_PATH'] ?? '', 'utf8');
+const jsonFields = jsonFieldsIn(schema);
 const engine = await openEngine();
 
 Bun.serve({ hostname: '127.0.0.1', port, idleTimeout: 0, fetch: serve });
@@ -58,14 +60,14 @@ async function answer(request: Request): Promise<Response> {
   const body = (await request.json()) as Body;
   const transaction = request.headers.get('x-transaction-id') ?? undefined;
   if ('batch' in body) {
-    const batch = body.batch.map(({ query }) => toJsonQuery(query));
+    const batch = body.batch.map(({ query }) => withJson(toJsonQuery(query)));
     const asked = { batch, ...(body.transaction === true ? { transaction: {} } : {}) };
     const found = JSON.parse(await engine.query(JSON.stringify(asked), TRACE, transaction)) as {
       readonly batchResult?: readonly Answer[];
     };
     return Response.json(found.batchResult ? { batchResult: found.batchResult.map(named) } : found);
   }
-  const asked: JsonQuery = toJsonQuery(body.query);
+  const asked = withJson(toJsonQuery(body.query));
   return Response.json(
     named(JSON.parse(await engine.query(JSON.stringify(asked), TRACE, transaction)) as Answer),
   );
@@ -90,6 +92,35 @@ function text(body: string): Response {
   return new Response(body, { headers: { 'content-type': 'application/json' } });
 }
 
+/** GraphQL leaves it to the schema which texts are JSON; the JSON protocol wants to be told. */
+function withJson(asked: JsonQuery): JsonQuery {
+  const fields = jsonFields.get(asked.modelName ?? '') ?? new Set();
+  const { arguments: given, selection } = asked.query;
+  // What comes out is what went in, with some texts marked.
+  return { ...asked, query: { arguments: marked(given, fields) as typeof given, selection } };
+}
+
+function marked(value: unknown, fields: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) return value.map((item) => marked(item, fields));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([name, inner]) => [
+    name,
+    fields.has(name) && typeof inner === 'string' ? { $type: 'Json', value: inner } : marked(inner, fields),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+/** By model. */
+function jsonFieldsIn(schema: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const models = schema.matchAll(/^model (\w+) \{([\s\S]*?)^\}/gm);
+  return new Map(
+    Array.from(models, ([, name = '', body = '']) => [
+      name,
+      new Set(Array.from(body.matchAll(/^\s*(\w+)\s+Json\b/gm), ([, field = '']) => field)),
+    ]),
+  );
+}
+
 async function openEngine(): Promise<Engine> {
   const modules = process.env['PRISMA_MODULES'] ?? '';
   const load = async <Module>(path: string): Promise<Module> => (await import(join(modules, path))) as Module;
@@ -108,7 +139,7 @@ async function openEngine(): Promise<Engine> {
   const { Pool } = await load<{ readonly Pool: new (options: object) => unknown }>('pg/lib/index.js');
   const pool = new Pool({ connectionString: process.env['DATABASE_URL'], max: CONNECTIONS });
   const options = {
-    datamodel: readFileSync(process.env['PRISMA_DML_PATH'] ?? '', 'utf8'),
+    datamodel: schema,
     logLevel: 'error',
     logQueries: false,
   };
