@@ -17,8 +17,7 @@ import { silentLog, stderrLog, type Log } from '../std/log.ts';
 import { readConfig, type Config } from './config.ts';
 import { aheadOfDatabaseMs } from './database-clock.ts';
 import { actAsOwnerOf } from './data-folder.ts';
-import { machineUser } from './machine-user.ts';
-import { readEnvironment, type ServerEnvironment } from './environment-file.ts';
+import { readEnvironment, type ServerEnvironment, machineUser } from './environment-file.ts';
 import { effectiveConfiguration, type FileValues } from './configuration.ts';
 import {
   openAnyCatalog,

@@ -1,7 +1,8 @@
-import type { ModelItem } from '../../lib/answers.ts';
+import type { ModelItem, EndpointItem } from '../../lib/answers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Price } from '../../ui/Money.tsx';
 import { Nothing } from '../../ui/Numbers.tsx';
+import type { Tone } from '../../ui/Badge.tsx';
 
 /** One cell of a price list. A free model says so; a price that a model does not have is a dash, not zero. */
 export function ModelPriceCell({ model, part }: { model: ModelItem; part: 'input' | 'cached' | 'output' }) {
@@ -35,3 +36,9 @@ function ImagePrice({ model }: { model: ModelItem }) {
     </span>
   );
 }
+
+export const STATUS_TONES: Record<EndpointItem['status'], Tone> = {
+  up: 'good',
+  degraded: 'warn',
+  down: 'bad',
+};

@@ -7,8 +7,7 @@ import { Link } from '../../ui/Link.tsx';
 import { Compact, Nothing } from '../../ui/Numbers.tsx';
 import type { Column } from '../../ui/Table.tsx';
 import { pricesDiffer, type ModelGroup } from './group.ts';
-import { ModelPriceCell } from './ModelPrice.tsx';
-import { STATUS_TONES } from './status.ts';
+import { ModelPriceCell, STATUS_TONES } from './ModelPrice.tsx';
 
 /** The columns of the model list; `actions` is what the row offers besides opening. */
 export function modelColumns(

@@ -10,8 +10,7 @@ import { ShowMore } from '../../ui/Pager.tsx';
 import { Empty } from '../../ui/States.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
 import { groupModels, type ModelGroup } from '../models/group.ts';
-import { ModelPriceCell } from '../models/ModelPrice.tsx';
-import { STATUS_TONES } from '../models/status.ts';
+import { ModelPriceCell, STATUS_TONES } from '../models/ModelPrice.tsx';
 
 /** Models shown at first: there may be thousands. */
 const FIRST_MODELS = 20;
