@@ -12,7 +12,7 @@ test('a preview shows changes of a model’s request form', () => {
     {
       kind: 'changed',
       subject: 'model chat/m: output cap',
-      before: 'as the upstream needs it',
+      before: 'as the backend needs it',
       after: 'max_completion_tokens',
     },
   ]);

@@ -55,7 +55,7 @@ function factsOf(catalog: Catalog): Map<string, Facts> {
     for (const model of endpoint.models) facts.set(`model ${endpoint.code}/${model.id}`, modelFacts(model));
   }
   for (const upstream of catalog.upstreams.values())
-    facts.set(`upstream ${upstream.name}`, upstreamFacts(upstream));
+    facts.set(`backend ${upstream.name}`, upstreamFacts(upstream));
   for (const [alias, { endpoint, model }] of catalog.aliases)
     facts.set(`alias ${alias}`, { target: `${endpoint}/${model}` });
   for (const [name, group] of catalog.groups ?? []) addGroupFacts(facts, catalog, name, group);
@@ -102,7 +102,7 @@ function endpointFacts(endpoint: Endpoint): Facts {
   return {
     name: endpoint.name,
     type: endpoint.type,
-    upstreams: places.length === 0 ? 'none' : places.join(', then '),
+    backends: places.length === 0 ? 'none' : places.join(', then '),
     'sorted by': endpoint.placesByModel ? 'price' : 'order',
     'sticky by': endpoint.isSticky ? 'account' : 'nothing',
     'clients may choose': listText([...(endpoint.selectable ?? [])]),
@@ -125,9 +125,9 @@ function modelFacts(model: Model): Facts {
     attachments: inputsText(model),
     'when a client leaves': model.onDisconnect,
     tokenizer: model.tokenizer ?? 'not known',
-    'upstream names': listText([...model.upstreamModels].map(([upstream, id]) => `${upstream}: ${id}`)),
-    'output cap': model.form?.capField ?? 'as the upstream needs it',
-    'image format': model.form?.imageFormat ?? 'as the upstream needs it',
+    'names at backends': listText([...model.upstreamModels].map(([upstream, id]) => `${upstream}: ${id}`)),
+    'output cap': model.form?.capField ?? 'as the backend needs it',
+    'image format': model.form?.imageFormat ?? 'as the backend needs it',
   };
 }
 

@@ -254,7 +254,7 @@ describe('the catalog in the store', () => {
     );
     expect(ok).toBe(true);
     expect(changes).toEqual([
-      { kind: 'changed', subject: 'upstream openai: key', before: '…nt-1', after: '…0002' },
+      { kind: 'changed', subject: 'backend openai: key', before: '…nt-1', after: '…0002' },
     ]);
   });
 
