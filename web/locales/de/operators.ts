@@ -46,7 +46,6 @@ export const operators: typeof english = {
     rolesHint:
       'Konsole, Betreiber-API und Kommandozeile richten sich nach dieser Tabelle. Die Kommandozeile ist Eigentümer.',
     right: 'Darf',
-    yes: 'Ja',
     rights: {
       see_customers: 'Konten, Teams und Anfragen sehen',
       see_business: 'Margen, Zahlungen, Katalog und Protokoll sehen',

@@ -42,7 +42,6 @@ export const operators = {
     rolesHint:
       'The console, the operators’ API and the command line follow this table. The command line is an owner.',
     right: 'May',
-    yes: 'Yes',
     rights: {
       see_customers: 'See accounts, teams and requests',
       see_business: 'See margins, payments, catalog and audit log',

@@ -321,14 +321,11 @@ function RolesCard({ rights }: { rights: Operators['rights'] }) {
       card: 'title',
       cell: (right) => t(`operators.rights.${right}`),
     },
-    ...ROLES.map((role) => ({
-      id: role,
-      header: t(`operators.roles.${role}`),
-      cell: (right: keyof typeof rights) => {
-        const roles: readonly Role[] = rights[right];
-        return roles.includes(role) ? t('operators.yes') : <span className="text-ink-3">–</span>;
-      },
-    })),
+    {
+      id: 'roles',
+      header: t('operators.rolesTitle'),
+      cell: (right) => rights[right].map((role) => t(`operators.roles.${role}`)).join(', '),
+    },
   ];
   return (
     <Card flush title={t('operators.rolesTitle')} hint={t('operators.rolesHint')}>
