@@ -54,7 +54,7 @@ test('a team is made with what its owner paid, after saying what ends and what o
   await page.getByRole('button', { name: 'Create a team' }).click();
   const dialog = page.getByRole('dialog', { name: 'Create a team' });
   expect(await dialog.textContent()).toContain('Your current API token stops working immediately');
-  expect(await dialog.textContent()).toContain('see its balance and the requests');
+  expect(await dialog.textContent()).toContain('see the team’s balance');
   await dialog.getByLabel('Team name').fill('Night shift');
   expect(await dialog.getByLabel('Move from your balance').inputValue()).toBe('5.00');
   await dialog.getByLabel('Move from your balance').fill('4');

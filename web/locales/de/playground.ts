@@ -3,6 +3,7 @@ import type { playground as english } from '../en/playground.ts';
 export const playground: typeof english = {
   playground: {
     title: 'Spielwiese',
+    leadTeam: 'Anfragen bezahlt Ihr Konto in {{team}}. Ihr API-Token gelangt nie in den Browser.',
     lead: 'Anfragen werden Ihrem Konto berechnet. Ihr API-Token gelangt nie in den Browser.',
     chat: 'Chat',
     compare: 'Vergleichen',

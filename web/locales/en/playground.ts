@@ -1,6 +1,7 @@
 export const playground = {
   playground: {
     title: 'Playground',
+    leadTeam: 'Requests are charged to your account in {{team}}. Your API token never reaches the browser.',
     lead: 'Requests are charged to your account. Your API token never reaches the browser.',
     chat: 'Chat',
     compare: 'Compare',

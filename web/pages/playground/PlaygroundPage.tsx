@@ -6,6 +6,7 @@ import { refreshReads } from '../../lib/query.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';
 import { useTitle } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useWallet } from '../../lib/wallet.ts';
 import { Segments } from '../../ui/Segments.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { Tabs } from '../../ui/Tabs.tsx';
@@ -20,13 +21,16 @@ const TABS = ['chat', 'compare', 'images'] as const;
 export default function PlaygroundPage() {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
+  const { team } = useWallet();
   useTitle(t('playground.title'));
   const tab = oneOf(state['tab'], TABS);
   const catalog = useApi('GET /api/console/models', undefined, { staleTime: 60_000 });
   return (
     <div className="mx-auto w-full max-w-[90rem] px-4 pt-6 sm:px-8 sm:pt-8">
       <h1 className="text-xl font-semibold tracking-tight">{t('playground.title')}</h1>
-      <p className="mt-0.5 mb-4 text-ink-3">{t('playground.lead')}</p>
+      <p className="mt-0.5 mb-4 text-ink-3">
+        {team ? t('playground.leadTeam', { team: team.name }) : t('playground.lead')}
+      </p>
       <Tabs
         label={t('playground.title')}
         value={tab}
