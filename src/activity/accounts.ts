@@ -55,6 +55,21 @@ export function accountFilter({ search, status, role }: AccountFilter): TableFil
   };
 }
 
+/** The price group of whoever pays for a person's requests: the team that they are in, or they themselves. */
+export async function priceGroupOf(
+  { db }: { readonly db: Kysely<Schema> },
+  id: string,
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('account as a')
+    .leftJoin('account as m', (join) => join.onRef('m.person_id', '=', 'a.id').on('m.ended_at', 'is', null))
+    .leftJoin('account as w', 'w.id', 'm.wallet_id')
+    .select(['a.price_group as own', 'w.id as team', 'w.price_group as teams'])
+    .where('a.id', '=', id)
+    .executeTakeFirst();
+  return (row?.team ? row.teams : row?.own) ?? undefined;
+}
+
 export function accountById(db: Kysely<Schema>, id: string): Promise<AccountRow | undefined> {
   return db
     .selectFrom('account')

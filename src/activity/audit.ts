@@ -75,6 +75,7 @@ export async function accountState(
     token: row.token_hint ?? 'none',
     card_payments: row.cards_off_at === null ? 'on' : 'off',
     monthly_limit: row.monthly_limit === null ? 'none' : money(row.monthly_limit),
+    price_group: row.price_group ?? 'none',
     chat_per_minute: limit(row.chat_per_minute),
     images_per_minute: limit(row.images_per_minute),
     concurrent: limit(row.concurrent),

@@ -1,14 +1,17 @@
 import { sql, type Kysely, type Selectable } from 'kysely';
+import { priceFromText } from '../ledger/price.ts';
+import { DAY_MS } from '../std/calendar.ts';
+import { requestIdAt } from '../std/ids.ts';
 import type { BackendDayTable, Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import type { Reader } from './reader.ts';
 
-export const MARGIN_GROUPS = ['day', 'model', 'backend'] as const;
+export const MARGIN_GROUPS = ['day', 'model', 'backend', 'group'] as const;
 export type MarginGroup = (typeof MARGIN_GROUPS)[number];
 
 /** What requests brought and cost, in nano-USD. */
 export interface MarginRow {
-  /** The day (yyyymmdd), model or backend. */
+  /** The day (yyyymmdd), model, backend or price group. */
   readonly key: string;
   readonly requests: number;
   readonly charged: number;
@@ -42,11 +45,52 @@ export async function marginGroups(parts: Parts, range: DayRange): Promise<Recor
     parts,
     range,
   );
+  const groups = await priceGroupSums(parts, range);
   return {
     day: mergedBy(days, ({ day }) => String(day)),
     model: mergedBy(routes, ({ model }) => model),
     backend: mergedBy(routes, ({ backend }) => backend),
+    group: mergedBy(groups, ({ group }) => group),
   };
+}
+
+/** Of wallets in price groups, from the receipts that are kept: no sum is written for what few servers have. */
+async function priceGroupSums(
+  { store: { db }, reader }: Parts,
+  { from, to }: DayRange,
+): Promise<readonly (Sums & { readonly group: string })[]> {
+  const prices = await reader.all(
+    db.selectFrom('price').select(['id', 'value']).where('value', 'like', GROUPED),
+  );
+  if (prices.length === 0) return [];
+  const fromMs = dayStart(from);
+  const rows = await reader.all(
+    db
+      .selectFrom('receipt')
+      .select([
+        'price',
+        sql<number>`CAST(count(*) AS BIGINT)`.as('requests'),
+        sql<number>`CAST(sum(charged) AS BIGINT)`.as('charged'),
+        sql<number>`CAST(sum(CASE WHEN cost IS NULL THEN 0 ELSE charged END) AS BIGINT)`.as('costed'),
+        sql<number>`CAST(coalesce(sum(cost), 0) AS BIGINT)`.as('cost'),
+        sql<number>`CAST(sum(possible_cost) AS BIGINT)`.as('possible_cost'),
+      ])
+      .where(sql<boolean>`price IN (SELECT id FROM price WHERE value LIKE ${GROUPED})`)
+      // Ids begin with their time, by the clock of a node.
+      .where('id', '>=', requestIdAt(fromMs - DAY_MS))
+      .where('created_at', '>=', fromMs)
+      .where('created_at', '<', dayStart(to) + DAY_MS)
+      .groupBy('price'),
+  );
+  const groupOf = new Map(prices.map(({ id, value }) => [id, priceFromText(value).group ?? '']));
+  return rows.map((row) => ({ ...row, group: groupOf.get(row.price) ?? '' }));
+}
+
+const GROUPED = '%"group":%';
+
+/** Of yyyymmdd, in milliseconds. */
+function dayStart(day: number): number {
+  return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
 }
 
 interface SummedDays {

@@ -251,7 +251,7 @@ function readV1Chat(base: CallBase, value: Record<string, unknown>, parts: ApiPa
     size: base.size,
     maxCost: base.maxCost,
     requestRecord: base.requestRecord,
-    selector: routeSelector(parts, request.model, 'chat_completion'),
+    selector: routeSelector(parts, base, request.model, 'chat_completion'),
     label: request.model,
     request,
     knobs,

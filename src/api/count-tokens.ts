@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Route } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
+import { catalogFor } from '../catalog/groups.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { parseBody, withoutNulls } from '../http/request-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
@@ -56,7 +57,7 @@ async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
   const { value, size } = await incoming.body.json();
   const body = withoutNulls(value);
   const request = parseBody(countTokensRequestSchema, body);
-  const route = knownRoute(request.model, parts);
+  const route = knownRoute(request.model, account, parts);
   if (route) requireModel(account, route);
   const counted =
     route && (await countAtBackend(route, conversationOf(incoming, body, account), parts.relay));
@@ -67,9 +68,9 @@ async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
 }
 
 /** Clients may count for a model that is not served here: then our own tokenizer estimates. */
-function knownRoute(model: string, { relay }: ApiParts): Route | undefined {
+function knownRoute(model: string, { priceGroup }: AccountSnapshot, { relay }: ApiParts): Route | undefined {
   try {
-    return findRoute(relay.catalog(), model, 'chat_completion');
+    return findRoute(catalogFor(relay.catalog(), priceGroup), model, 'chat_completion');
   } catch (thrown) {
     if (thrown instanceof Fault) return undefined;
     throw thrown;

@@ -115,7 +115,7 @@ async function embed(
     const { request, leftOut } = geminiToEmbeddings(read(fields), name);
     return {
       ...base,
-      selector: routeSelector(parts, name, 'embedding'),
+      selector: routeSelector(parts, base, name, 'embedding'),
       label: name,
       request,
       knobs: joinKnobs(knobs, { leftOut }),

@@ -69,7 +69,7 @@ async function embed(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
     const request = parseBody(embeddingRequestSchema, fields) as EmbeddingRequest;
     return {
       ...base,
-      selector: routeSelector(parts, request.model, 'embedding'),
+      selector: routeSelector(parts, base, request.model, 'embedding'),
       label: request.model,
       request,
       knobs,

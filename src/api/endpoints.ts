@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { abilitiesView } from '../catalog/abilities-view.ts';
 import type { Catalog, Endpoint, Model } from '../catalog/catalog.ts';
 import type { IncomingRequest } from '../http/router.ts';
+import { catalogFor } from '../catalog/groups.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import type { AccountSnapshot } from '../ledger/port.ts';
 import { mayUse, rateOf } from '../relay/admission.ts';
@@ -88,7 +89,7 @@ async function listEndpoints(incoming: IncomingRequest, { callerAuth, relay }: A
   const caller = callerAuth.optionalCaller(incoming);
   const snapshot = caller && (await callerAuth.account(caller));
   const headers = snapshot ? rateHeaders(rateOf(snapshot, 'chat', relay)) : {};
-  const data = publicEndpoints(relay.catalog(), snapshot);
+  const data = publicEndpoints(catalogFor(relay.catalog(), snapshot?.priceGroup), snapshot);
   return json({ success: true, data }, incoming.requestId, headers);
 }
 
@@ -111,7 +112,7 @@ function publicEndpoints(catalog: Catalog, caller: AccountSnapshot | undefined) 
 async function listModels(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const code = incoming.parameters[0] ?? '';
-  const endpoint = relay.catalog().endpoints.get(code);
+  const endpoint = catalogFor(relay.catalog(), snapshot.priceGroup).endpoints.get(code);
   if (!endpoint || !isPublic(endpoint)) {
     throw new Fault('unknown_endpoint', `There is no endpoint '${code.slice(0, 100)}'.`, { param: 'code' });
   }

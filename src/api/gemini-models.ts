@@ -3,6 +3,7 @@ import type { Catalog, EndpointType } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { parseBody } from '../http/request-body.ts';
+import { catalogFor } from '../catalog/groups.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import type { AccountSnapshot, Caller } from '../ledger/port.ts';
 import { mayUse, rateOf, requireModel } from '../relay/admission.ts';
@@ -117,7 +118,7 @@ const MOST_ON_A_PAGE = 1_000;
 
 async function list(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
-  const entries = modelEntries(relay.catalog(), snapshot);
+  const entries = modelEntries(catalogFor(relay.catalog(), snapshot.priceGroup), snapshot);
   const { searchParams } = new URL(incoming.request.url);
   const size = wholeNumber(searchParams.get('pageSize'), 'pageSize') ?? MOST_ON_A_PAGE;
   const start = wholeNumber(searchParams.get('pageToken'), 'pageToken') ?? 0;
@@ -138,7 +139,9 @@ function wholeNumber(text: string | null, param: string): number | undefined {
 async function one(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const id = incoming.parameters[0] ?? '';
-  const entry = modelEntries(relay.catalog(), snapshot).find((candidate) => candidate.id === id);
+  const entry = modelEntries(catalogFor(relay.catalog(), snapshot.priceGroup), snapshot).find(
+    (candidate) => candidate.id === id,
+  );
   if (!entry) throw new Fault('not_found', `There is no model '${id.slice(0, 100)}'.`, { param: 'model' });
   return json(geminiModel(entry), incoming.requestId);
 }
@@ -167,7 +170,14 @@ function modelEntries(catalog: Catalog, caller: AccountSnapshot): GeminiModelEnt
 async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { account, rate } = await parts.callerAuth.freeCaller(caller);
   const { value, size } = await incoming.body.json();
-  requireModel(account, findRoute(parts.relay.catalog(), incoming.parameters[0] ?? '', 'chat_completion'));
+  requireModel(
+    account,
+    findRoute(
+      catalogFor(parts.relay.catalog(), account.priceGroup),
+      incoming.parameters[0] ?? '',
+      'chat_completion',
+    ),
+  );
   const { signal } = incoming;
   const totalTokens = await countForFree(countableContents(value), { account, size, signal }, parts);
   return json({ totalTokens }, incoming.requestId, rateHeaders(rate));

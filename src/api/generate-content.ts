@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { parseBody, selectFields } from '../http/request-body.ts';
 import { paidAnswer } from '../http/response.ts';
@@ -11,7 +10,7 @@ import { GEMINI_FIELDS, generateContentSchema, inReferenceSpelling } from '../wi
 import { geminiEncoder } from '../wire/gemini/stream.ts';
 import { geminiToChat } from '../wire/gemini/to-chat.ts';
 import { GOOGLE_ERRORS, KEYED_INFERENCE_ERRORS } from './errors.ts';
-import { inference, MAX_COST_FIELD, streamResponse } from './inference.ts';
+import { inference, MAX_COST_FIELD, streamResponse, routeSelector } from './inference.ts';
 import type { ApiAnswer, ApiBody, ApiOperation, ApiParts, PathParameter } from './operation.ts';
 
 const answerPart = z.union([
@@ -157,12 +156,11 @@ function read([base, value, { relay }, incoming]: Given, delivered: Delivered): 
   const { body, knobs } = selectFields(spelled, GEMINI_FIELDS);
   const asked = parseBody(generateContentSchema, body);
   const name = incoming.parameters[0] ?? '';
-  const { endpoint, model } = findRoute(relay.catalog(), name, 'chat_completion');
   const { request, leftOut } = geminiToChat(asked, { model: name, stream: delivered !== 'whole' });
   const showsThoughts = asked.generationConfig?.thinkingConfig?.includeThoughts === true;
   return {
     ...base,
-    selector: { code: endpoint.code, model: model.id, type: 'chat_completion' },
+    selector: routeSelector({ relay }, base, name, 'chat_completion'),
     label: name,
     request,
     knobs: joinKnobs(knobs, { leftOut }),

@@ -205,7 +205,7 @@ export function publicImageCall(base: CallBase, value: Record<string, unknown>):
 }
 
 export function v1ImageCall(base: CallBase, { request, knobs }: ImageFields, parts: ApiParts): ImageCall {
-  const selector = routeSelector(parts, request.model, 'image_generation');
+  const selector = routeSelector(parts, base, request.model, 'image_generation');
   return {
     ...base,
     selector,

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { EndpointType } from '../catalog/catalog.ts';
+import type { EndpointType, Route } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import { hasKey } from '../http/idempotency/idempotency.ts';
 import { SMALL_BODY_BYTES, type JsonBody } from '../http/request-body.ts';
 import { eventStreamAnswer } from '../http/response.ts';
 import type { Caller, RateKind } from '../ledger/port.ts';
-import { tokenErrorOr } from '../relay/admission.ts';
+import { catalogOf, tokenErrorOr } from '../relay/admission.ts';
 import type { CallBase, ChatReply, RouteSelector } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
@@ -161,13 +161,36 @@ export const MAX_COST_FIELD = {
 };
 
 /** Under `/v1` the endpoint code is part of the model's name, because its clients have no field for it. */
+// oxlint-disable-next-line max-params -- whose name it is, and what it is a name of
 export function routeSelector(
   { relay }: Pick<ApiParts, 'relay'>,
+  { caller }: Pick<CallBase, 'caller'>,
   name: string,
   type: EndpointType,
 ): RouteSelector {
-  const { endpoint, model } = findRoute(relay.catalog(), name, type);
+  const { endpoint, model } = routeFor(relay, caller, name, type);
   return { code: endpoint.code, model: model.id, type };
+}
+
+/**
+ * In the catalog that the caller's wallet was last seen to see. Where that does not have it, all that is sold decides what the
+ * name means, and the quote decides whether the caller may have it: the wallet may be in another group by now.
+ */
+// oxlint-disable-next-line max-params -- as above
+function routeFor(relay: ApiParts['relay'], caller: Caller, name: string, type: EndpointType): Route {
+  const seen = catalogOf(relay, caller);
+  try {
+    return findRoute(seen, name, type);
+  } catch (thrown) {
+    const sold = relay.catalog();
+    if (sold === seen) throw thrown;
+    try {
+      return findRoute(sold, name, type);
+    } catch {
+      // What is told is about what the caller sees.
+      throw thrown;
+    }
+  }
 }
 
 /** The fields that name the endpoint in a body of the public API. */

@@ -161,7 +161,7 @@ function read(
   const request = messagesToChat(asked, (fault) => (untranslatable ??= fault));
   return {
     ...base,
-    selector: routeSelector(parts, asked.model, 'chat_completion'),
+    selector: routeSelector(parts, base, asked.model, 'chat_completion'),
     label: asked.model,
     request,
     cap: 'lowered',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { abilitiesView } from '../catalog/abilities-view.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
+import { catalogFor } from '../catalog/groups.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import type { IncomingRequest } from '../http/router.ts';
 import type { AccountSnapshot } from '../ledger/port.ts';
@@ -183,13 +184,19 @@ export const oneModelById: ApiOperation = {
 async function list(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const headers = rateHeaders(rateOf(snapshot, 'chat', relay));
-  return json(modelsList(modelEntries(relay.catalog(), snapshot)), incoming.requestId, headers);
+  return json(
+    modelsList(modelEntries(catalogFor(relay.catalog(), snapshot.priceGroup), snapshot)),
+    incoming.requestId,
+    headers,
+  );
 }
 
 async function one(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): Promise<Response> {
   const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const id = incoming.parameters[0] ?? '';
-  const entry = modelEntries(relay.catalog(), snapshot).find((candidate) => candidate.id === id);
+  const entry = modelEntries(catalogFor(relay.catalog(), snapshot.priceGroup), snapshot).find(
+    (candidate) => candidate.id === id,
+  );
   if (!entry) throw new Fault('not_found', `There is no model '${id.slice(0, 100)}'.`, { param: 'model' });
   return json(oneModel(entry), incoming.requestId);
 }

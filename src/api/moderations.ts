@@ -81,7 +81,7 @@ async function moderate(incoming: IncomingRequest, caller: Caller, parts: ApiPar
     const name = request.model ?? usual;
     return {
       ...base,
-      selector: routeSelector(parts, name, 'moderation'),
+      selector: routeSelector(parts, base, name, 'moderation'),
       label: name,
       request,
       knobs,

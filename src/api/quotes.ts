@@ -111,10 +111,11 @@ export async function quoteBody(
   parts: RelayParts,
 ): Promise<HeldQuote> {
   const isImage = body['prompt'] !== undefined && body['messages'] === undefined;
+  // First, because its price group decides which prices are quoted.
+  const account = await identified(base.caller, parts);
   const quote = isImage
     ? await quoteImageCall(quotedImageCall(base, body), parts)
     : await quoteChatCall(publicChatCall(base, body), parts);
-  const account = await identified(base.caller, parts);
   requireModel(account, quote.route);
   return await heldQuote(quote, account, base.connection.signal);
 }

@@ -42,6 +42,7 @@ const receiptAnswer = z.object({
   ),
   held_usd: usd,
   charged_usd: usd,
+  price_group: z.string().optional().describe('Whose prices these are, where they are not the list prices'),
   backend: z.string().nullable(),
   retry_of: z
     .string()

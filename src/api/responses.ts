@@ -236,7 +236,7 @@ export function readResponses(
     ...base,
     responses: asked,
     body: value,
-    selector: routeSelector(parts, asked.model, 'chat_completion'),
+    selector: routeSelector(parts, base, asked.model, 'chat_completion'),
     knobs: joinKnobs(knobs, { leftOut: providerTools(asked) }),
   };
 }

@@ -117,7 +117,7 @@ function read(base: CallBase, value: Record<string, unknown>, parts: ApiParts): 
   const asked = parseBody(textCompletionRequestSchema, body) as TextCompletionRequest;
   return {
     ...base,
-    selector: routeSelector(parts, asked.model, 'chat_completion'),
+    selector: routeSelector(parts, base, asked.model, 'chat_completion'),
     label: asked.model,
     request: textCompletionToChat(asked),
     knobs,

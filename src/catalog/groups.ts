@@ -1,3 +1,4 @@
+import { Fault } from '../std/fault.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import { matchesAny } from '../std/model-patterns.ts';
 import { remembered } from '../std/remembered.ts';
@@ -18,6 +19,15 @@ export function catalogFor(catalog: Catalog, group: string | undefined): Catalog
   let views = viewsOf.get(catalog);
   if (!views) viewsOf.set(catalog, (views = remembered((name) => viewOf(catalog, name), MAX_VIEWS)));
   return views(group);
+}
+
+/** Throws where the catalog has no such group. */
+export function requireGroup({ groups }: Catalog, group: string): void {
+  if (groups?.has(group)) return;
+  const known = [...(groups?.keys() ?? [])].join(', ') || 'none';
+  throw new Fault('invalid_field', `The catalog has no price group '${group}'; known: ${known}.`, {
+    param: 'group',
+  });
 }
 
 /** Made on first use: a catalog never changes. */

@@ -5,6 +5,7 @@ import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import type { Schema } from '../store/schema.ts';
 import { type Catalog, type CatalogSource, type CatalogStatus, LiveCatalog } from './catalog.ts';
+import { pricesBelowCost, type PriceBelowCost } from './below-cost.ts';
 import { catalogChanges, type CatalogChange } from './diff.ts';
 import type { FileSettings } from './file-schema.ts';
 import { CatalogError, type Mistake } from './mistakes.ts';
@@ -27,6 +28,8 @@ export interface StoredCatalogOptions {
   readonly settings?: FileSettings | undefined;
   readonly log: Log;
   readonly clock: Clock;
+  /** Throws while a server that does not know price groups is running: it would refuse the catalog, and keep an old one. */
+  readonly requireGroups?: (() => Promise<void>) | undefined;
   /** How often to poll for a newer version. */
   readonly pollMs?: number | undefined;
 }
@@ -36,6 +39,7 @@ interface Proposal {
   readonly mistakes: readonly Mistake[];
   /** Compared with the catalog in force; empty if nothing would change. */
   readonly changes: readonly CatalogChange[];
+  readonly belowCost: readonly PriceBelowCost[];
 }
 
 type SaveResult =
@@ -158,18 +162,21 @@ export class StoredCatalog implements CatalogSource {
   /** Checks a text and returns what it would change; stores nothing. */
   propose(text: string): Proposal {
     try {
-      return { ok: true, mistakes: [], changes: catalogChanges(this.current(), this.parse(text)) };
+      const catalog = this.parse(text);
+      const changes = catalogChanges(this.current(), catalog);
+      return { ok: true, mistakes: [], changes, belowCost: pricesBelowCost(catalog) };
     } catch (error) {
       if (!(error instanceof CatalogError)) throw error;
-      return { ok: false, mistakes: error.mistakes, changes: [] };
+      return { ok: false, mistakes: error.mistakes, changes: [], belowCost: [] };
     }
   }
 
   /** Makes this text the catalog of every node, unless it is invalid or another was saved since `expectedVersion`. */
   async save(text: string, actor: string, note: string, expectedVersion: number): Promise<SaveResult> {
     await this.refresh();
-    const { mistakes, data } = this.inspect(text);
+    const { mistakes, data, built } = this.inspect(text);
     if (mistakes.length > 0 || !data) return { kind: 'invalid', mistakes };
+    if (built?.catalog.groups?.size) await this.#options.requireGroups?.();
     const json = storedText(data);
     // Quotes make it longer than the YAML was.
     if (json.length > MAX_YAML_CHARACTERS) return { kind: 'invalid', mistakes: [TOO_LONG] };

@@ -20,6 +20,7 @@ import {
   type CliCommand,
   type CommandInput,
 } from './command.ts';
+import { accountGroupCommand } from './price-group.ts';
 import { resetLinkCommand } from './reset-link.ts';
 import { limitsOf } from './spending-limits.ts';
 
@@ -122,6 +123,7 @@ export const accountCommands: readonly CliCommand[] = [
     audit: ({ flags }) => onAccount('account.limits', { ...flags, json: undefined, as: undefined }),
     run: limit,
   },
+  accountGroupCommand,
   {
     name: 'account password',
     usage: 'EMAIL [--password-stdin | PASSWORD] [--json]',

@@ -1,6 +1,8 @@
 import { readFileSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { pricesBelowCost, type PriceBelowCost } from '../catalog/below-cost.ts';
 import type { Catalog, Endpoint } from '../catalog/catalog.ts';
+import { formatUsd, nanoUsd } from '../std/money.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import { priceDifferences } from '../catalog/import/price-check.ts';
 import { catalogJsonSchema } from '../catalog/json-schema.ts';
@@ -68,13 +70,31 @@ async function checkCatalog(input: CommandInput, context: CliContext): Promise<n
     message,
   }));
   const differences = catalog ? await priceDifferences(catalog) : [];
+  const losing = catalog ? pricesBelowCost(catalog) : [];
   const tls = catalog && context.checkTls(catalog, path === undefined ? undefined : dirname(path));
   const problems = tls && !tls.ok ? [tls.line] : [];
   const ok = tls?.ok === true;
   const sold = catalog ? catalogView(catalog) : null;
-  const value = { ok, mistakes, problems, price_differences: differences, catalog: sold };
-  printResult(input, context, value, [...lines, ...differences, ...problems]);
+  const value = {
+    ok,
+    mistakes,
+    problems,
+    price_differences: differences,
+    below_cost: losing.map(({ price, cost, group, ...rest }) => ({
+      group: group ?? null,
+      ...rest,
+      price_usd: formatUsd(nanoUsd(price)),
+      cost_usd: formatUsd(nanoUsd(cost)),
+    })),
+    catalog: sold,
+  };
+  printResult(input, context, value, [...lines, ...differences, ...losing.map(belowCostLine), ...problems]);
   return ok ? 0 : 1;
+}
+
+function belowCostLine({ group, endpoint, model, item, price, cost, backend }: PriceBelowCost): string {
+  const whose = group === undefined ? '' : ` for ${group}`;
+  return `below cost: ${endpoint}/${model}${whose}: ${item} ${formatUsd(nanoUsd(price))}, and ${backend} takes ${formatUsd(nanoUsd(cost))}`;
 }
 
 async function checkedAt(path: string | undefined, context: CliContext): Promise<CatalogCheck> {

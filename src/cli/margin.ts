@@ -19,7 +19,7 @@ const SHOWN_LOSSES = 20;
 
 export const marginCommand: CliCommand = {
   name: 'margin',
-  usage: '[--by day|model|backend] [--days N] [--json]',
+  usage: '[--by day|model|backend|group] [--days N] [--json]',
   about: 'show what requests brought beside what they cost, and the latest that cost more than they brought',
   flags: { ...JSON_FLAG, by: { type: 'string' }, days: { type: 'string' } },
   minArguments: 0,

@@ -15,6 +15,7 @@ import {
   type CliContext,
   type CommandInput,
 } from './command.ts';
+import { teamGroupCommand } from './price-group.ts';
 import { limitsOf } from './spending-limits.ts';
 
 const LIMIT_FLAGS = {
@@ -110,6 +111,7 @@ export const teamCommands: readonly CliCommand[] = [
     audit: audited('team.limits'),
     run: limit,
   },
+  teamGroupCommand,
   {
     name: 'team credit',
     usage: 'NAME USD [--key KEY] [--reason TEXT] [--json]',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { modelFigures, uptimeOf, type Quantiles } from '../activity/model-figures.ts';
 import { Fault } from '../std/fault.ts';
 import { dayText } from './amounts.ts';
-import { modelItems } from './models.ts';
+import { catalogSeenBy, modelItems } from './models.ts';
 import { typicalCost } from './public/sold-models.ts';
 import { route } from './route.ts';
 
@@ -11,8 +11,9 @@ export const figureRoutes = [
   route('GET /api/console/figures', {
     who: 'user',
     query: z.strictObject({ endpoint: z.string().max(200), model: z.string().max(200) }),
-    async handle({ store, clock, catalog }, { query }) {
-      const current = catalog.current();
+    async handle(parts, { query, user }) {
+      const { store, clock } = parts;
+      const current = await catalogSeenBy(parts, user);
       const offer = modelItems(current).find(
         ({ endpoint, model }) => endpoint === query.endpoint && model === query.model,
       );

@@ -1,10 +1,13 @@
 import { abilitiesView } from '../catalog/abilities-view.ts';
 import type { Catalog, Endpoint, Model, ModelPrice } from '../catalog/catalog.ts';
+import { catalogFor } from '../catalog/groups.ts';
 import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
+import { priceGroupOf } from '../activity/accounts.ts';
+import type { Visitor } from '../identity/sign-in/session.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import { usd } from './amounts.ts';
 import type { Usd } from './contract.ts';
-import type { BackendHealth } from './parts.ts';
+import type { BackendHealth, RouteParts } from './parts.ts';
 import { route } from './route.ts';
 
 /** The endpoints and models that are sold; public. */
@@ -12,9 +15,19 @@ export const modelRoutes = [
   route('GET /api/console/models', {
     who: 'public',
     compressed: true,
-    handle: ({ catalog, backends }) => Promise.resolve(modelList(catalog.current(), backends)),
+    handle: async (parts, { user }) => modelList(await catalogSeenBy(parts, user), parts.backends),
   }),
 ];
+
+/** With the prices that the visitor's requests would have, and without the models that are hidden from them. */
+export async function catalogSeenBy(
+  parts: Pick<RouteParts, 'catalog' | 'store'>,
+  user: Pick<Visitor, 'accountId'> | undefined,
+): Promise<Catalog> {
+  const catalog = parts.catalog.current();
+  if (!user || catalog.groups === undefined || catalog.groups.size === 0) return catalog;
+  return catalogFor(catalog, await priceGroupOf(parts.store, user.accountId));
+}
 
 type BackendStates = ReadonlyMap<string, ReturnType<BackendHealth['list']>[number]['state']>;
 

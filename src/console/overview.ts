@@ -12,7 +12,7 @@ import { dayText, usd } from './amounts.ts';
 import { moneyOf } from '../identity/accounts/accounts.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import { expectedWelcomeCredit } from '../identity/sign-in/welcome-credit.ts';
-import { modelSample } from './models.ts';
+import { catalogSeenBy, modelSample } from './models.ts';
 import { budgetLimits, nextLimit, walletLimits } from './next-limit.ts';
 import type { RouteParts } from './parts.ts';
 import { requestItem } from './receipt.ts';
@@ -109,7 +109,7 @@ function limitsOf({ catalog, clock }: RouteParts, account: AccountRow) {
 async function quickstart(parts: RouteParts, user: Visitor) {
   const { id } = await spenderOf(parts, user);
   const [token, first] = await Promise.all([ownToken(parts, user), firstRequest(parts.store.db, id)]);
-  const catalog = parts.catalog.current();
+  const catalog = await catalogSeenBy(parts, user);
   return {
     hasToken: token !== null,
     /** When the first request arrived with the token; null: still waiting. Playground calls count too. */

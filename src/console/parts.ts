@@ -32,7 +32,7 @@ export interface ConsoleParts {
   readonly ledger: Ledger;
   readonly auth: Auth;
   readonly setup: Setup;
-  readonly accounts: Pick<Accounts, 'allowCards' | 'replaceToken' | 'setLimits'>;
+  readonly accounts: Pick<Accounts, 'allowCards' | 'replaceToken' | 'setLimits' | 'setPriceGroup'>;
   readonly teams: Teams;
   readonly operators: Operators;
   /** Answers of operations that came with an Idempotency-Key. */

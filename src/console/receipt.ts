@@ -59,7 +59,7 @@ const SOURCES = ['upstream', 'counted', 'mixed'] as const;
 
 /** A request's bill, line by line, computed again from the price it was admitted at. */
 export function receiptDetail(row: StoredRequest, catalog: Catalog) {
-  const { lines, total, attempts } = billOf(row);
+  const { lines, total, attempts, price } = billOf(row);
   return {
     ...requestItem(row),
     ...namesOf(row, catalog),
@@ -67,6 +67,8 @@ export function receiptDetail(row: StoredRequest, catalog: Catalog) {
     releasedUsd: row.state === 'pending' ? null : usd(row.held - row.charged),
     finishedAt: row.finished_at,
     finishReason: row.finish_reason,
+    /** Whose prices these are; null: the list prices. */
+    priceGroup: price.group ?? null,
     /** Who counted: the backend, or Tollgate's own meter. */
     usageSource: SOURCES.find((source) => source === row.usage_source) ?? null,
     /** The output cap that the hold covered. */

@@ -21,7 +21,7 @@ interface CallerAuthOptions {
 
 /** Authenticates callers and requires HTTPS. */
 export class CallerAuth {
-  readonly #parts: Pick<RelayParts, 'ledger' | 'catalog'>;
+  readonly #parts: Pick<RelayParts, 'ledger' | 'catalog' | 'seenGroups'>;
   readonly #options: CallerAuthOptions;
   #freeCalls: FreeCallRate | undefined;
   #isTrusted: (address: string) => boolean;

@@ -39,6 +39,7 @@ export function snapshotOf(
       resetsAt: periodEnd(budget.per, nowMs),
     },
     tokenLimits,
+    priceGroup: wallet.row.price_group ?? undefined,
     isNetworkAllowed: refusal !== 'network_not_allowed',
     limits: {
       chatPerMinute: row.chat_per_minute ?? undefined,

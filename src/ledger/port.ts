@@ -104,6 +104,7 @@ export interface AdmissionRequest {
   readonly rate: RateKind;
   readonly endpoint: string;
   readonly model: string;
+  /** Names the price group that it was quoted for. A wallet in another one is refused (`quote_again`). */
   readonly price: Price;
   readonly ceiling: Ceiling;
   /**
@@ -170,6 +171,8 @@ export type ReachedLimit = 'month' | `budget_${Period}`;
 export type RefusalReason =
   /** Not for clients: the request is to be admitted again once its input was counted. */
   | 'count_first'
+  /** Not for clients: the price is not the one of the wallet's group, and the request is to be quoted again. */
+  | 'quote_again'
   | 'invalid_token'
   | 'network_not_allowed'
   | 'model_not_allowed'
@@ -268,6 +271,8 @@ export interface AccountSnapshot {
   readonly monthlyLimit: NanoUsd | undefined;
   readonly budget: BudgetSnapshot | undefined;
   readonly tokenLimits: TokenLimits | undefined;
+  /** The wallet's. */
+  readonly priceGroup: string | undefined;
   /** False: the token may not be used from the caller's address. */
   readonly isNetworkAllowed: boolean;
   readonly limits: { readonly [K in keyof Limits]: number | undefined };

@@ -118,6 +118,7 @@ export function receiptView(receipt: Receipt) {
     })),
     held_usd: dollars(nanoUsd(row.held)),
     charged_usd: dollars(nanoUsd(row.charged)),
+    ...(receipt.price.group !== undefined && { price_group: receipt.price.group }),
     backend: row.upstream,
     ...retriedRequest(receipt.attempts),
     ...loweredCap(receipt),

@@ -49,6 +49,8 @@ import { systemRandom, type Random } from '../std/ids.ts';
 import { stderrLog, type Log } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import { RequestSlots, slotsWithin } from '../std/request-slots.ts';
+import { catalogFor } from '../catalog/groups.ts';
+import { SeenGroups } from '../relay/seen-groups.ts';
 import { announceWallets } from '../store/other-nodes.ts';
 import { StartupError } from '../std/startup-error.ts';
 import { Heartbeat } from '../store/heartbeat.ts';
@@ -284,6 +286,7 @@ function makeRelay(
   return {
     ledger,
     catalog: catalog.current,
+    seenGroups: new SeenGroups(catalogFor),
     upstreams,
     settlements,
     lifetime,
@@ -422,6 +425,7 @@ function routerOf(
         store,
         clock,
         publicUrl: config.publicUrl,
+        sessions: consoleServices.auth.sessions,
         version: releaseName(currentRelease()),
         apiIsUp: async () => !state.draining && (await heartbeat.acceptsWrites()),
       }),

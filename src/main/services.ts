@@ -19,6 +19,7 @@ import { ImageFiles } from '../store/image-files.ts';
 import type { ImagePlaces } from '../store/image-objects.ts';
 import { ImageBucket } from '../store/image-s3.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { requireWallets } from '../store/other-nodes.ts';
 import type { Config } from './config.ts';
 import { aheadOfDatabaseMs } from './database-clock.ts';
 import { SERVER_SETTINGS } from './server-settings.ts';
@@ -181,6 +182,7 @@ export async function openAnyCatalog(services: Services): Promise<CatalogSource 
 
 export async function openStored({ config, store, secret, log, clock }: Services): Promise<StoredCatalog> {
   return await openStoredCatalog({
+    requireGroups: () => requireWallets(store),
     db: store.db,
     durable: () => store.durable(),
     sealingKey: secret.key('provider keys'),

@@ -79,7 +79,7 @@ function world(answers: readonly Admission[], card?: (call: number) => boolean):
     connection: connectionOf(client.signal),
   } as unknown as Call<unknown>;
   const ask = async (quote = QUOTE) => {
-    const question = { call, quote, parts, streamed: false };
+    const question = { operation: { quote: () => quote }, call, quote, parts, streamed: false };
     try {
       return await admitted(question);
     } catch (error) {
@@ -302,7 +302,8 @@ test('what was admitted is noted for the log', async () => {
     catalog: () => ({ limits: {} }),
   } as unknown as RelayParts;
   const call = { selector: { type: 'chat' }, requestRecord } as unknown as Call<unknown>;
-  const question = { call, quote: QUOTE, parts, streamed: false };
+  const operation = { quote: () => QUOTE };
+  const question = { operation, call, quote: QUOTE, parts, streamed: false };
   await admitted(question);
   expect(requestRecord).toEqual({ account: 'acc_1', endpoint: 'svc_chat', model: 'm' } as never);
 });

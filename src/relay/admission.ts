@@ -1,4 +1,4 @@
-import type { EndpointType } from '../catalog/catalog.ts';
+import { resolve, type Catalog, type EndpointType, type Route } from '../catalog/catalog.ts';
 import { callerKey, rateState, affordableCap, cheapestUseful, holdFor, shareOf } from '../ledger/decide.ts';
 import type {
   AccountSnapshot,
@@ -29,9 +29,13 @@ export class RefusedRequest extends Fault {
   }
 }
 
+interface Quoting<C, Q> {
+  quote(call: C, parts: RelayParts): Q;
+}
+
 /** What a call may cost and use at most; no backend is called. Throws the fault that the client gets. */
 export function quoteOf<C extends Call<unknown>, Q extends Quote>(
-  operation: { quote(call: C, parts: RelayParts): Q },
+  operation: Quoting<C, Q>,
   call: C,
   parts: RelayParts,
 ): Q | Promise<Q> {
@@ -46,28 +50,48 @@ export function quoteOf<C extends Call<unknown>, Q extends Quote>(
 
 /** The same for a call that is not checked otherwise: of a bad token and a bad request the token is told. */
 export function quoteOrTokenError<C extends Call<unknown>, Q extends Quote>(
-  operation: { quote(call: C, parts: RelayParts): Q },
+  operation: Quoting<C, Q>,
   call: C,
   parts: RelayParts,
 ): Q | Promise<Q> {
   try {
     const quoted = quoteOf(operation, call, parts);
-    return quoted instanceof Promise ? orTokenError(quoted, call, parts) : quoted;
+    return quoted instanceof Promise ? againOrTokenError(quoted, operation, call, parts) : quoted;
   } catch (thrown) {
-    return throwTokenErrorOr(thrown, call, parts);
+    return againUnlessTokenError(thrown, operation, call, parts);
   }
 }
 
-async function orTokenError<Q>(quoted: Promise<Q>, call: Call<unknown>, parts: RelayParts): Promise<Q> {
+async function againOrTokenError<C extends Call<unknown>, Q extends Quote>(
+  quoted: Promise<Q>,
+  operation: Quoting<C, Q>,
+  call: C,
+  parts: RelayParts,
+): Promise<Q> {
   try {
     return await quoted;
   } catch (thrown) {
-    return await throwTokenErrorOr(thrown, call, parts);
+    return await againUnlessTokenError(thrown, operation, call, parts);
   }
 }
 
-async function throwTokenErrorOr(thrown: unknown, call: Call<unknown>, parts: RelayParts): Promise<never> {
-  throw await tokenErrorOr(thrown, { caller: call.caller, rate: rateKindOf(call.selector.type) }, parts);
+/** The account is asked for anyway: if its wallet is in another price group than was thought, the request is quoted again. */
+// oxlint-disable-next-line max-params -- what was thrown, and what it was thrown by
+async function againUnlessTokenError<C extends Call<unknown>, Q extends Quote>(
+  thrown: unknown,
+  operation: Quoting<C, Q>,
+  call: C,
+  parts: RelayParts,
+): Promise<Q> {
+  const { caller } = call;
+  const before = parts.seenGroups?.of(caller);
+  const error = await tokenErrorOr(thrown, { caller, rate: rateKindOf(call.selector.type) }, parts);
+  if (parts.seenGroups?.of(caller) === before) throw error;
+  try {
+    return await quoteOf(operation, call, parts);
+  } catch (again) {
+    throw await tokenErrorOr(again, { caller, rate: rateKindOf(call.selector.type) }, parts);
+  }
 }
 
 /** The input is counted for this, so the caller must be a known one. */
@@ -81,15 +105,20 @@ async function lowerToMaxCost<Q extends Quote>(
 }
 
 /** Asks the ledger to admit the call. */
-export function askLedger(question: LedgerQuestion): Promise<Admission> {
+export function askLedger<C extends Call<unknown>, Q extends Quote>(
+  question: LedgerQuestion<C, Q>,
+): Promise<Admission> {
   return question.parts.ledger.admit(admissionRequest(question));
 }
 
 /**
- * Asks once more, where a refused request can still be admitted: its input is counted, or money comes from a card. What
- * stays refused is thrown as the fault that the client gets.
+ * Asks once more, where a refused request can still be admitted: at its account's price, which the question has then; by its
+ * counted input; or by money from a card. What stays refused is thrown as the fault that the client gets.
  */
-export async function askAgain(refused: Refused, question: LedgerQuestion): Promise<Admitted> {
+export async function askAgain<C extends Call<unknown>, Q extends Quote>(
+  refused: Refused,
+  question: LedgerQuestion<C, Q>,
+): Promise<Admitted> {
   const { call, parts } = question;
   const admission = await afterCountOrTopUp(refused, question);
   if (admission.kind === 'admitted') return admission;
@@ -141,26 +170,69 @@ function isShortOfMoney(admission: Admission): admission is Refused {
   );
 }
 
-interface LedgerQuestion {
-  readonly call: Call<unknown>;
-  readonly quote: Quote;
+interface LedgerQuestion<C extends Call<unknown>, Q extends Quote> {
+  readonly operation: Quoting<C, Q>;
+  readonly call: C;
+  /** Replaced when the ledger says that its price is not the account's. */
+  quote: Q;
   readonly parts: RelayParts;
   readonly streamed: boolean;
 }
 
-async function afterCountOrTopUp(refused: Refused, question: LedgerQuestion): Promise<Admission> {
+async function afterCountOrTopUp<C extends Call<unknown>, Q extends Quote>(
+  refused: Refused,
+  question: LedgerQuestion<C, Q>,
+): Promise<Admission> {
   const { call, parts } = question;
-  let admission = await withCountedInput(refused, question);
+  let admission = await decided(refused, question);
   for (let topUps = 0; isShortOfMoney(admission) && topUps < MAX_TOP_UPS; topUps++) {
     if (!(await parts.topUps?.covered(call.caller, admission.available, call.connection.signal))) break;
     if (call.connection.hasLeft) throw new ClientLeftFault();
     const again = await askLedger(question);
-    admission = await withCountedInput(again, question);
+    admission = await decided(again, question);
   }
   return admission;
 }
 
-async function withCountedInput(admission: Admission, question: LedgerQuestion): Promise<Admission> {
+/** How often one request is quoted for a group: it may be changed while the request is on its way. */
+const MAX_QUOTES = 5;
+
+async function decided<C extends Call<unknown>, Q extends Quote>(
+  answer: Admission,
+  question: LedgerQuestion<C, Q>,
+): Promise<Admission> {
+  let admission = await withCountedInput(answer, question);
+  for (let quotes = 0; isOutdated(admission) && quotes < MAX_QUOTES; quotes++) {
+    question.quote = await quotedAgain(question);
+    admission = await withCountedInput(await askLedger(question), question);
+  }
+  return admission;
+}
+
+function isOutdated(admission: Admission): boolean {
+  return admission.kind === 'refused' && admission.reason === 'quote_again';
+}
+
+/** As the account stands now, which is asked for. */
+async function quotedAgain<C extends Call<unknown>, Q extends Quote>({
+  operation,
+  call,
+  parts,
+}: LedgerQuestion<C, Q>): Promise<Q> {
+  const { caller } = call;
+  const snapshot = await identified(caller, parts);
+  try {
+    return await quoteOf(operation, call, parts);
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    throw new RefusedRequest(thrown, rateOf(snapshot, rateKindOf(call.selector.type), parts));
+  }
+}
+
+async function withCountedInput<C extends Call<unknown>, Q extends Quote>(
+  admission: Admission,
+  question: LedgerQuestion<C, Q>,
+): Promise<Admission> {
   const { call, quote } = question;
   if (admission.kind === 'admitted' || admission.reason !== 'count_first' || !quote.uncounted)
     return admission;
@@ -171,7 +243,10 @@ async function withCountedInput(admission: Admission, question: LedgerQuestion):
 }
 
 /** Tells whoever watches that a call is admitted. */
-export function noteAdmitted(admission: Admitted, { call, quote, parts }: LedgerQuestion): void {
+export function noteAdmitted<C extends Call<unknown>, Q extends Quote>(
+  admission: Admitted,
+  { call, quote, parts }: LedgerQuestion<C, Q>,
+): void {
   const { accountId, walletId, available } = admission;
   if (walletId !== undefined) parts.places?.share(callerKey(call.caller), walletId);
   parts.topUps?.admitted(accountId, available);
@@ -195,7 +270,12 @@ async function countedCeiling(
   }
 }
 
-function admissionRequest({ call, quote, parts, streamed }: LedgerQuestion): AdmissionRequest {
+function admissionRequest<C extends Call<unknown>, Q extends Quote>({
+  call,
+  quote,
+  parts,
+  streamed,
+}: LedgerQuestion<C, Q>): AdmissionRequest {
   const { endpoint, model } = quote.route;
   return {
     requestId: call.requestId,
@@ -329,10 +409,11 @@ function modelNotAllowed(): Fault {
 /** The account behind a caller, where nothing is admitted: its token must be valid here and now all the same. */
 export async function identified(
   caller: Caller,
-  { ledger }: Pick<RelayParts, 'ledger'>,
+  { ledger, seenGroups }: Pick<RelayParts, 'ledger' | 'seenGroups'>,
 ): Promise<AccountSnapshot> {
   const snapshot = await ledger.identify(caller);
   if (!snapshot) throw invalidToken();
+  seenGroups?.saw(caller, snapshot.priceGroup);
   if (!snapshot.isNetworkAllowed) throw networkNotAllowed();
   return snapshot;
 }
@@ -352,6 +433,8 @@ export function requireModel(account: AccountSnapshot, { endpoint, model }: Quot
   if (!mayUse(account, endpoint, model)) throw modelNotAllowed();
 }
 
+const QUOTE_RETRY_MS = 1_000;
+
 function refusalFault(refused: Refused): Fault {
   const { reason, retryAfterMs } = refused;
   switch (reason) {
@@ -364,6 +447,11 @@ function refusalFault(refused: Refused): Fault {
     case 'count_first':
       // Only asked of requests that can be counted, once.
       return new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
+        detail: reason,
+      });
+    case 'quote_again':
+      return new Fault('service_unavailable', 'The price of this request is being changed. Retry.', {
+        retryAfterMs: QUOTE_RETRY_MS,
         detail: reason,
       });
     case 'rate_limit_exceeded':
@@ -461,4 +549,15 @@ function maxCostTooLow(maxCost: NanoUsd, required: NanoUsd): Fault {
       },
     },
   );
+}
+
+/** What the caller's wallet was last seen to see of the catalog. */
+export function catalogOf(parts: Pick<RelayParts, 'catalog' | 'seenGroups'>, caller: Caller): Catalog {
+  const { seenGroups } = parts;
+  return seenGroups && seenGroups.known.size > 0 ? seenGroups.view(parts.catalog(), caller) : parts.catalog();
+}
+
+/** What a call asks for, at the caller's price. Throws the fault that the client gets. */
+export function routeOf(call: Pick<Call<unknown>, 'caller' | 'selector'>, parts: RelayParts): Route {
+  return resolve(catalogOf(parts, call.caller), call.selector);
 }

@@ -166,7 +166,10 @@ export interface BodySize {
 /** The services that the relay uses, made once at startup. */
 export interface RelayParts {
   readonly ledger: Ledger;
+  /** With list prices; see `catalogOf`. */
   catalog(): Catalog;
+  /** Absent where no wallet is in a price group. */
+  readonly seenGroups?: SeenPriceGroups | undefined;
   readonly upstreams: UpstreamPool;
   readonly settlements: RetriedSettlements;
   readonly activeRequests: ActiveRequestSet;
@@ -188,6 +191,16 @@ export interface RelayParts {
   readonly topUps?: AdmissionTopUps | undefined;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+/** The price groups that callers' wallets were last seen in: a guess, which the ledger checks. */
+interface SeenPriceGroups {
+  /** Empty, and nothing else is asked then, while nobody is in a group. */
+  readonly known: ReadonlyMap<string, string>;
+  of(caller: Caller): string | undefined;
+  saw(caller: Caller, group: string | undefined): void;
+  /** The catalog as the caller's wallet was last seen to see it. */
+  view(catalog: Catalog, caller: Caller): Catalog;
 }
 
 /** Saved cards that are charged when a balance runs low. */

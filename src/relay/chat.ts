@@ -1,5 +1,5 @@
 import { OUTPUT_FLOOR } from '../ledger/decide.ts';
-import { priceFor, resolve, type Model, type OnDisconnect } from '../catalog/catalog.ts';
+import { priceFor, type Model, type OnDisconnect } from '../catalog/catalog.ts';
 import type { Settled } from '../ledger/port.ts';
 import type { TokenCeiling } from '../ledger/price.ts';
 import { mayHaveLargeTokens, mayNeedReport } from '../ledger/priced-parts.ts';
@@ -32,7 +32,7 @@ import type { StartedAnswer, StreamAnswer, WholeAnswer } from './stream/event-so
 import { EventStream } from './stream/event-stream.ts';
 import { readNativeAnswer } from './stream/pass-through.ts';
 import { TypedStream } from './stream/typed-stream.ts';
-import { quoteOf } from './admission.ts';
+import { quoteOf, routeOf } from './admission.ts';
 import { knobsFor } from './knobs.ts';
 import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
 
@@ -107,7 +107,7 @@ function isOrdinary({ price, ceiling }: ChatQuote): boolean {
 const DEFAULT_OUTPUT = 16_384;
 
 function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
-  const route = resolve(parts.catalog(), call.selector);
+  const route = routeOf(call, parts);
   const { request, size, nativeRequest } = call;
   const withParts = hasParts(request);
   const attached = withParts ? attachmentSizes(request, route.model) : NO_ATTACHMENTS;

@@ -2,10 +2,11 @@ import type { Ceiling } from '../ledger/port.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { NanoUsd } from '../std/money.ts';
-import { resolve, priceFor } from '../catalog/catalog.ts';
+import { priceFor } from '../catalog/catalog.ts';
 import { UpstreamFailure, type EmbeddingAnswer } from '../upstream/port.ts';
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
+import { routeOf } from './admission.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { RequestCounter } from './input/request-counter.ts';
 import { knobsFor } from './knobs.ts';
@@ -51,7 +52,7 @@ const EMBEDDINGS: Operation<EmbeddingCall, Quote, EmbeddingAnswer, EmbeddingRepl
 };
 
 function quoteEmbeddings(call: EmbeddingCall, parts: RelayParts): Quote {
-  const route = resolve(parts.catalog(), call.selector);
+  const route = routeOf(call, parts);
   const { texts, given } = inputsOf(call.request);
   // No tokenizer makes more than one token of a byte, or puts more than a few around each text.
   const bound = given + (texts.length === 0 ? 0 : call.size.bytes + MOST_TOKENS_PER_TEXT * texts.length);

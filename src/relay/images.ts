@@ -1,4 +1,4 @@
-import { costPriceFor, priceFor, resolve, type Model, type Route } from '../catalog/catalog.ts';
+import { costPriceFor, priceFor, type Model, type Route } from '../catalog/catalog.ts';
 import type { Attempt, Settled } from '../ledger/port.ts';
 import type { ImageCeiling } from '../ledger/price.ts';
 import { asFault } from '../std/fault.ts';
@@ -11,7 +11,7 @@ import type {
 } from '../upstream/port.ts';
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { ImageRequest, UploadedImage } from '../wire/openai/images.ts';
-import { quoteOf, type Admitted } from './admission.ts';
+import { quoteOf, type Admitted, routeOf } from './admission.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { AdmissionSummary, AskedImages, ImageCall, InputPicture, Quote, RelayParts } from './call.ts';
 import type { ActiveHold } from './hold/active-hold.ts';
@@ -177,7 +177,7 @@ export interface ImageQuote extends Quote, Omit<ImageTerms, keyof Quote> {
 }
 
 export function quoteImages(call: ImageCall, parts: RelayParts): ImageQuote {
-  const route = resolve(parts.catalog(), call.selector);
+  const route = routeOf(call, parts);
   const fitting = fitToModel(call.request, route.model);
   const { size } = fitting;
   const count = call.request.n ?? 1;

@@ -1,9 +1,10 @@
-import { priceFor, resolve } from '../catalog/catalog.ts';
+import { priceFor } from '../catalog/catalog.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import type { JsonText } from '../std/json-parse.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import { withModel } from '../wire/openai/answer.ts';
 import { moderatedTexts, type ModerationRequest } from '../wire/openai/moderations.ts';
+import { routeOf } from './admission.ts';
 import type { AdmissionSummary, Call, Quote, RelayParts } from './call.ts';
 import { RequestCounter } from './input/request-counter.ts';
 import { knobsFor } from './knobs.ts';
@@ -47,7 +48,7 @@ const MODERATIONS: Operation<ModerationCall, Quote, JsonText, ModerationReply> =
 
 /** No tokenizer makes more than one token of a byte. */
 function quoteModeration(call: ModerationCall, parts: RelayParts): Quote {
-  const route = resolve(parts.catalog(), call.selector);
+  const route = routeOf(call, parts);
   const ceiling = { kind: 'tokens' as const, input: call.size.bytes, output: 0, choices: 1 };
   return { route, ceiling, price: priceFor(route.model) };
 }

@@ -17,12 +17,12 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   call: C,
   parts: RelayParts,
 ): Promise<Reply> {
-  const quote = await quoteOrTokenError(operation, call, parts);
-  const streamed = operation.isStreamed(call);
-  const question = { call, quote, parts, streamed };
+  const first = await quoteOrTokenError(operation, call, parts);
+  const question = { operation, call, quote: first, parts, streamed: operation.isStreamed(call) };
   const answer = await askLedger(question);
   const admission = answer.kind === 'admitted' ? answer : await askAgain(answer, question);
   noteAdmitted(admission, question);
+  const { quote, streamed } = question;
   const hold = new ActiveHold(call, parts, streamed, loweredCap(quote, admission.output));
   try {
     hold.start();

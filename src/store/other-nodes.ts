@@ -11,15 +11,15 @@ const WALLET_STEP = 20;
 const SERVED_BY = 'server.schema_step';
 
 /**
- * Before the first team, budget or limit of a token: an earlier version would take the money of the wrong account and ignore
- * the limit. So none may be running, and none starts from then on.
+ * Before the first team, budget, limit of a token or price group: an earlier version would take the money of the wrong account,
+ * ignore the limit, and sell at the list price. So none may be running, and none starts from then on.
  */
 export async function requireWallets(store: Store): Promise<void> {
   const earlier = await earlierNodes(store);
   if (earlier.length > 0)
     throw new Fault(
       'conflict',
-      `Teams and budgets need every server to know them. Upgrade and restart first: ${earlier.join(', ')}.`,
+      `Teams, budgets and price groups need every server to know them. Upgrade and restart first: ${earlier.join(', ')}.`,
     );
   await sql`UPDATE schema_step SET compatible_from = ${WALLET_STEP}
     WHERE number = ${WALLET_STEP} AND compatible_from < ${WALLET_STEP}`.execute(store.db);

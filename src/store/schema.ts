@@ -120,6 +120,7 @@ export interface AccountTable {
   /** Networks (CIDR), one a line. */
   token_networks: Nullable<string>;
   token_expires_at: Nullable<number>;
+  price_group: Nullable<string>;
 }
 
 /** A team is a balance without a token; its members and apps are accounts that spend it. */

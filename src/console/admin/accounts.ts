@@ -5,6 +5,7 @@ import { requestPage } from '../../activity/request-log.ts';
 import { statementPage } from '../../activity/statement.ts';
 import { usageDays } from '../../activity/usage-sums.ts';
 import { spendOf } from '../../activity/usage.ts';
+import { requireGroup } from '../../catalog/groups.ts';
 import { removeAccount } from '../../identity/accounts/removal.ts';
 import { removedEmail } from '../../ledger/decide.ts';
 import { RESET_LIFE_MS } from '../../identity/sign-in/reset.ts';
@@ -118,6 +119,21 @@ export const adminAccountRoutes = [
       return await adminAccountOf(parts, params.id);
     },
   }),
+  /** From its next request on it pays the prices of this group; null: the list prices. */
+  route('PUT /api/console/admin/accounts/{id}/price-group', {
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Set the price group of an account or team',
+    audit: 'account.price-group',
+    state: accountState,
+    body: z.strictObject({ group: z.string().max(64).nullable() }),
+    async handle(parts, { params, body: { group } }) {
+      await requireAccount(parts, params.id);
+      if (group !== null) requireGroup(parts.catalog.current(), group);
+      await parts.accounts.setPriceGroup(params.id as AccountId, group);
+      return await adminAccountOf(parts, params.id);
+    },
+  }),
 ];
 
 interface AdminListedAccount extends AdminAccount {
@@ -146,6 +162,8 @@ interface AdminAccountDetail extends AdminAccount {
   latest: RequestItem[];
   entries: Entry[];
   defaults: { chatPerMinute: number; imagesPerMinute: number; concurrent: number };
+  /** The price groups that there are. */
+  priceGroups: string[];
 }
 
 const LATEST = 10;
@@ -161,13 +179,14 @@ async function detail(parts: RouteParts, id: string): Promise<AdminAccountDetail
     statementPage(at, { accountId: id, kind: 'money' }, { limit: LATEST }),
   ]);
   const spend = spendOf(usage, now);
-  const { limits } = parts.catalog.current();
+  const { limits, groups } = parts.catalog.current();
   return {
     ...adminAccount(account, { now, role: (await operatorRoles(parts.store.db, [id])).get(id) }),
     ...person,
     spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
     latest: latest.rows.map(requestItem),
     entries: entries.lines.map(entryOf),
+    priceGroups: [...(groups?.keys() ?? [])],
     defaults: {
       chatPerMinute: limits.chatPerMinute,
       imagesPerMinute: limits.imagesPerMinute,
@@ -213,6 +232,8 @@ interface AdminAccount {
   openHolds: number;
   monthSpentUsd: Usd;
   /** The account's own limits; null: the catalog's default, or none. */
+  /** Whose prices it pays; null: the list prices. */
+  priceGroup: string | null;
   limits: {
     chatPerMinute: number | null;
     imagesPerMinute: number | null;
@@ -247,6 +268,7 @@ function adminAccount(
     heldUsd: usd(row.held),
     openHolds: row.open_holds,
     monthSpentUsd: usd(monthSpent(row, now)),
+    priceGroup: row.price_group,
     limits: {
       chatPerMinute: row.chat_per_minute,
       imagesPerMinute: row.images_per_minute,

@@ -6,6 +6,7 @@ import { KNOWN_HOSTS } from '../../catalog/key-rules.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
 import { Fault } from '../../std/fault.ts';
+import { usd } from '../amounts.ts';
 import type { Page, Millis } from '../contract.ts';
 import { limitOf, numberCursor, pageOf, pagingSchema } from '../table-query.ts';
 import type { CatalogEditor, RouteParts } from '../parts.ts';
@@ -13,6 +14,8 @@ import { MEGABYTE, route } from '../route.ts';
 import { followPublished } from './follow-published.ts';
 
 export const catalogText = z.string().max(2_000_000);
+
+const MOST_BELOW_COST = 100;
 
 /** The catalog: always shown, and editable where it is in the store. */
 export const catalogRoutes = [
@@ -31,7 +34,7 @@ export const catalogRoutes = [
     maxBytes: 4 * MEGABYTE,
     body: z.strictObject({ yaml: catalogText }),
     handle: (parts, { body }) => {
-      const { ok, mistakes, changes } = requireEditor(parts).propose(body.yaml);
+      const { ok, mistakes, changes, belowCost } = requireEditor(parts).propose(body.yaml);
       return Promise.resolve({
         ok,
         problems: mistakes.map(({ line, column, path, message, missingKey }) => ({
@@ -49,6 +52,16 @@ export const catalogRoutes = [
           before: before ?? null,
           after: after ?? null,
         })),
+        /** Prices that bring less than a backend takes: of the list (null), or of a price group. */
+        belowCost: belowCost
+          .slice(0, MOST_BELOW_COST)
+          .map(({ group, endpoint, model, price, cost, ...rest }) => ({
+            ...rest,
+            group: group ?? null,
+            model: `${endpoint}/${model}`,
+            priceUsd: usd(price),
+            costUsd: usd(cost),
+          })),
       });
     },
   }),

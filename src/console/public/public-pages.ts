@@ -1,12 +1,16 @@
+import { priceGroupOf } from '../../activity/accounts.ts';
 import { ALL_MODELS } from '../../activity/model-days.ts';
 import { modelFigures, type ModelFigures } from '../../activity/model-figures.ts';
 import type { Catalog, CatalogSource } from '../../catalog/catalog.ts';
+import { catalogFor } from '../../catalog/groups.ts';
 import type { IncomingRequest } from '../../http/router.ts';
+import type { Sessions } from '../../identity/sign-in/session.ts';
 import { readPublicPages, readSite } from '../../identity/sign-in/site.ts';
 import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
 import type { Store } from '../../store/store.ts';
 import { encodingFor } from '../answers.ts';
+import { authMeta } from '../route.ts';
 import { endpointItems } from '../models.ts';
 import type { BackendHealth } from '../parts.ts';
 import { PAGE_HEADERS, STRICT_TRANSPORT } from '../security.ts';
@@ -32,6 +36,7 @@ interface PublicPageParts {
   readonly clock: Clock;
   readonly publicUrl: string | undefined;
   readonly version: string;
+  readonly sessions: Pick<Sessions, 'read'>;
   /** Whether requests can be taken now. */
   apiIsUp(): Promise<boolean>;
 }
@@ -72,7 +77,10 @@ export function makePublicPages(parts: PublicPageParts): PublicPages {
         ? await respond(new DrawnDocument(robots(undefined)), origin, incoming)
         : undefined;
     const url = new URL(request.url, incoming.origin);
-    const catalog = parts.catalog.current();
+    const sold = parts.catalog.current();
+    const hasGroups = sold.groups !== undefined && sold.groups.size > 0;
+    const group = hasGroups ? await visitorsGroup(parts, incoming) : undefined;
+    const catalog = catalogFor(sold, group);
     const visit = {
       parts,
       figures,
@@ -83,8 +91,11 @@ export function makePublicPages(parts: PublicPageParts): PublicPages {
     };
     const { name, draw, keptMs = PAGE_MS, inputs = [] } = documentAt(visit, path, url.searchParams);
     const from = { inputs: [catalog, visit.siteName, ...inputs], keptMs };
-    const drawn = name === undefined ? new DrawnDocument(await draw()) : await documents.of(name, from, draw);
-    return await respond(drawn, origin, incoming);
+    const drawn =
+      name === undefined
+        ? new DrawnDocument(await draw())
+        : await documents.of(group === undefined ? name : `for ${group} ${name}`, from, draw);
+    return shownTo(await respond(drawn, origin, incoming), { hasGroups, group });
   };
 }
 
@@ -308,6 +319,30 @@ async function respond(drawn: DrawnDocument, origin: string, incoming: IncomingR
   const bytes = encoding && (await sent.compressed(encoding));
   if (bytes && encoding) headers.set('content-encoding', encoding);
   return new Response(bytes ?? sent.bytes, { status, headers });
+}
+
+/** Of whoever is signed in; while the store cannot be read, nobody is. */
+async function visitorsGroup(
+  { sessions, store }: PublicPageParts,
+  incoming: IncomingRequest,
+): Promise<string | undefined> {
+  try {
+    const user = await sessions.read(incoming.request.headers, authMeta(incoming));
+    return user && (await priceGroupOf(store, user.accountId));
+  } catch {
+    // These pages are there in an outage too.
+    return undefined;
+  }
+}
+
+/** Where prices depend on who is signed in, nobody keeps what another one was shown. */
+function shownTo(
+  response: Response,
+  { hasGroups, group }: { readonly hasGroups: boolean; readonly group: string | undefined },
+): Response {
+  if (hasGroups) response.headers.append('vary', 'cookie');
+  if (group !== undefined) response.headers.set('cache-control', 'private, no-cache');
+  return response;
 }
 
 const FRESH_MS = 60_000;

@@ -65,6 +65,7 @@ export interface TestConsole {
 interface ChargeOptions {
   readonly model?: string;
   readonly endpoint?: string;
+  readonly price?: Price;
   readonly usage?: Partial<Usage>;
   readonly failed?: boolean;
   readonly attempts?: readonly Attempt[];
@@ -374,7 +375,7 @@ async function begin(
   ledger: Ledger,
   clock: Clock,
   accountId: AccountId,
-  more: Pick<ChargeOptions, 'endpoint' | 'model'> = {},
+  more: Pick<ChargeOptions, 'endpoint' | 'model' | 'price'> = {},
 ): Promise<RequestId> {
   const requestId = newRequestId(clock.now());
   const admission = await ledger.admit({
@@ -383,7 +384,7 @@ async function begin(
     rate: 'chat',
     endpoint: more.endpoint ?? 'svc_chat',
     model: more.model ?? 'house-echo',
-    price: PRICE,
+    price: more.price ?? PRICE,
     ceiling: { kind: 'tokens', input: 1_000, output: 1_000, choices: 1 },
     stream: false,
     client: '=cmd|test',

@@ -8,6 +8,7 @@ import { nanoUsd, type NanoUsd } from '../../std/money.ts';
 import type { AccountStatus, AccountTable, Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { lockAdmins, requireAnAdmin } from '../sign-in/setup.ts';
+import { requireWallets } from '../../store/other-nodes.ts';
 import { normalEmail } from '../sign-in/users.ts';
 import { newToken } from './token.ts';
 
@@ -139,6 +140,13 @@ export class Accounts {
     });
     await this.#o.store.durable();
     return token;
+  }
+
+  /** Of any wallet, a team's too: from the next admission on it pays the prices of this group, or the list prices. */
+  async setPriceGroup(id: AccountId, group: string | null): Promise<void> {
+    if (group !== null) await requireWallets(this.#o.store);
+    await this.#o.store.db.updateTable('account').set({ price_group: group }).where('id', '=', id).execute();
+    await this.#o.store.durable();
   }
 
   /** `null` restores the catalog's default; an absent field changes nothing. */

@@ -28,7 +28,7 @@ export const OPERATOR_RIGHTS = {
   make_accounts: ['owner', 'full'],
   /** Tokens, passwords and links that let somebody in as a customer. */
   make_tokens: ['owner', 'full'],
-  /** Backends, prices, provider keys. */
+  /** Backends, prices, provider keys, and who is in which price group. */
   change_catalog: ['owner', 'full'],
   /** Settings and webhooks of the operator. */
   change_settings: ['owner', 'full'],

@@ -6,7 +6,7 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 const PARAMETERS = `
   p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_share_parts bigint, p_max_count bigint, p_team_factor bigint,
   g_hash text[], g_account text[], g_images boolean[], g_per_minute bigint[], g_concurrent bigint[], g_last bigint[],
-  g_total bigint[], g_needed bigint[],
+  g_total bigint[], g_needed bigint[], g_price_group text[],
   s_lowerable boolean[], s_least_share bigint[], s_route bigint[], s_price bigint[], s_input_price bigint[],
   s_output_price bigint[], s_fixed_price bigint[], s_stream bigint[], s_client text[],
   q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_full_from bigint[], q_required bigint[], q_uncounted bigint[],
@@ -35,7 +35,7 @@ const RESULTS = 'OUT accounts text, OUT wallets text, OUT group_results text, OU
  *   in order, so a charge that was acknowledged never lacks its hold, nor does anything else that came after it. The
  *   node that runs such a request remembers the hold and writes it again when it comes to close it (`ledger_restore`).
  *
- * Names: `g_` groups of the batch (one caller, one kind of rate limit, one set of defaults), `s_` shapes (what requests
+ * Names: `g_` groups of the batch (one caller, one kind of rate limit, one set of defaults, one price group), `s_` shapes (what requests
  * of one model and client share), `q_` requests, ordered by group. Requests and results pass as arrays because a row
  * each way per request costs more than its decision.
  *
@@ -43,7 +43,7 @@ const RESULTS = 'OUT accounts text, OUT wallets text, OUT group_results text, OU
  * before it, limit per minute, backlog before it in microseconds. A request's result, if there is one, is nine: verdict,
  * held, output cap, available, limit per minute, backlog, whose (the budget's period from 1 to 4, and 8 more for a team),
  * what is left of the budget, or -1, and the clock. Verdicts: 0 admitted, 2 rate, 3 concurrency, 4 insufficient balance, 5 monthly limit,
- * 6 funds on hold, 7 request exceeds balance, 8 count the input first, 9 budget, 10 network, 11 model, 12 the team's rate.
+ * 6 funds on hold, 7 request exceeds balance, 8 count the input first, 9 budget, 10 network, 11 model, 12 the team's rate, 13 another price group.
  *
  * An account with a team, a budget or limits of its token is never looked at without a lock: its requests are decided one
  * by one. The team's row is locked after those of all accounts.
@@ -180,6 +180,8 @@ BEGIN
           SELECT 1 FROM route o, unnest(string_to_array(v_account.token_models, E'\\n')) AS pattern
           WHERE o.id = s_route[q_shape[n]] AND o.endpoint || '/' || o.model LIKE ${likePattern('pattern')}) THEN
         v_refusal := 11;
+      ELSIF v_wallet.price_group IS DISTINCT FROM g_price_group[v_group] THEN
+        v_refusal := 13;
       END IF;
       v_verdict := CASE
         WHEN v_refusal > 0 THEN v_refusal
@@ -323,6 +325,7 @@ function groupAt(g: string): GroupSql {
 function fits(g: GroupSql): string {
   return `(a.status = 'active' AND a.role <> 'system' AND a.wallet_id IS NULL AND a.budget IS NULL AND a.ended_at IS NULL
     AND a.token_models IS NULL AND a.token_networks IS NULL AND a.token_expires_at IS NULL
+    AND a.price_group IS NOT DISTINCT FROM ${g.of('g_price_group')}
     AND ${g.of('g_needed')} <= ${whole()} - a.held
     AND a.open_holds + ${g.count} <= coalesce(a.concurrent, ${g.of('g_concurrent')})
     AND greatest(${arrival(g)} - v_now, 0) + ${g.count} * ${step(g)} <= ${step(g)} * ${perMinute(g)})`;

@@ -69,6 +69,7 @@ export class AdmissionBatch {
       plain(this.#groups.map(({ members }) => (last += members.length))),
       plain(this.#groups.map(({ total }) => total)),
       plain(this.#groups.map(({ needed }) => needed)),
+      texts(this.#groups.map(({ priceGroup }) => priceGroup)),
       ...shapes.columns(numbers),
       texts(this.#members.map(({ request }) => request.requestId)),
       plain(this.#members.map(({ group }) => group.number)),
@@ -154,7 +155,7 @@ export interface AdmitRow {
 
 const NUMBERS_PER_GROUP = 4;
 const NUMBERS_PER_REQUEST = 9;
-const PARAMETERS = 36;
+const PARAMETERS = 37;
 
 const ADMIT = admitBy(LEDGER_ADMIT.name);
 const ADMIT_ONE = admitBy(LEDGER_ADMIT_ONE.name);
@@ -173,7 +174,7 @@ export const PROBE: BoundStatement = {
   statement: ADMIT_ONE,
   values: [
     [0, 1_000, 0, ...RULES],
-    ['nobody', null, false, 1, 1, 1, 0, 0],
+    ['nobody', null, false, 1, 1, 1, 0, 0, null],
     [false, 0, 0, 0, 0, 0, 0, 0, ''],
     ['probe', 1, 1, 0, 0, 0, 0, 0, 0, 1, null],
   ].flat(),
@@ -186,7 +187,7 @@ interface Member extends HoldRange {
   readonly place: number;
 }
 
-/** Requests of one caller under one kind of limit: whether all of them fit is one question. */
+/** Requests of one caller under one kind of limit, at the prices of one group: whether all of them fit is one question. */
 class Group {
   readonly caller: Caller;
   /** Counted from one, as the database does. */
@@ -194,18 +195,21 @@ class Group {
   readonly images: boolean;
   readonly perMinute: number;
   readonly concurrent: number;
+  /** That its requests were quoted for. */
+  readonly priceGroup: string | null;
   readonly members: Member[] = [];
   /** What all of them would hold. Beyond any balance it need not be exact. */
   total = 0;
   /** What must be free beside that: the input of a member was not counted, or it has no cap of its own. */
   #spare = 0;
 
-  constructor({ caller, rate, limits }: AdmissionRequest, number: number) {
+  constructor({ caller, rate, limits, price }: AdmissionRequest, number: number) {
     this.caller = caller;
     this.number = number;
     this.images = rate === 'images';
     this.perMinute = this.images ? limits.imagesPerMinute : limits.chatPerMinute;
     this.concurrent = limits.concurrent;
+    this.priceGroup = price.group ?? null;
   }
 
   add(request: AdmissionRequest, place: number): void {
@@ -224,9 +228,9 @@ class Group {
   }
 }
 
-function groupKey({ caller, rate, limits }: AdmissionRequest): string {
+function groupKey({ caller, rate, limits, price }: AdmissionRequest): string {
   const who = caller.kind === 'token' ? caller.hash : caller.id;
-  return `${caller.kind} ${rate} ${limits.chatPerMinute} ${limits.imagesPerMinute} ${limits.concurrent} ${who}`;
+  return `${caller.kind} ${rate} ${limits.chatPerMinute} ${limits.imagesPerMinute} ${limits.concurrent} ${who} ${price.group ?? ''}`;
 }
 
 /** What requests have in common is sent once: most of a batch is the same few models and clients. */
@@ -323,6 +327,7 @@ const REASONS: readonly RefusalReason[] = [
   'network_not_allowed',
   'model_not_allowed',
   'rate_limit_exceeded',
+  'quote_again',
 ];
 
 const BUDGET = 9;
@@ -363,7 +368,7 @@ function admissionOf(
     };
   }
   const reason = REASONS[verdict - 1] ?? 'invalid_token';
-  if (reason === 'network_not_allowed' || reason === 'model_not_allowed')
+  if (reason === 'network_not_allowed' || reason === 'model_not_allowed' || reason === 'quote_again')
     return { ...UNKNOWN_CALLER, reason };
   const retryAfterMs = retryAfter(reason, limit, backlogUs);
   const isTeam = whose >= OF_A_TEAM;

@@ -220,7 +220,7 @@ export type ReceiptRow = Pick<
 const SELECT_ACCOUNT = `SELECT id, email, role, status, balance, held, owed, open_holds, chat_arrival_us, images_arrival_us,
   chat_per_minute, images_per_minute, concurrent, monthly_limit, month, month_spent, token_used_at,
   kind, name, wallet_id, team_role, ended_at, team_held, budget, budget_per, budget_from, budget_from_day, budget_used,
-  budget_held, token_models, token_networks, token_expires_at FROM account`;
+  budget_held, token_models, token_networks, token_expires_at, price_group FROM account`;
 
 const SELECT_HOLD = `SELECT h.id, h.account_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices,
   h.stream, h.client, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images, h.extra,

@@ -201,6 +201,11 @@ const WAYS_TO_BE_REFUSED: Record<RefusalReason, Preparation> = {
       .execute();
     return chatAdmission(account);
   },
+  async quote_again(harness, account) {
+    await credit(harness, account.id, 100_000);
+    await setLimits(harness, account, { price_group: 'vip' });
+    return chatAdmission(account);
+  },
   async network_not_allowed(harness, account) {
     await setLimits(harness, account, { token_networks: '192.0.2.0/24\n2001:db8::/32' });
     return chatAdmission(account, { caller: { kind: 'token', hash: account.hash, address: '198.51.100.7' } });

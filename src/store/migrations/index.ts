@@ -19,6 +19,7 @@ import {
 } from './0002-to-0016.ts';
 import { savedByCache, moneyThatGoesBack, chargedAnswers, teams, storedResponses } from './0017-to-0021.ts';
 import { operators } from './0022-operators.ts';
+import { priceGroups } from './0023-price-groups.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -62,4 +63,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 20, name: 'teams', compatibleFrom: 1, statements: teams },
   { number: 21, name: 'stored responses', compatibleFrom: 1, statements: storedResponses },
   { number: 22, name: 'operators', compatibleFrom: 1, statements: operators },
+  { number: 23, name: 'price groups', compatibleFrom: 1, statements: priceGroups },
 ];

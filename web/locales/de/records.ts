@@ -236,6 +236,7 @@ export const records: typeof english = {
     finish: 'Grund des Endes',
     cap: 'Ausgabegrenze',
     choices: 'Antworten',
+    priceGroup: 'Preisgruppe',
     streamed: 'Gestreamt',
     error: 'Fehlercode',
     errorHelp: 'Was das bedeutet',

@@ -232,6 +232,7 @@ export const records = {
     finished: 'Finished',
     finish: 'Finish reason',
     cap: 'Output cap',
+    priceGroup: 'Price group',
     choices: 'Choices',
     streamed: 'Streamed',
     error: 'Error code',

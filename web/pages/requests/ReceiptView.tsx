@@ -136,6 +136,7 @@ function ReceiptFacts({ receipt, more }: ReceiptFactsProps) {
           { label: t('receipt.streamed'), value: receipt.stream ? t('common.yes') : t('common.no') },
         ]
       : []),
+    ...(receipt.priceGroup === null ? [] : [{ label: t('receipt.priceGroup'), value: receipt.priceGroup }]),
     ...(receipt.errorCode
       ? [{ label: t('receipt.error'), value: <ErrorCodeLink code={receipt.errorCode} /> }]
       : []),

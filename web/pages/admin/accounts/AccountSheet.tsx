@@ -8,7 +8,7 @@ import { Badge } from '../../../ui/Badge.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { CopyText } from '../../../ui/Copy.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
-import { TextField } from '../../../ui/Field.tsx';
+import { SelectField, TextField } from '../../../ui/Field.tsx';
 import { Form } from '../../../ui/Form.tsx';
 import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
@@ -40,6 +40,7 @@ function Body({ id }: { id: string }) {
         <div className="flex flex-col gap-7">
           <Facts account={account} />
           <MoneyForm account={account} />
+          <PriceGroup account={account} />
           <LimitsForm account={account} key={JSON.stringify(account.limits)} />
           <AccessActions account={account} />
           <Latest account={account} />
@@ -87,6 +88,36 @@ function Facts({ account }: { account: AdminAccountDetail }) {
         </span>
       </p>
     </section>
+  );
+}
+
+/** Also for one that the catalog does not have any more: its account pays the list prices. */
+function PriceGroup({ account }: { account: AdminAccountDetail }) {
+  const { t } = useTranslation();
+  const { id, priceGroup, priceGroups } = account;
+  const save = useAction(
+    (group: string | null) =>
+      call('PUT /api/console/admin/accounts/{id}/price-group', { params: { id }, body: { group } }),
+    { refresh: ACCOUNT_READS, onDone: () => toast(t('common.saved')) },
+  );
+  if (priceGroups.length === 0 && priceGroup === null) return null;
+  const names = [...new Set([...priceGroups, ...(priceGroup === null ? [] : [priceGroup])])];
+  return (
+    <div className="flex flex-col gap-3">
+      <SelectField
+        label={t('accounts.priceGroup')}
+        hint={t('accounts.priceGroupHint')}
+        value={priceGroup ?? ''}
+        disabled={save.isPending}
+        onChange={({ target }) => save.mutate(target.value === '' ? null : target.value)}
+      >
+        <option value="">{t('accounts.listPrices')}</option>
+        {names.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </SelectField>
+      <FormError error={save.error} />
+    </div>
   );
 }
 

@@ -111,6 +111,25 @@ export function Proposal({ proposal, onKeyStored }: ProposalProps) {
         ))}
       </ul>
       <ShowMore {...more} />
+      <BelowCost prices={proposal.belowCost} />
+    </div>
+  );
+}
+
+function BelowCost({ prices }: { readonly prices: AdminCatalogProposal['belowCost'] }) {
+  const { t } = useTranslation();
+  if (prices.length === 0) return null;
+  return (
+    <div role="alert" className="mt-4 rounded-md border border-bad-line px-3 py-2 text-sm">
+      <h3 className="mb-1 font-semibold text-bad">{t('catalog.belowCost', { count: prices.length })}</h3>
+      <ul>
+        {prices.map(({ group, model, item, priceUsd, costUsd, backend }) => (
+          <li key={`${group} ${model} ${item} ${backend}`} className="break-words">
+            <code>{model}</code> {group === null ? null : <Badge>{group}</Badge>}{' '}
+            {t('catalog.belowCostLine', { item, price: priceUsd, cost: costUsd, backend })}
+          </li>
+        ))}
+      </ul>
     </div>
   );
 }

@@ -12,7 +12,7 @@ import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { Table } from '../../../ui/Table.tsx';
 import { MarginAmount, UnknownAmount, lossColumns, marginColumns } from './columns.tsx';
 
-const GROUPINGS = ['day', 'model', 'backend'] as const;
+const GROUPINGS = ['day', 'model', 'backend', 'group'] as const;
 const RANGES = ['7', '30', '90'] as const;
 const REFRESH_MS = 30_000;
 
@@ -51,7 +51,7 @@ export default function MarginPage() {
               title={t(`margin.by.${data.by}`)}
               actions={
                 <Segments
-                  label={t('margin.group')}
+                  label={t('margin.groupBy')}
                   value={by}
                   onChange={(next) => change({ by: next })}
                   options={GROUPINGS.map((value) => ({ value, label: t(`margin.${value}`) }))}
