@@ -10,7 +10,7 @@ import { REMOVED_DOMAIN } from '../decide.ts';
 import { isAdoptable } from '../lease.ts';
 import { costSql, isDeliveredSql } from '../price.ts';
 import { asPlain, inArrays } from './batch.ts';
-import { daySql, monthSql, nowUsSql } from './calendar-sql.ts';
+import { daySql, monthSql, nowUsSql, periodStartSql } from './calendar-sql.ts';
 import { LEDGER_NUMBERS } from './numbers.ts';
 import { LOOK_UP_BY_KEY, LOOK_UP_BY_KEY_IN_TRANSACTION } from './planner-settings.ts';
 
@@ -566,8 +566,10 @@ export function isRemoved(row: string): string {
 function available(row: string, month: string, maxBalance: string, spender = row): string {
   const spent = `CASE WHEN ${row}.month >= ${month} THEN ${row}.month_spent ELSE 0 END`;
   const monthLeft = `greatest(0, coalesce(${row}.monthly_limit, ${maxBalance}) - ${spent})`;
+  const ofPeriod = `CASE WHEN ${spender}.budget_from >= ${periodStartSql(`${spender}.budget_per`, 'v_now')}
+    THEN ${spender}.budget_used + ${spender}.budget_held ELSE 0 END`;
   return `greatest(least(least(${monthLeft}, ${row}.balance - ${row}.owed) - ${row}.held,
-    ${spender}.budget - ${spender}.budget_used - ${spender}.budget_held), 0)`;
+    ${spender}.budget - ${ofPeriod}), 0)`;
 }
 
 /** The same for an account `a` that a wallet `w` pays for. */

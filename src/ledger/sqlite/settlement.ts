@@ -262,5 +262,7 @@ function closedBefore(transaction: LedgerTransaction, requestId: string): Settle
 function accountOf(transaction: LedgerTransaction, { id, account_id }: HoldRow | ReceiptRow): LedgerAccount {
   const account = transaction.account(account_id);
   if (!account) throw new Error(`request ${id} has no account`);
+  // What it can spend now is told, whatever its budget's last period has used.
+  account.budget?.enter(transaction.nowMs);
   return account;
 }
