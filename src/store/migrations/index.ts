@@ -18,8 +18,7 @@ import {
   usageTotals,
 } from './0002-to-0016.ts';
 import { savedByCache, moneyThatGoesBack, chargedAnswers, teams, storedResponses } from './0017-to-0021.ts';
-import { operators } from './0022-operators.ts';
-import { priceGroups } from './0023-price-groups.ts';
+import { operators, priceGroups } from './0022-to-0023.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and

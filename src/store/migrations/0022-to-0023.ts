@@ -36,3 +36,8 @@ export function operators(d: Dialect): readonly string[] {
     `CREATE INDEX operator_grant_day ON operator_grant (operator_id, day)`,
   ];
 }
+
+/** The price group of a wallet, by its name in the catalog. Nobody is in one before every node knows them. */
+export function priceGroups(): readonly string[] {
+  return ['ALTER TABLE account ADD COLUMN price_group TEXT'];
+}
