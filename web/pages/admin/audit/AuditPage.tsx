@@ -70,7 +70,7 @@ function Detail({ detail }: { detail: Record<string, unknown> }) {
       {Object.entries(detail).map(([key, value]) => (
         <div key={key} className="flex gap-1">
           <dt className="text-ink-3">{labels[key] ?? spaced(key)}</dt>
-          <dd className="break-all" title={typeof value === 'object' ? undefined : String(value)}>
+          <dd className="break-all" title={plainText(value)}>
             {valueText(key, value, { t, language: i18n.language })}
           </dd>
         </div>
@@ -108,9 +108,13 @@ function valueText(key: string, value: unknown, wording: Wording): string {
   if (typeof value === 'number' && NANO_DOLLARS.has(key))
     return formatExactUsd((value / 1e9).toFixed(9).replace(/0{1,7}$/, ''), language);
   if (typeof value === 'number' && key === 'markup') return `× ${value / 1e6}`;
-  const text = String(value);
+  const text = plainText(value) ?? '';
   const isAmount = /usd$/i.test(key) || key === 'amount';
   return isAmount && /^-?\d+(?:\.\d+)?$/.test(text) ? formatExactUsd(text, language) : text;
+}
+
+function plainText(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
 function Action({ action, t }: { action: string; t: TFunction }) {
