@@ -264,7 +264,7 @@ describe('what is sensitive', () => {
     await person.must('POST', '/api/console/confirm', { password: PASSWORD });
     await person.must('POST', '/api/console/token');
     await person.must('DELETE', '/api/console/token');
-    expect(await person.must('GET', '/api/console/token')).toEqual({ token: null, team: null });
+    expect(await person.must('GET', '/api/console/token')).toMatchObject({ token: null, team: null });
   });
 });
 

@@ -212,7 +212,7 @@ test('files are attached by button, drag and paste, counted before sending, remo
     'paper.pdf16 B',
     'pasted.txt18 B',
   ]);
-  const sending = page.waitForRequest(/\/playground\/chat$/);
+  const sending = page.waitForRequest(/\/playground\/chat\?wallet=own$/);
   await say(page, '/see');
   const { messages } = (await sending).postDataJSON() as { messages: { content: unknown }[] };
   expect(messages.at(-1)?.content).toEqual([

@@ -61,6 +61,9 @@ async function drawn(image: Locator): Promise<string> {
 
 test('a model’s own controls make an image whose price is known before and charged after', async () => {
   await follow(page, '/app/playground?tab=images');
+  // The built-in backend's models come last.
+  await page.getByRole('button', { name: 'Generate for $0.04', exact: true }).waitFor();
+  await page.getByLabel('Model', { exact: true }).selectOption({ label: 'House Paint' });
   await page.getByRole('button', { name: 'Generate for $0.01', exact: true }).waitFor();
   await prompt().fill(GATE);
   await page.getByLabel('Style').selectOption('pastel');
@@ -104,7 +107,7 @@ test('a result is edited where its mask was painted, and nowhere else', async ()
   await page.mouse.up();
   await page.getByRole('button', { name: 'Use this area' }).click();
   await prompt().fill('the gate is open');
-  const sending = page.waitForRequest(/\/playground\/images$/);
+  const sending = page.waitForRequest(/\/playground\/images\?wallet=own$/);
   await page.getByRole('button', { name: 'Edit for $0.04', exact: true }).click();
   const { mask } = (await sending).postDataJSON() as { mask: string };
   expect(await page.evaluate(alphaAt, mask)).toEqual({ middle: 0, corner: 255 });
