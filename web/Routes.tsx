@@ -27,8 +27,12 @@ const accountPages = group(() => import('./pages/accountPages.ts'));
 const playgroundPages = group(
   async () => (await Promise.all([import('./pages/playgroundPages.ts'), loadTexts('playground')]))[0],
 );
-/** In the chunk of the other pages; the texts of teams and limits are many, and most people are in no team. */
-const teamPages = group(
+/** Most people are in no team: its page is loaded when it is opened, and its texts, in which limits are described, with the token's. */
+const teamPages = group(async () => {
+  const [{ default: TeamPage }] = await Promise.all([import('./pages/team/TeamPage.tsx'), loadTexts('team')]);
+  return { TeamPage };
+});
+const keyPages = group(
   async () => (await Promise.all([import('./pages/accountPages.ts'), loadTexts('team')]))[0],
 );
 const adminPages = group(
@@ -60,7 +64,7 @@ function page<Names extends string>(pages: PageGroup<Names>, name: NoInfer<Names
 const ACCOUNT_PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/app', page(accountPages, 'OverviewPage')],
   ['/app/quickstart', page(accountPages, 'QuickstartPage')],
-  ['/app/key', page(teamPages, 'KeyPage')],
+  ['/app/key', page(keyPages, 'KeyPage')],
   ['/app/playground', page(playgroundPages, 'PlaygroundPage')],
   ['/app/images', page(playgroundPages, 'ImagesPage')],
   ['/app/models', page(accountPages, 'ModelsPage')],
