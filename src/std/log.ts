@@ -60,16 +60,6 @@ export function setLogLevel(level: LogLevel): void {
   leastLevel = LOG_LEVELS.indexOf(level);
 }
 
-export const stderrLog: Log = {
-  ...makeLog(
-    (line) => process.stderr.write(`${line}\n`),
-    Date.now,
-    (level) => LOG_LEVELS.indexOf(level) >= leastLevel,
-  ),
-  lines: (text) => new Promise((resolve) => process.stderr.write(`${text}\n`, () => resolve())),
-};
-export const silentLog: Log = makeLog(() => undefined);
-
 const known = new Set<string>();
 /** More provider keys than several catalogs have; beyond this many the oldest are forgotten. */
 const MAX_KNOWN = 1_000;
@@ -203,3 +193,14 @@ export const NEVER_LEFT_OUT: Readonly<Record<string, string>> = {
   automatic_top_up_unanswered: 'a card that may have been charged',
   image_request_interrupted: 'images that a backend may bill and nobody was charged for',
 };
+
+// Made when this file is read, so they come after what they are made of.
+export const stderrLog: Log = {
+  ...makeLog(
+    (line) => process.stderr.write(`${line}\n`),
+    Date.now,
+    (level) => LOG_LEVELS.indexOf(level) >= leastLevel,
+  ),
+  lines: (text) => new Promise((resolve) => process.stderr.write(`${text}\n`, () => resolve())),
+};
+export const silentLog: Log = makeLog(() => undefined);
