@@ -32,8 +32,9 @@ export class BrowserEnvironment {
   }
 
   static async open(options: GatewayOptions = {}): Promise<BrowserEnvironment> {
-    shared ??= launchShared();
-    return new BrowserEnvironment(await Gateway.start(options), await shared);
+    // First: while Chromium is unpacked, this process has another folder for what is temporary, which is then removed.
+    const browser = await (shared ??= launchShared());
+    return new BrowserEnvironment(await Gateway.start(options), browser);
   }
 
   /** With a host name: passkeys need one. */
