@@ -35,7 +35,7 @@ test('the first run is one page: administrator, credit, token, an answered call 
   await expectRendered(page.getByRole('article'));
   await expectToAddUp(receipt);
   expect(await step.getByRole('heading', { level: 2 }).textContent()).toContain('Connect a real backend');
-  await page.getByText('was a demo model').waitFor();
+  await page.getByText('A built-in demo model answered.').waitFor();
   await page.getByRole('link', { name: /Connect a backend/ }).click();
   await page.waitForURL('**/admin/backends/new');
   await page.getByRole('heading', { level: 1 }).waitFor();
