@@ -39,14 +39,14 @@ async function mainThreadMs(ask: (n: number) => Promise<string>): Promise<number
 }
 
 test.each<[string, number, (n: number) => Promise<string>]>([
-  ['the status', 5, () => get('/status')],
+  ['the status', 12, () => get('/status')],
   ['the status for programs', 5, () => get('/status.json')],
-  ['the models', 5, () => get('/models')],
-  ['a model', 5, () => get('/models/vendor/model-7')],
+  ['the models', 12, () => get('/models')],
+  ['a model', 12, () => get('/models/vendor/model-7')],
   ['the list for language models', 5, () => get('/llms.txt')],
-  ['the status with other words in each query', 5, (n) => get(`/status?x=${n}`)],
-  ['the models with other words in each query', 5, (n) => get(`/models?page=${n + 50}&utm_source=${n}`)],
-  // Another address has at least to be put into the page, and a long page to be sent; to draw it takes more than a hundred times as much.
+  ['the status with other words in each query', 12, (n) => get(`/status?x=${n}`)],
+  ['the models with other words in each query', 12, (n) => get(`/models?page=${n + 50}&utm_source=${n}`)],
+  // A page takes a hundred times as much as the small text to draw, and some times as much to send. Another address has at least to be put into the page, and a long page to be sent.
   ['the models by another host name each time', 40, (n) => get('/models', { host: `h${n}.example.com` })],
   ['the status by another host name each time', 40, (n) => get('/status', { host: `h${n}.example.com` })],
 ])(
