@@ -13,8 +13,9 @@ interface WalletChoice {
   readonly team: OwnTeam | undefined;
 }
 
-/** A page that somebody comes back to after paying for a team says so. */
-const asked = new URLSearchParams(location.search).get('wallet') ?? readStored(WALLET_KEY);
+/** A page that somebody comes back to after paying for a team says so. Outside a browser there is no address. */
+const search = 'location' in globalThis ? location.search : '';
+const asked = new URLSearchParams(search).get('wallet') ?? readStored(WALLET_KEY);
 const chosen = makeStore<{ wallet: Wallet }>({ wallet: asked === 'team' ? 'team' : 'own' });
 
 /** Whose money the pages show: the own account's, or the team's for whoever is in one and has chosen it. */
