@@ -9,7 +9,13 @@ import { emailsOf, spendersOf } from './accounts.ts';
 
 const contentSchema = z.object({
   /** As the operator's settings were when it was issued. */
-  issuer: z.object({ name: z.string(), address: z.string(), taxId: z.string() }),
+  issuer: z.object({
+    name: z.string(),
+    address: z.string(),
+    taxId: z.string(),
+    /** Names the picture that is kept under it. */
+    logo: z.string().optional(),
+  }),
   entries: z.array(
     z.object({ at: z.number(), kind: z.string(), cause: z.string(), amount: z.number().int() }),
   ),

@@ -75,6 +75,14 @@ export function widthOf(codes: readonly number[], font: PdfFont): number {
   return codes.reduce((sum, code) => sum + (widths[code - FIRST] ?? 0), 0);
 }
 
+/** A JPEG, which a PDF holds as it is. */
+interface PdfPicture {
+  readonly jpeg: Buffer;
+  /** In its own pixels. */
+  readonly width: number;
+  readonly height: number;
+}
+
 interface Placed {
   readonly x: number;
   /** From the foot of the page. */
@@ -88,12 +96,13 @@ interface Placed {
 const FONT_NAMES: Readonly<Record<PdfFont, string>> = { plain: 'F1', bold: 'F2' };
 
 /**
- * A PDF 1.4 file of text and straight lines: a catalog, pages with one compressed stream each, and two of the fonts that a
- * reader has itself, so nothing is embedded. The same calls make the same bytes. ISO 32000-1, 7.5 and 9.6.2.2.
+ * A PDF 1.4 file of text, straight lines and at most one picture: a catalog, pages with one compressed stream each, and two of
+ * the fonts that a reader has itself, so no font is embedded. The same calls make the same bytes. ISO 32000-1, 7.4.8, 7.5 and 9.6.2.2.
  */
 export class PdfWriter {
   readonly #info: PdfInfo;
   readonly #pages: string[][] = [];
+  #picture: PdfPicture | undefined;
 
   constructor(info: PdfInfo) {
     this.#info = info;
@@ -118,9 +127,20 @@ export class PdfWriter {
     this.#pages[page]?.push(`${grey} G 0.5 w ${fixed(x)} ${fixed(y)} m ${fixed(x + width)} ${fixed(y)} l S`);
   }
 
+  /** The only one of the file; `x` and `y` are those of its lower left corner, `width` and `height` in points. */
+  picture(
+    page: number,
+    picture: PdfPicture,
+    { x, y, width, height }: { x: number; y: number; width: number; height: number },
+  ): void {
+    this.#picture = picture;
+    this.#pages[page]?.push(`q ${fixed(width)} 0 0 ${fixed(height)} ${fixed(x)} ${fixed(y)} cm /P1 Do Q`);
+  }
+
   finish(): Uint8Array<ArrayBuffer> {
     const { width, height, language } = this.#info;
-    const firstPage = 6;
+    const picture = this.#picture;
+    const firstPage = picture ? 7 : 6;
     const pageIds = this.#pages.map((_, index) => firstPage + 2 * index);
     const font = (name: string): string =>
       `<< /Type /Font /Subtype /Type1 /BaseFont /${name} /Encoding /WinAnsiEncoding >>`;
@@ -130,9 +150,10 @@ export class PdfWriter {
       font('Helvetica'),
       font('Helvetica-Bold'),
       `<< /Title <feff${utf16Hex(this.#info.title)}> /CreationDate (${pdfDate(this.#info.date)}) >>`,
+      ...(picture ? [pictureObject(picture)] : []),
       ...this.#pages.flatMap((lines, index) => [
         `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${width} ${height}] /Contents ${firstPage + 2 * index + 1} 0 R ` +
-          `/Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>`,
+          `/Resources << /Font << /F1 3 0 R /F2 4 0 R >>${picture ? ' /XObject << /P1 6 0 R >>' : ''} >> >>`,
         stream(lines.join('\n')),
       ]),
     ]);
@@ -142,6 +163,13 @@ export class PdfWriter {
 function stream(text: string): string {
   const body = deflateSync(Buffer.from(text, 'latin1')).toString('latin1');
   return `<< /Length ${body.length} /Filter /FlateDecode >>\nstream\n${body}\nendstream`;
+}
+
+function pictureObject({ jpeg, width, height }: PdfPicture): string {
+  return (
+    `<< /Type /XObject /Subtype /Image /Width ${width} /Height ${height} /ColorSpace /DeviceRGB ` +
+    `/BitsPerComponent 8 /Filter /DCTDecode /Length ${jpeg.length} >>\nstream\n${jpeg.toString('latin1')}\nendstream`
+  );
 }
 
 /** Numbers the objects from 1, and lists at the end where each begins. */

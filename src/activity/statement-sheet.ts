@@ -4,12 +4,28 @@ import { PdfWriter, pdfText, widthOf, type PdfFont } from './pdf-writer.ts';
 const WIDTH = 595;
 const HEIGHT = 842;
 const MARGIN = 56;
-const ROOM = WIDTH - 2 * MARGIN;
 const FOOT = HEIGHT - MARGIN - 14;
 const SIZE = 9;
-const LEADING = 14;
+const LEADING = 13.5;
 const BLACK = 0;
 const GREY = 0.4;
+const LIGHT = 0.75;
+/** The right edge of a row's number is this far from that of its amount. */
+const AMOUNT_WIDTH = 78;
+const LOGO = { width: 150, height: 48 };
+
+interface Frame {
+  readonly x: number;
+  readonly width: number;
+}
+
+const WHOLE: Frame = { x: MARGIN, width: WIDTH - 2 * MARGIN };
+const GUTTER = 26;
+const HALF = (WHOLE.width - GUTTER) / 2;
+const HALVES: readonly Frame[] = [
+  { x: MARGIN, width: HALF },
+  { x: MARGIN + HALF + GUTTER, width: HALF },
+];
 
 interface TextStyle {
   readonly bold?: boolean;
@@ -24,6 +40,31 @@ interface SheetInfo {
   readonly language: string;
 }
 
+/** A text, a number and an amount; both are right-aligned below those of the rows above. */
+export interface SheetRow {
+  readonly text: string;
+  readonly count?: string;
+  readonly amount: string;
+}
+
+interface TableHead extends SheetRow {
+  /** Two rows side by side: for many short ones. */
+  readonly isPaired?: boolean;
+}
+
+interface Letterhead {
+  readonly name: string;
+  readonly lines: readonly string[];
+  readonly logo: Logo | undefined;
+}
+
+/** A JPEG with its size in pixels. */
+interface Logo {
+  readonly jpeg: Buffer;
+  readonly width: number;
+  readonly height: number;
+}
+
 /** Lines from top to bottom on as many pages as they need. */
 export class StatementSheet {
   readonly #writer: PdfWriter;
@@ -31,7 +72,7 @@ export class StatementSheet {
   /** Of the last line, from the top. */
   #y = MARGIN;
   /** Written again at the top of a page that a table continues on. */
-  #table: { readonly title: string; readonly amount: string } | undefined;
+  #table: TableHead | undefined;
   #hasMissing = false;
 
   constructor(info: SheetInfo) {
@@ -44,43 +85,71 @@ export class StatementSheet {
     return this.#hasMissing;
   }
 
-  line(text: string, style: TextStyle = {}): void {
-    this.#next(style.size);
-    this.#write(text, { x: MARGIN, room: ROOM }, style);
+  /** Who sends it: the name and its lines on the left, the logo on the right, a rule below both. */
+  letterhead({ name, lines, logo }: Letterhead): void {
+    if (logo) {
+      const scale = Math.min(LOGO.width / logo.width, LOGO.height / logo.height);
+      const [width, height] = [logo.width * scale, logo.height * scale];
+      const place = { x: WIDTH - MARGIN - width, y: HEIGHT - MARGIN - height, width, height };
+      this.#writer.picture(this.#page, logo, place);
+    }
+    const frame = logo ? { ...WHOLE, width: WHOLE.width - LOGO.width - GUTTER } : WHOLE;
+    this.#next(14);
+    this.#write(name, frame, { bold: true, size: 14 });
+    for (const line of lines) {
+      this.#next();
+      this.#write(line, frame, { grey: GREY });
+    }
+    this.#y = Math.max(this.#y, logo ? MARGIN + LOGO.height : 0) + LEADING;
+    this.#rule(WHOLE, GREY);
   }
 
-  /** A text, and an amount at the right edge. */
-  row(text: string, amount: string, style: TextStyle = {}): void {
+  line(text: string, style: TextStyle = {}): void {
+    this.#next(style.size);
+    this.#write(text, WHOLE, style);
+  }
+
+  row(row: SheetRow, style: TextStyle = {}): void {
     this.#next();
-    const width = measured(pdfText(amount).codes, style);
-    this.#write(text, { x: MARGIN, room: ROOM - width - LEADING }, style);
-    this.#write(amount, { x: MARGIN + ROOM - width, room: width + 1 }, style);
+    this.#cells(row, WHOLE, style);
+  }
+
+  /** Down the left column, then down the right one. */
+  pairs(rows: readonly SheetRow[]): void {
+    const half = Math.ceil(rows.length / 2);
+    for (let index = 0; index < half; index++) {
+      this.#next();
+      for (const [side, frame] of HALVES.entries()) {
+        const row = rows[index + side * half];
+        if (row) this.#cells(row, frame, {});
+      }
+    }
   }
 
   /** Begins a table; on each page that it continues on, its heads are there again with the word `continued`. */
-  table(title: string, amount: string, continued: string): void {
+  table(head: TableHead, continued: string): void {
     this.endTable();
     // A heading is not left alone at the foot of a page.
     if (this.#y + 4 * LEADING > FOOT) this.#newPage();
     this.gap();
-    this.#head(title, amount);
-    this.#table = { title: `${title} (${continued})`, amount };
+    this.#head(head);
+    this.#table = { ...head, text: `${head.text} (${continued})` };
   }
 
   endTable(): void {
     this.#table = undefined;
   }
 
-  paragraph(text: string): void {
+  paragraph(text: string, style: TextStyle = {}): void {
     let line = '';
     for (const word of text.split(' ')) {
       const longer = line === '' ? word : `${line} ${word}`;
-      if (measured(pdfText(longer).codes, {}) > ROOM) {
-        this.line(line);
+      if (measured(pdfText(longer).codes, style) > WHOLE.width) {
+        this.line(line, style);
         line = word;
       } else line = longer;
     }
-    this.line(line);
+    this.line(line, style);
   }
 
   gap(): void {
@@ -92,22 +161,43 @@ export class StatementSheet {
     const { pages } = this.#writer;
     for (this.#page = 0; this.#page < pages; this.#page++) {
       this.#y = HEIGHT - MARGIN;
-      this.#write(foot(this.#page + 1, pages), { x: MARGIN, room: ROOM }, { size: 8, grey: GREY });
+      this.#write(foot(this.#page + 1, pages), WHOLE, { size: 8, grey: GREY });
     }
     return this.#writer.finish();
   }
 
-  #head(title: string, amount: string): void {
-    this.row(title, amount, { bold: true });
+  #head({ isPaired = false, ...row }: TableHead): void {
+    if (isPaired) this.line(row.text, { bold: true });
+    this.#next();
+    for (const frame of isPaired ? HALVES : [WHOLE])
+      this.#cells(isPaired ? { ...row, text: '' } : row, frame, { bold: true });
     this.#y += 5;
-    this.#writer.line(this.#page, { x: MARGIN, y: HEIGHT - this.#y, width: ROOM, grey: GREY });
+    for (const frame of isPaired ? HALVES : [WHOLE]) this.#rule(frame, LIGHT);
+  }
+
+  #rule({ x, width }: Frame, grey: number): void {
+    this.#writer.line(this.#page, { x, y: HEIGHT - this.#y, width, grey });
+  }
+
+  #cells({ text, count = '', amount }: SheetRow, { x, width }: Frame, style: TextStyle): void {
+    const right = x + width;
+    const counted = this.#right(count, right - AMOUNT_WIDTH, style);
+    const amounted = this.#right(amount, right, style);
+    this.#write(text, { x, width: (count === '' ? amounted : counted) - x - LEADING }, style);
+  }
+
+  /** Returns where it begins. */
+  #right(text: string, right: number, style: TextStyle): number {
+    const width = measured(pdfText(text).codes, style);
+    if (text !== '') this.#write(text, { x: right - width, width: width + 1 }, style);
+    return right - width;
   }
 
   #next(size = SIZE): void {
     this.#y += Math.max(LEADING, size * 1.5);
     if (this.#y <= FOOT) return;
     this.#newPage();
-    if (this.#table) this.#head(this.#table.title, this.#table.amount);
+    if (this.#table) this.#head(this.#table);
     this.#y += LEADING;
   }
 
@@ -117,12 +207,12 @@ export class StatementSheet {
     this.#y = MARGIN;
   }
 
-  #write(text: string, { x, room }: { readonly x: number; readonly room: number }, style: TextStyle): void {
+  #write(text: string, { x, width }: Frame, style: TextStyle): void {
     const { codes, hasMissing } = pdfText(text.slice(0, MAX_LENGTH));
     this.#hasMissing ||= hasMissing;
     const { size = SIZE, grey = BLACK } = style;
     const place = { x, y: HEIGHT - this.#y, size, font: fontOf(style), grey };
-    this.#writer.text(this.#page, shortened(codes, room, style), place);
+    this.#writer.text(this.#page, shortened(codes, width, style), place);
   }
 }
 

@@ -5,7 +5,11 @@ import { pdfPages } from './testing/pdf-pages.ts';
 import { PASSWORD, PRICE, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const DAY_MS = 86_400_000;
-const ISSUER = { name: 'Łódź & Söhne 株式会社', address: 'Street 1\n10115 Berlin', taxId: 'DE123456789' };
+const ISSUER = {
+  name: 'Łódź & Söhne 株式会社',
+  address: 'Street 1\n2nd floor\nDoor 3\n10115 Berlin\nGermany\nEurope',
+  taxId: 'DE123456789',
+};
 
 describe.each([
   ['SQLite', () => Promise.resolve({})],
@@ -67,7 +71,7 @@ describe.each([
     expect(nanoOf(charge?.[5] ?? '')).toBe((await balanceOf(accountId)) - 5_000_000_000);
     expect(rows.filter((row) => row[3]?.startsWith('issuer')).map((row) => row[4])).toEqual([
       ISSUER.name,
-      'Street 1, 10115 Berlin',
+      'Street 1, 2nd floor, Door 3, 10115 Berlin, Germany, Europe',
       ISSUER.taxId,
     ]);
     expect(rows.find((row) => row[3] === 'rounding')?.[4]).toContain('rounded up once');
@@ -169,47 +173,108 @@ describe.each([
     expect((await site.browser().call('GET', path(month, 'csv'))).status).toBe(401);
   });
 
-  test('are PDF files in both languages with page breaks, in which no character fails', async () => {
+  test('are PDF files of at most two pages in both languages, with letterhead and logo, whose columns add up in cents', async () => {
+    const now = await signedInAdmin();
+    await now.must('PUT', '/api/console/admin/logo', { jpeg: LOGO });
     const { owner, accountId, month } = await monthLater('pdf@example.com');
-    const cause =
-      'Gutschrift für Łukasz Żółć, 山田太郎, Müşteri İÇ, 🙂 and a text that is far too long for its line '.repeat(
-        2,
-      );
-    const entry = { account_id: accountId, kind: 'adjustment', amount: -1, cause, actor: 'x' } as const;
-    const created_at = Date.parse(`${month}-28T00:00:00Z`);
-    await site.store.db
-      .insertInto('entry')
-      .values(Array.from({ length: 130 }, () => ({ ...entry, created_at })))
-      .execute();
-    await site.store.db
-      .updateTable('account')
-      .set((account) => ({ balance: account('balance', '-', 130) }))
-      .where('id', '=', accountId)
-      .execute();
+    await fillMonth(accountId, Number(month.replace('-', '')));
     const csv = cells((await owner.must<{ text: string }>('GET', path(month, 'csv'))).text);
-    const closing = (csv.at(-1)?.[5] ?? '').padEnd(11, '0');
-    for (const language of ['en', 'de']) {
+    await now.must('PUT', '/api/console/admin/logo', { jpeg: '' });
+    for (const language of ['en', 'de'] as const) {
+      const isEnglish = language === 'en';
       const ask = `${path(month, 'pdf')}?language=${language}`;
       const [first, second] = [await owner.raw('GET', ask), await owner.raw('GET', ask)];
       expect(first.headers.get('content-type')).toBe('application/pdf');
       const bytes = await first.bytes();
       expect(await second.bytes()).toEqual(bytes);
+      // As it was when the statement was issued.
+      expect(Buffer.from(bytes).includes(Buffer.from(LOGO, 'base64'))).toBe(true);
       const pages = pdfPages(bytes);
-      expect(pages.length).toBeGreaterThan(3);
+      expect(pages.length).toBe(2);
       const text = pages.join('\n');
-      expect(text).toContain('Lódz & Söhne ????');
+      expect(pages[0]).toStartWith('Lódz & Söhne ????\nStreet 1\n2nd floor');
       expect(text).toContain(ISSUER.taxId);
-      expect(text).toContain(language === 'de' ? closing.replace('.', ',') : closing);
-      expect(text).toContain(language === 'de' ? 'aufgerundet' : 'rounded up once');
-      expect(text).toContain(language === 'de' ? 'Die CSV-Datei hat es' : 'The CSV file has it');
+      expect(text).toContain(isEnglish ? 'This is not an invoice.' : 'Dies ist keine Rechnung.');
+      expect(text).toContain(isEnglish ? 'The CSV file has it' : 'Die CSV-Datei hat es');
+      expect(text).toContain(isEnglish ? '(continued)' : '(Fortsetzung)');
       for (const [index, page] of pages.entries())
-        expect(page).toContain(
-          `${language === 'de' ? 'Seite' : 'Page'} ${index + 1} ${language === 'de' ? 'von' : 'of'} ${pages.length}`,
-        );
-      expect(pages[1]).toContain(language === 'de' ? '(Fortsetzung)' : '(continued)');
+        expect(page).toContain(isEnglish ? `Page ${index + 1} of 2` : `Seite ${index + 1} von 2`);
+      const tables = centsOf(text);
+      const [summary = [], moved = [], days = [], models = []] = tables;
+      const [opening = 0, paid = 0, charged = 0, closing = 0] = summary;
+      expect(closing).toBe(Math.round(nanoOf(csv.at(-1)?.[5] ?? '') / NANO_PER_CENT));
+      expect(opening + paid + charged).toBe(closing);
+      expect([moved, days, models].map((column) => column.reduce((sum, one) => sum + one, 0))).toEqual([
+        paid,
+        charged,
+        charged,
+      ]);
+      expect([moved.length, days.length, models.length]).toEqual([12, 31, 20]);
+      expect(text).toContain(isEnglish ? '120 other entries' : '120 weitere Buchungen');
+      expect(text).toContain(isEnglish ? '45 other models' : '45 weitere Modelle');
     }
   });
+
+  /** Many entries with texts that no font has all of, and requests of many models on every day. */
+  async function fillMonth(accountId: string, month: number): Promise<void> {
+    const cause =
+      'Gutschrift für Łukasz Żółć, 山田太郎, Müşteri İÇ, 🙂 and a text that is far too long for its line '.repeat(
+        2,
+      );
+    const entry = {
+      account_id: accountId,
+      kind: 'adjustment',
+      amount: 5_000_000,
+      cause,
+      actor: 'x',
+    } as const;
+    const created_at = Date.UTC(Math.floor(month / 100), (month % 100) - 1, 28);
+    await site.store.db
+      .insertInto('entry')
+      .values(Array.from({ length: 130 }, () => ({ ...entry, created_at })))
+      .execute();
+    const used = await site.store.db
+      .selectFrom('usage_day')
+      .selectAll()
+      .where('account_id', '=', accountId)
+      .executeTakeFirstOrThrow();
+    const rows = Array.from({ length: 62 }, (_, index) => ({
+      ...used,
+      day: month * 100 + 1 + (index % 31),
+      model: `model-${index}`,
+      charged: 5_000_000 + index,
+    }));
+    await site.store.db.insertInto('usage_day').values(rows).execute();
+  }
 });
+
+const NANO_PER_CENT = 10_000_000;
+/** One white pixel. */
+const LOGO =
+  '/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAgGBgcGBQgHBwcJCQgKDBQNDAsLDBkSEw8UHRofHh0aHBwgJC4nICIsIxwcKDcpLDAxNDQ0Hyc5PTgyPC4zNDL/2wBDAQkJCQwLDBgNDRgyIRwhMjIyMjIyMjIyMjIyMjIyMjIyMjIyMjIyMjIyMjIyMjIyMjIyMjIyMjIyMjIyMjIyMjL/wAARCAABAAEDASIAAhEBAxEB/8QAFQABAQAAAAAAAAAAAAAAAAAAAAf/xAAUEAEAAAAAAAAAAAAAAAAAAAAA/8QAFAEBAAAAAAAAAAAAAAAAAAAAAP/EABQRAQAAAAAAAAAAAAAAAAAAAAD/2gAMAwEAAhEDEQA/AL+AAA//2Q==';
+
+/** The amounts of each table, in cents. */
+function centsOf(text: string): number[][] {
+  const tables: number[][] = [];
+  for (const line of text.split('\n')) {
+    if (/^US.[Dd]ollars?$/.test(line)) continue;
+    if (
+      /^(Summary|Übersicht|Payments, credits|Zahlungen, Gut|Requests by (day|model)|Anfragen nach (Tag|Modell))/.test(
+        line,
+      )
+    ) {
+      if (!/\((continued|Fortsetzung)\)/.test(line) && !isSummaryRow(tables, line)) tables.push([]);
+    }
+    if (/^–?[\d.,]+[.,]\d\d$/.test(line))
+      tables.at(-1)?.push(Number(line.replace('–', '-').replaceAll(/[.,]/g, '')));
+  }
+  return tables;
+}
+
+/** The summary has a line of the same name as the table of entries. */
+function isSummaryRow(tables: readonly (readonly number[])[], line: string): boolean {
+  return tables.length === 1 && (tables[0]?.length ?? 0) < 3 && /^(Payments|Zahlungen)/.test(line);
+}
 
 /** Rows of a CSV file without its header. */
 function cells(text: string): string[][] {

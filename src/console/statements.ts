@@ -3,7 +3,7 @@ import { issuedNumbers, issueStatement, type MonthlyStatement } from '../activit
 import { monthText, statementCsv } from '../activity/statement-csv.ts';
 import { chargedDays, type ChargedDay } from '../activity/statement.ts';
 import { Fault } from '../std/fault.ts';
-import { readSite } from '../identity/sign-in/site.ts';
+import { logoName, readLogo, readSite } from '../identity/sign-in/site.ts';
 import { monthOf } from '../std/calendar.ts';
 import { dayText, usd } from './amounts.ts';
 import { requireAccount } from './overview.ts';
@@ -54,7 +54,9 @@ export const statementRoutes = [
       const { statement, account } = await fetchStatement(parts, id, params.month);
       // Loaded when it is first needed: few ask for one, and once a month.
       const { statementPdf } = await import('../activity/statement-pdf.ts');
-      return download(await statementPdf(statement, { account, language }), {
+      const { jpeg } = await readLogo(parts.store, statement.issuer.logo);
+      const logo = jpeg === '' ? undefined : Buffer.from(jpeg, 'base64');
+      return download(statementPdf(statement, { account, language, logo }), {
         type: 'application/pdf',
         name: fileName(statement, 'pdf'),
       });
@@ -88,7 +90,9 @@ async function fetchStatement(
   const month = readMonth(text);
   const { id, kind, name, email, created_at } = await requireAccount(parts, accountId);
   if (month < monthOf(created_at)) throw noStatement();
-  const { issuer } = await readSite(parts.store);
+  const { issuer: named, siteName } = await readSite(parts.store);
+  const logo = await logoName(parts.store);
+  const issuer = { ...named, name: named.name || siteName, ...(logo === undefined ? {} : { logo }) };
   const order = { accountId, month, issuer, now: parts.clock.now() };
   return {
     statement: await issueStatement(parts.store, order),

@@ -1,6 +1,6 @@
 import type { Model } from '../catalog/catalog.ts';
 import type { ImageCall, RelayParts } from './call.ts';
-import { pictureSize } from './input/picture-size.ts';
+import { pictureSize } from '../std/picture-size.ts';
 import { RequestCounter } from './input/request-counter.ts';
 /** "Each partial image incurs an additional 100 image output tokens": https://platform.openai.com/docs/guides/image-generation */
 export const PARTIAL_TOKENS = 100;

@@ -4,11 +4,15 @@ import { AUDIT_TABLE, auditFilter, type AuditRow } from '../../activity/audit.ts
 import { operatorTokenNames } from '../../identity/accounts/operators.ts';
 import { longestRequestMs } from '../../catalog/longest-request.ts';
 import {
+  logoName,
+  logoSchema,
   publicPagesSchema,
+  readLogo,
   readPublicPages,
   writePublicPages,
   readSite,
   siteSettingsSchema,
+  writeLogo,
   writeSite,
 } from '../../identity/sign-in/site.ts';
 import {
@@ -17,7 +21,7 @@ import {
   writeWelcomeCredit,
 } from '../../identity/sign-in/welcome-credit.ts';
 import type { SearchedPage, Millis } from '../contract.ts';
-import { emptyBody, route } from '../route.ts';
+import { emptyBody, MEGABYTE, route } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 
 /** The installation itself: the ledger check, the audit log and the settings. */
@@ -113,6 +117,21 @@ export const siteRoutes = [
     audit: 'settings.public-pages',
     body: publicPagesSchema,
     handle: ({ store, clock }, { body }) => writePublicPages(store, body, clock.now()),
+  }),
+  route('GET /api/console/admin/logo', {
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Get the logo on statements',
+    handle: async ({ store }) => readLogo(store, await logoName(store)),
+  }),
+  route('PUT /api/console/admin/logo', {
+    who: 'operator',
+    may: 'change_settings',
+    summary: 'Change the logo on statements',
+    audit: 'settings.change',
+    maxBytes: MEGABYTE,
+    body: logoSchema,
+    handle: ({ store, clock }, { body }) => writeLogo(store, body, clock.now()),
   }),
   route('PATCH /api/console/admin/settings', {
     who: 'operator',

@@ -4,7 +4,7 @@ import { inflateSync } from 'node:zlib';
 export function pdfPages(bytes: Uint8Array): string[] {
   const raw = Buffer.from(bytes).toString('latin1');
   // By their length: compressed bytes may end in what looks like a line break.
-  const streams = [...raw.matchAll(/\/Length (\d+)[^>]*>>\nstream\n/g)].map((found) => {
+  const streams = [...raw.matchAll(/\/Length (\d+) \/Filter \/FlateDecode >>\nstream\n/g)].map((found) => {
     const start = found.index + found[0].length;
     return inflateSync(bytes.slice(start, start + Number(found[1]))).toString('latin1');
   });

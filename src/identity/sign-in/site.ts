@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto';
+import { sql } from 'kysely';
 import { z } from 'zod';
+import { jpegColours, pictureSize } from '../../std/picture-size.ts';
 import type { Store } from '../../store/store.ts';
 import { hasAdmin } from './setup.ts';
 
@@ -120,4 +123,64 @@ export async function writePublicPages(
 ): Promise<PublicPageSettings> {
   await writeSetting(store, PUBLIC_PAGES_KEY, settings, now);
   return settings;
+}
+
+const MAX_LOGO_BYTES = 100_000;
+const MAX_LOGO_EDGE = 2_000;
+
+/** The operator's mark on statements: a JPEG, which a PDF holds as it is. Empty: there is none. */
+export const logoSchema = z.strictObject({
+  jpeg: z
+    .base64()
+    .max(Math.ceil(MAX_LOGO_BYTES / 3) * 4)
+    .refine((text) => text === '' || isLogo(Buffer.from(text, 'base64')), {
+      error: 'a logo is a JPEG in RGB of at most 2000 by 2000 pixels and 100 kB',
+    }),
+});
+
+type LogoSettings = z.output<typeof logoSchema>;
+
+const LOGO_KEY = 'logo';
+const NO_LOGO: LogoSettings = { jpeg: '' };
+
+/** The name of the present logo, under which {@link readLogo} finds it; `undefined`: there is none. */
+export async function logoName({ db }: Pick<Store, 'db'>): Promise<string | undefined> {
+  const row = await db.selectFrom('setting').select('value').where('key', '=', LOGO_KEY).executeTakeFirst();
+  return row && (z.object({ name: z.string() }).parse(JSON.parse(row.value)).name || undefined);
+}
+
+export async function readLogo({ db }: Pick<Store, 'db'>, name: string | undefined): Promise<LogoSettings> {
+  if (name === undefined) return NO_LOGO;
+  const row = await db
+    .selectFrom('setting')
+    .select('value')
+    .where('key', '=', keyOfLogo(name))
+    .executeTakeFirst();
+  return row ? logoSchema.parse(JSON.parse(row.value)) : NO_LOGO;
+}
+
+/** A logo is kept under a name of its own for as long as a statement was issued with it: statements never change. */
+export async function writeLogo(store: Store, logo: LogoSettings, now: number): Promise<LogoSettings> {
+  const before = await logoName(store);
+  const name = logo.jpeg === '' ? '' : createHash('sha256').update(logo.jpeg).digest('hex').slice(0, 32);
+  if (name !== '') await writeSetting(store, keyOfLogo(name), logo, now);
+  await writeSetting(store, LOGO_KEY, { name }, now);
+  if (before !== undefined && before !== name) {
+    await store.db
+      .deleteFrom('setting')
+      .where('key', '=', keyOfLogo(before))
+      .where(sql<boolean>`NOT EXISTS (SELECT 1 FROM statement WHERE content LIKE ${`%"logo":"${before}"%`})`)
+      .execute();
+  }
+  return logo;
+}
+
+function keyOfLogo(name: string): string {
+  return `${LOGO_KEY}:${name}`;
+}
+
+function isLogo(bytes: Buffer): boolean {
+  const { width, height } = pictureSize(bytes) ?? { width: 0, height: 0 };
+  const hasSize = width > 0 && width <= MAX_LOGO_EDGE && height <= MAX_LOGO_EDGE;
+  return hasSize && jpegColours(bytes) === 3 && bytes.length <= MAX_LOGO_BYTES;
 }

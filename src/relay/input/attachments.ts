@@ -2,7 +2,7 @@ import type { Model } from '../../catalog/catalog.ts';
 import { Fault } from '../../std/fault.ts';
 import type { ChatRequest, ContentPart } from '../../wire/openai/chat.ts';
 import { isAbsent } from '../../wire/field-table.ts';
-import { pictureSize } from './picture-size.ts';
+import { pictureSize } from '../../std/picture-size.ts';
 
 /** What the attachments of a request take. */
 export interface AttachmentSizes {

@@ -68,7 +68,7 @@ export const payments: typeof english = {
     unissued: 'Kontoauszug dieses Monats',
     notYet: 'Noch kein Kontoauszug',
     exact:
-      'Die Beträge sind die des Kontobuchs, auf den Nanodollar genau. Der Auszug bekommt seine Nummer, wenn er zum ersten Mal heruntergeladen wird.',
+      'Die CSV-Datei hat genaue Beträge, das PDF Cent. Der Auszug bekommt seine Nummer beim ersten Herunterladen.',
     running:
       'Dieser Monat ist nicht vorbei. Sein Auszug kann ab einer Stunde nach seinem Ende heruntergeladen werden.',
     pdf: 'PDF herunterladen',

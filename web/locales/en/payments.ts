@@ -65,8 +65,7 @@ export const payments = {
     number: 'Statement no. {{number}}',
     unissued: 'Statement of this month',
     notYet: 'No statement yet',
-    exact:
-      'Amounts are those of the ledger, to the nano-dollar. A statement is numbered when first downloaded.',
+    exact: 'The CSV has exact amounts, the PDF cents. A statement gets its number when first downloaded.',
     running: 'This month is not over. Its statement can be downloaded from one hour after its end.',
     pdf: 'Download PDF',
     csv: 'Download CSV',

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import type { SignUpMode } from '../../../../src/console/contract.ts';
 import type { Answer } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
@@ -28,6 +28,7 @@ export default function AdminSettingsPage() {
       <Loaded query={settings} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
         {(data) => <SettingsForm settings={data} />}
       </Loaded>
+      <LogoCard />
       <WelcomeCreditCard />
       <PublicPagesCard />
     </Page>
@@ -139,6 +140,89 @@ function IssuerCard({ field }: { field: ReturnType<typeof useSettingsForm>['fiel
       </div>
     </Card>
   );
+}
+
+/** In pixels; sharp at its size on paper. */
+const LOGO = { width: 900, height: 288 };
+
+/** The picture on statements: whatever the browser can read, as the JPEG that a PDF can hold. */
+function LogoCard() {
+  const { t } = useTranslation();
+  const logo = useApi('GET /api/console/admin/logo', undefined, { staleTime: Infinity });
+  const input = useRef<HTMLInputElement>(null);
+  const save = useAction(
+    async (file: File | undefined) =>
+      await call('PUT /api/console/admin/logo', {
+        body: { jpeg: file ? await logoOf(file, t('adminSettings.logoFailed')) : '' },
+      }),
+    { refresh: ['GET /api/console/admin/logo'], onDone: () => toast(t('common.saved')) },
+  );
+  return (
+    <Card title={t('adminSettings.logo')} hint={t('adminSettings.logoHint')}>
+      <Loaded query={logo} skeleton={<Skeleton className="h-16 w-64" />}>
+        {({ jpeg }) => (
+          <div className="flex flex-wrap items-center gap-3">
+            {jpeg === '' ? (
+              <span className="text-ink-3">{t('adminSettings.noLogo')}</span>
+            ) : (
+              <img
+                src={`data:image/jpeg;base64,${jpeg}`}
+                alt={t('adminSettings.logo')}
+                className="max-h-16 rounded-md border border-line"
+              />
+            )}
+            <input
+              ref={input}
+              type="file"
+              accept="image/*"
+              aria-label={t('adminSettings.logoChoose')}
+              hidden
+              onChange={(event) => {
+                const [file] = event.target.files ?? [];
+                event.target.value = '';
+                if (file) save.mutate(file);
+              }}
+            />
+            <Button busy={save.isPending} onClick={() => input.current?.click()}>
+              {t('adminSettings.logoChoose')}
+            </Button>
+            {jpeg === '' ? null : (
+              <Button kind="ghost" disabled={save.isPending} onClick={() => save.mutate(undefined)}>
+                {t('adminSettings.logoRemove')}
+              </Button>
+            )}
+          </div>
+        )}
+      </Loaded>
+      <FormError error={save.error} />
+    </Card>
+  );
+}
+
+/** In base64, on white: paper is not transparent. */
+async function logoOf(file: File, failed: string): Promise<string> {
+  const picture = new Image();
+  const url = URL.createObjectURL(file);
+  try {
+    picture.src = url;
+    await picture.decode().catch(() => {
+      throw new Error(failed);
+    });
+    // A drawing may have no size of its own.
+    const [width, height] = [picture.naturalWidth || LOGO.width, picture.naturalHeight || LOGO.height];
+    const scale = Math.min(LOGO.width / width, LOGO.height / height);
+    const canvas = document.createElement('canvas');
+    canvas.width = Math.max(1, Math.round(width * scale));
+    canvas.height = Math.max(1, Math.round(height * scale));
+    const context = canvas.getContext('2d');
+    if (!context) throw new Error('this browser has no canvas');
+    context.fillStyle = 'white';
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    return canvas.toDataURL('image/jpeg', 0.88).split(',')[1] ?? '';
+  } finally {
+    URL.revokeObjectURL(url);
+  }
 }
 
 function SignUpChoice({ value, onChange }: { value: SignUpMode; onChange: (mode: SignUpMode) => void }) {

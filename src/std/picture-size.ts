@@ -8,9 +8,19 @@ interface PictureSize {
 export function pictureSize(bytes: Buffer): PictureSize | undefined {
   try {
     const size = readPng(bytes) ?? readGif(bytes) ?? readWebp(bytes) ?? readJpeg(bytes);
-    return size && size.width > 0 && size.height > 0 ? size : undefined;
+    return size && size.width > 0 && size.height > 0 ? { width: size.width, height: size.height } : undefined;
   } catch {
     // It ended before its header did.
+    return undefined;
+  }
+}
+
+/** Of a JPEG; three colours are those of a screen. */
+export function jpegColours(bytes: Buffer): number | undefined {
+  try {
+    return readJpeg(bytes)?.colours;
+  } catch {
+    // As above.
     return undefined;
   }
 }
@@ -44,14 +54,18 @@ function readWebp(bytes: Buffer): PictureSize | undefined {
 }
 
 /** A frame header is the segment with a mark from C0 to CF, except for those of tables and arithmetic coding. */
-function readJpeg(bytes: Buffer): PictureSize | undefined {
+function readJpeg(bytes: Buffer): (PictureSize & { readonly colours: number }) | undefined {
   if (bytes.readUInt16BE(0) !== 0xffd8) return undefined;
   for (let at = 2; at < bytes.length;) {
     if (bytes.readUInt8(at) !== 0xff) return undefined;
     const mark = bytes.readUInt8(at + 1);
     if (mark === 0xff) at++;
     else if (mark >= 0xc0 && mark <= 0xcf && mark !== 0xc4 && mark !== 0xc8 && mark !== 0xcc)
-      return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) };
+      return {
+        width: bytes.readUInt16BE(at + 7),
+        height: bytes.readUInt16BE(at + 5),
+        colours: bytes.readUInt8(at + 9),
+      };
     else at += 2 + bytes.readUInt16BE(at + 2);
   }
   return undefined;
