@@ -17,7 +17,8 @@ describe('what is answered', () => {
     const requests = [chat(1), chat(2), chat(1)];
     const [first, second, third] = new AdmissionBatch(requests).admissions({
       accounts: 'acc_1,acc_2',
-      group_results: `{1,10000,${LIMIT},0,1,5000,${LIMIT},300}`,
+      wallets: ',team_1',
+      group_results: `{1,10000,${LIMIT},0,-1,1,5000,${LIMIT},300,7000}`,
       request_results: null,
     });
     const admitted = (accountId: string, available: number, backlogUs: number) => ({
@@ -29,7 +30,11 @@ describe('what is answered', () => {
       available: nanoUsd(available),
     });
     expect(first).toEqual(admitted('acc_1', 10_000 - FULL, STEP_US));
-    expect(second).toEqual(admitted('acc_2', 5_000 - FULL, 300 + STEP_US));
+    expect(second).toEqual({
+      ...admitted('acc_2', 5_000 - FULL, 300 + STEP_US),
+      walletId: 'team_1' as never,
+      budgetLeft: nanoUsd(7_000 - FULL),
+    });
     expect(third).toEqual(admitted('acc_1', 10_000 - 2 * FULL, 2 * STEP_US));
   });
 
@@ -37,7 +42,7 @@ describe('what is answered', () => {
     const requests = [chat(1), chat(2), chat(3)];
     const admissions = new AdmissionBatch(requests).admissions({
       accounts: 'acc_1,,acc_3',
-      group_results: `{1,10000,${LIMIT},0,-1,0,1,0,0,0,${LIMIT},0}`,
+      group_results: `{1,10000,${LIMIT},0,-1,-1,0,1,0,-1,0,0,${LIMIT},0,-1}`,
       request_results: `{0,0,0,0,1,0,4,-1,0,0,0,0,0,1,0,4,-1,0,0,700,300,6,600,50,4,-1,0}`,
     });
     expect(admissions[0]).toMatchObject({ kind: 'admitted', accountId: 'acc_1' });
@@ -64,7 +69,7 @@ describe('what is answered', () => {
   test.each(REFUSALS)('verdict %d is %s, with when to come back: %p', (verdict, reason, retryAfterMs) => {
     const [refused] = new AdmissionBatch([chat(1)]).admissions({
       accounts: 'acc_1',
-      group_results: `{0,0,${LIMIT},0}`,
+      group_results: `{0,0,${LIMIT},0,-1}`,
       request_results: `{${verdict},0,0,30,${LIMIT},0,4,-1,0}`,
     });
     expect(refused).toEqual({
@@ -82,7 +87,7 @@ describe('what is answered', () => {
   test('a budget that is used up is named with its period, and so is a team', () => {
     const [refused] = new AdmissionBatch([chat(1)]).admissions({
       accounts: 'acc_1',
-      group_results: `{0,0,${LIMIT},0}`,
+      group_results: `{0,0,${LIMIT},0,-1}`,
       request_results: `{9,0,0,30,${LIMIT},0,10,0,86400000}`,
     });
     // The second of January 1970 was a Friday.
@@ -101,7 +106,7 @@ describe('what is answered', () => {
   ] as const)('verdict %d is %s, and tells nothing of the account', (verdict, reason) => {
     const [refused] = new AdmissionBatch([chat(1)]).admissions({
       accounts: 'acc_1',
-      group_results: `{0,0,${LIMIT},0}`,
+      group_results: `{0,0,${LIMIT},0,-1}`,
       request_results: `{${verdict},0,0,30,${LIMIT},0,4,-1,0}`,
     });
     expect(refused).toEqual({ ...UNKNOWN_CALLER, reason });
@@ -110,7 +115,7 @@ describe('what is answered', () => {
   test('who was too fast may come back when a minute’s worth has drained by one', () => {
     const [refused] = new AdmissionBatch([chat(1)]).admissions({
       accounts: 'acc_1',
-      group_results: '{0,0,6,0}',
+      group_results: '{0,0,6,0,-1}',
       request_results: '{2,0,0,30,6,55000000,4,-1,0}',
     });
     // Six a minute are ten seconds each: five seconds of a full minute are free, ten are needed.
@@ -120,7 +125,7 @@ describe('what is answered', () => {
   test('who was too fast is never told to come back too early: part of a millisecond is a whole one', () => {
     const [refused] = new AdmissionBatch([chat(1)]).admissions({
       accounts: 'acc_1',
-      group_results: '{0,0,6,0}',
+      group_results: '{0,0,6,0,-1}',
       request_results: '{2,0,0,30,6,55000001,4,-1,0}',
     });
     expect(nth([refused], 0)).toMatchObject({ retryAfterMs: 5_001 });
@@ -130,13 +135,13 @@ describe('what is answered', () => {
     const read = (verdict: number, results: string | null) =>
       new AdmissionBatch([chat(1)]).admissions({
         accounts: 'acc_1',
-        group_results: `{${verdict},10000,${LIMIT},0}`,
+        group_results: `{${verdict},10000,${LIMIT},0,-1}`,
         request_results: results,
       });
     for (const results of [null, '{0,0,0,30,6,0,4,-1}', '{0,0,0,30,6,0,4,-1,0,0}'])
       expect(() => read(0, results)).toThrow('cannot be read');
     expect(read(1, null)).toMatchObject([{ kind: 'admitted' }]);
-    const second = { accounts: 'acc_1,acc_2', group_results: `{1,10000,${LIMIT},0,0,0,${LIMIT},0}` };
+    const second = { accounts: 'acc_1,acc_2', group_results: `{1,10000,${LIMIT},0,-1,0,0,${LIMIT},0,-1}` };
     expect(() =>
       new AdmissionBatch([chat(1), chat(2)]).admissions({ ...second, request_results: null }),
     ).toThrow('cannot be read');

@@ -15,6 +15,18 @@ const PARAMETERS = `
 
 const RESULTS = 'OUT accounts text, OUT wallets text, OUT group_results text, OUT request_results text';
 
+const ACCOUNT_AND_TEAM = 'FROM account a LEFT JOIN account w ON w.id = a.wallet_id';
+
+/** All groups of a team together, as rows of `q`. */
+const TOGETHER: GroupSql = {
+  of: (parameter) => parameter.replace('g_', 'q.'),
+  count: 'q.count',
+  row: 'w',
+};
+
+/** Numbers in the result of a group. */
+const GROUP = 5;
+
 /**
  * The admission of a batch, in one call. It mirrors `decide` of src/ledger/decide.ts (the model test holds both against
  * each other); what does not depend on the account (the hold for the full cap, the least useful hold) and the constants
@@ -39,14 +51,14 @@ const RESULTS = 'OUT accounts text, OUT wallets text, OUT group_results text, OU
  * of one model and client share), `q_` requests, ordered by group. Requests and results pass as arrays because a row
  * each way per request costs more than its decision.
  *
- * A group's result is four numbers: verdict (1 all admitted in full, 0 see its requests, -1 nobody), what was free
- * before it, limit per minute, backlog before it in microseconds. A request's result, if there is one, is nine: verdict,
+ * A group's result is five numbers: verdict (1 all admitted in full, 0 see its requests, -1 nobody), what was free
+ * before it, limit per minute, backlog before it in microseconds, what was left of the budget before it, or -1. A request's result, if there is one, is nine: verdict,
  * held, output cap, available, limit per minute, backlog, whose (the budget's period from 1 to 4, and 8 more for a team),
  * what is left of the budget, or -1, and the clock. Verdicts: 0 admitted, 2 rate, 3 concurrency, 4 insufficient balance, 5 monthly limit,
  * 6 funds on hold, 7 request exceeds balance, 8 count the input first, 9 budget, 10 network, 11 model, 12 the team's rate, 13 another price group.
  *
- * An account with a team, a budget or limits of its token is never looked at without a lock: its requests are decided one
- * by one. The team's row is locked after those of all accounts.
+ * Where a team pays, its row is locked after those of all accounts, and it takes all groups of its accounts together that fit, or decides
+ * them one by one. So is decided whose token is limited to models or networks, and who is first in a period of a budget.
  */
 export const LEDGER_ADMIT = storedFunction(`
 CREATE FUNCTION ledger_admit(${PARAMETERS}, ${RESULTS}) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
@@ -56,7 +68,8 @@ DECLARE
   v_start bigint := v_now / 1000;
   v_month bigint := ${monthSql('v_start')};
   q_held bigint[] := q_full; q_cap bigint[] := q_output;
-  g_id text[]; g_early boolean[]; g_wallet text[]; v_wallet account; v_wallet_id text; groups bigint[]; results bigint[];
+  g_id text[]; g_early boolean[]; g_wallet text[]; g_team_free bigint[]; v_wallet account; v_wallet_id text;
+  groups bigint[]; results bigint[]; v_budget_before bigint;
   v_id text; v_early boolean; v_account account; v_group bigint; v_shape bigint; v_whole_groups bigint[];
   v_early_count bigint := 0; v_admitted bigint := 0; v_as_written bigint := 0;
   v_held bigint; v_open bigint; v_month_left bigint; v_own bigint; v_whole bigint;
@@ -69,18 +82,21 @@ BEGIN
 
   IF cardinality(g_last) = 1 THEN
     IF g_hash[1] IS NULL THEN
-      SELECT a.id, ${fits(groupAt('1'))}, a.wallet_id INTO v_id, v_early, v_wallet_id FROM account a WHERE a.id = g_account[1];
+      SELECT a.id, ${seemsToFit(groupAt('1'))}, a.wallet_id INTO v_id, v_early, v_wallet_id ${ACCOUNT_AND_TEAM}
+        WHERE a.id = g_account[1];
     ELSE
-      SELECT a.id, ${fits(groupAt('1'))}, a.wallet_id INTO v_id, v_early, v_wallet_id FROM account a WHERE a.token_hash = g_hash[1];
+      SELECT a.id, ${seemsToFit(groupAt('1'))}, a.wallet_id INTO v_id, v_early, v_wallet_id ${ACCOUNT_AND_TEAM}
+        WHERE a.token_hash = g_hash[1];
     END IF;
     g_id := ARRAY[v_id];
     g_wallet := ARRAY[v_wallet_id];
     g_early := ARRAY[v_early];
   ELSE
-    SELECT array_agg(a.id ORDER BY g), array_agg(${fits(groupAt('g'))} ORDER BY g), array_agg(a.wallet_id ORDER BY g)
+    SELECT array_agg(a.id ORDER BY g), array_agg(${seemsToFit(groupAt('g'))} ORDER BY g), array_agg(a.wallet_id ORDER BY g)
       INTO g_id, g_early, g_wallet
       FROM generate_series(1, cardinality(g_last)) AS g
-      LEFT JOIN account a ON a.id = coalesce(g_account[g], (SELECT t.id FROM account t WHERE t.token_hash = g_hash[g]));
+      LEFT JOIN account a ON a.id = coalesce(g_account[g], (SELECT t.id FROM account t WHERE t.token_hash = g_hash[g]))
+      LEFT JOIN account w ON w.id = a.wallet_id;
   END IF;
 
   IF true = ANY (g_early) THEN
@@ -88,14 +104,14 @@ BEGIN
     GET DIAGNOSTICS v_early_count = ROW_COUNT;
   END IF;
   ${refuseIfOver('= ANY (q_id)')}
-  groups := array_fill(-1::bigint, ARRAY[cardinality(g_last) * 4]);
+  groups := array_fill(-1::bigint, ARRAY[cardinality(g_last) * ${GROUP}]);
 
-  IF cardinality(g_last) = 1 THEN
+  IF cardinality(g_last) = 1 AND v_wallet_id IS NULL THEN
     IF v_early THEN
       UPDATE account a SET ${take(groupAt('1'))} WHERE a.id = v_id AND ${isStillTheirs(groupAt('1'))} AND ${fits(groupAt('1'))}
-        RETURNING ${before(groupAt('1'))} INTO v_free, v_limit, v_arrival;
+        RETURNING ${before(groupAt('1'))} INTO v_free, v_limit, v_arrival, v_budget_before;
       IF FOUND THEN
-        groups := ARRAY[1, v_free, v_limit, v_arrival];
+        groups := ARRAY[1, v_free, v_limit, v_arrival, v_budget_before];
         v_admitted := cardinality(q_id);
       END IF;
     END IF;
@@ -103,22 +119,26 @@ BEGIN
     PERFORM 1 FROM account a WHERE a.id = ANY (g_id) ORDER BY a.id FOR NO KEY UPDATE;
     IF array_remove(g_wallet, NULL) <> '{}' THEN
       PERFORM 1 FROM account a WHERE a.id = ANY (g_wallet) ORDER BY a.id FOR NO KEY UPDATE;
+      ${takeFromTeams()}
     END IF;
     WITH taken AS (
       UPDATE account a SET ${take(groupAt('g.place'))} FROM unnest(g_id) WITH ORDINALITY AS g (id, place)
-        WHERE a.id = g.id AND g_early[g.place] AND ${isStillTheirs(groupAt('g.place'))} AND ${fits(groupAt('g.place'))}
-        RETURNING g.place, ${before(groupAt('g.place'))})
-    SELECT array_agg(ARRAY[place, free, per_minute, backlog]) INTO v_whole_groups FROM taken;
+        WHERE a.id = g.id AND CASE WHEN g_wallet[g.place] IS NULL
+          THEN g_early[g.place] AND ${isStillTheirs(groupAt('g.place'))} AND ${fits(groupAt('g.place'))}
+          ELSE g_team_free[g.place] IS NOT NULL END
+        RETURNING g.place, ${before(groupAt('g.place'), 'g_team_free[g.place]')})
+    SELECT array_agg(ARRAY[place, free, per_minute, backlog, budget_before]) INTO v_whole_groups FROM taken;
     FOR n IN 1 .. coalesce(array_length(v_whole_groups, 1), 0) LOOP
       v_group := v_whole_groups[n][1];
-      groups[v_group * 4 - 3 : v_group * 4] := ARRAY[1, v_whole_groups[n][2], v_whole_groups[n][3], v_whole_groups[n][4]];
+      groups[v_group * ${GROUP} - 4 : v_group * ${GROUP}] := ARRAY[1, v_whole_groups[n][2], v_whole_groups[n][3],
+        v_whole_groups[n][4], v_whole_groups[n][5]];
       v_admitted := v_admitted + ${groupAt('v_group').count};
     END LOOP;
   END IF;
   v_as_written := v_admitted;
 
   FOR v_group IN 1 .. CASE WHEN v_admitted < cardinality(q_id) THEN cardinality(g_last) ELSE 0 END LOOP
-    CONTINUE WHEN g_id[v_group] IS NULL OR groups[v_group * 4 - 3] = 1;
+    CONTINUE WHEN g_id[v_group] IS NULL OR groups[v_group * ${GROUP} - 4] = 1;
     v_first := coalesce(g_last[v_group - 1], 0) + 1;
     SELECT * INTO v_account FROM account a WHERE a.id = g_id[v_group] FOR NO KEY UPDATE;
     CONTINUE WHEN v_account.status IS DISTINCT FROM 'active' OR v_account.role = 'system' OR v_account.ended_at IS NOT NULL
@@ -164,7 +184,7 @@ BEGIN
       v_team_arrival := least(greatest(
         CASE WHEN g_images[v_group] THEN v_wallet.images_arrival_us ELSE v_wallet.chat_arrival_us END, v_now), v_now + v_team_burst);
     END IF;
-    groups[v_group * 4 - 3] := 0;
+    groups[v_group * ${GROUP} - 4] := 0;
     results := coalesce(results, array_fill(1::bigint, ARRAY[cardinality(q_id) * 9]));
 
     FOR n IN v_first .. g_last[v_group] LOOP
@@ -270,11 +290,12 @@ BEGIN
   request_results := results::text;
 END $$`);
 
-const ONE_REQUEST: GroupSql = { of: (parameter) => parameter, count: '1' };
+const ONE_REQUEST: GroupSql = { of: (parameter) => parameter, count: '1', row: 'a' };
 
 /**
  * The same for a request that comes alone, as nearly all do where no node has more than some hundred in a second. Arrays of
- * one element cost three times as much as plain values. Where it does not fit in full, the function above decides.
+ * one element cost three times as much as plain values. Where it does not fit in full, the function above decides. An account is
+ * locked before its team, and takes its part once the team has paid.
  */
 export const LEDGER_ADMIT_ONE = storedFunction(`
 CREATE FUNCTION ledger_admit_one(${asPlain(PARAMETERS)}, ${RESULTS}) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
@@ -283,19 +304,32 @@ DECLARE
   v_now bigint := ${nowUsSql('p_offset_us')};
   v_start bigint := v_now / 1000;
   v_month bigint := ${monthSql('v_start')};
-  v_id text; v_free bigint; v_limit bigint; v_backlog bigint;
+  v_id text; v_free bigint; v_limit bigint; v_backlog bigint; v_budget_before bigint; v_wallet text;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   IF g_hash IS NULL THEN
     UPDATE account a SET ${take(ONE_REQUEST)} WHERE a.id = g_account AND ${fits(ONE_REQUEST)}
-      RETURNING a.id, ${before(ONE_REQUEST)} INTO v_id, v_free, v_limit, v_backlog;
+      RETURNING a.id, ${before(ONE_REQUEST)} INTO v_id, v_free, v_limit, v_backlog, v_budget_before;
   ELSE
     UPDATE account a SET ${take(ONE_REQUEST)} WHERE a.token_hash = g_hash AND ${fits(ONE_REQUEST)}
-      RETURNING a.id, ${before(ONE_REQUEST)} INTO v_id, v_free, v_limit, v_backlog;
+      RETURNING a.id, ${before(ONE_REQUEST)} INTO v_id, v_free, v_limit, v_backlog, v_budget_before;
   END IF;
   IF NOT FOUND THEN
-    SELECT * INTO accounts, wallets, group_results, request_results FROM ${LEDGER_ADMIT.name}(${inArrays(PARAMETERS)});
-    RETURN;
+    SELECT a.id, a.wallet_id INTO v_id, v_wallet FROM account a
+      WHERE a.id = coalesce(g_account, (SELECT t.id FROM account t WHERE t.token_hash = g_hash))
+        AND a.wallet_id IS NOT NULL AND ${isStillTheirs(ONE_REQUEST)} AND ${fitsItself(ONE_REQUEST)} FOR NO KEY UPDATE;
+    IF FOUND THEN
+      UPDATE account w SET ${takeOf(ofTeam(ONE_REQUEST))} WHERE w.id = v_wallet AND ${pays(ofTeam(ONE_REQUEST))}
+        AND ${isPriced(ofTeam(ONE_REQUEST))}
+        RETURNING ${free(ofTeam(ONE_REQUEST))} INTO v_free;
+    END IF;
+    IF NOT FOUND THEN
+      SELECT * INTO accounts, wallets, group_results, request_results FROM ${LEDGER_ADMIT.name}(${inArrays(PARAMETERS)});
+      RETURN;
+    END IF;
+    UPDATE account a SET ${take(ONE_REQUEST)} WHERE a.id = v_id
+      RETURNING ${before(ONE_REQUEST, 'v_free')} INTO v_free, v_limit, v_backlog, v_budget_before;
+    wallets := v_wallet;
   END IF;
   INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap, choices,
       stream, client)
@@ -303,14 +337,15 @@ BEGIN
       s_stream, s_client);
   ${refuseIfOver('= q_id')}
   accounts := v_id;
-  group_results := ARRAY[1, v_free, v_limit, v_backlog]::text;
+  group_results := ARRAY[1, v_free, v_limit, v_backlog, v_budget_before]::text;
 END $$`);
 
-/** How a statement names what belongs to a group. */
+/** How a statement names what belongs to a group, and one of the two rows that decide about it: the account `a` or its team `w`. */
 interface GroupSql {
   of(parameter: string): string;
   /** Of its requests. */
   readonly count: string;
+  readonly row: 'a' | 'w';
 }
 
 function groupAt(g: string): GroupSql {
@@ -318,17 +353,49 @@ function groupAt(g: string): GroupSql {
   return {
     of: (parameter) => `${parameter}[${g}]`,
     count: `(${last(g)} - coalesce(${last(`${g} - 1`)}, 0))`,
+    row: 'a',
   };
 }
 
-/** Whether the whole group `g` fits on its account `a`. `decide` would admit each of its requests in full. */
+function ofTeam(g: GroupSql): GroupSql {
+  return { ...g, row: 'w' };
+}
+
+/** Whether the whole group `g` fits on its account `a`, whoever pays. `decide` would admit each of its requests in full. */
+function seemsToFit(g: GroupSql): string {
+  return `(${fitsItself(g)} AND CASE WHEN a.wallet_id IS NULL THEN ${hasMoney(g)} AND ${isPriced(g)}
+    ELSE ${pays(ofTeam(g))} AND ${isPriced(ofTeam(g))} END)`;
+}
+
+/** The same where no team pays. */
 function fits(g: GroupSql): string {
-  return `(a.status = 'active' AND a.role <> 'system' AND a.wallet_id IS NULL AND a.budget IS NULL AND a.ended_at IS NULL
-    AND a.token_models IS NULL AND a.token_networks IS NULL AND a.token_expires_at IS NULL
-    AND a.price_group IS NOT DISTINCT FROM ${g.of('g_price_group')}
-    AND ${g.of('g_needed')} <= ${whole()} - a.held
-    AND a.open_holds + ${g.count} <= coalesce(a.concurrent, ${g.of('g_concurrent')})
-    AND greatest(${arrival(g)} - v_now, 0) + ${g.count} * ${step(g)} <= ${step(g)} * ${perMinute(g)})`;
+  return `(a.wallet_id IS NULL AND ${fitsItself(g)} AND ${hasMoney(g)} AND ${isPriced(g)})`;
+}
+
+/** Whether the account `a` allows the group `g`, beside the money that it takes. */
+function fitsItself(g: GroupSql): string {
+  return `(a.status = 'active' AND a.role <> 'system' AND a.ended_at IS NULL AND a.token_models IS NULL
+    AND a.token_networks IS NULL AND coalesce(a.token_expires_at > v_start, true)
+    AND CASE WHEN a.budget IS NULL THEN true ELSE a.budget_from >= ${periodStartSql('a.budget_per', 'v_start')}
+      AND ${g.of('g_needed')} <= a.budget - a.budget_used - a.budget_held END
+    AND ${hasRoom(g)})`;
+}
+
+function pays(g: GroupSql): string {
+  return `(${hasMoney(g)} AND ${hasRoom(g)})`;
+}
+
+function hasMoney(g: GroupSql): string {
+  return `${g.of('g_needed')} <= ${whole(g)} - ${g.row}.held`;
+}
+
+function isPriced(g: GroupSql): string {
+  return `${g.row}.price_group IS NOT DISTINCT FROM ${g.of('g_price_group')}`;
+}
+
+function hasRoom(g: GroupSql): string {
+  return `${g.row}.open_holds + ${g.count} <= coalesce(${g.row}.concurrent, ${usual(g, 'g_concurrent')})
+    AND greatest(${arrival(g)} - v_now, 0) + ${g.count} * ${step(g)} <= ${step(g)} * ${perMinute(g)}`;
 }
 
 /** A token that was replaced since the first look finds no account. */
@@ -338,39 +405,88 @@ function isStillTheirs(g: GroupSql): string {
 
 /** What the group `g` takes from its account `a`. */
 function take(g: GroupSql): string {
-  const next = (column: string): string => `greatest(a.${column}, v_now) + ${g.count} * ${step(g)}`;
-  return `held = a.held + ${g.of('g_total')}, open_holds = a.open_holds + ${g.count},
-    chat_arrival_us = CASE WHEN ${g.of('g_images')} THEN a.chat_arrival_us ELSE ${next('chat_arrival_us')} END,
-    images_arrival_us = CASE WHEN ${g.of('g_images')} THEN ${next('images_arrival_us')} ELSE a.images_arrival_us END,
+  const total = g.of('g_total');
+  return `${takeOf(g, `CASE WHEN a.wallet_id IS NULL THEN ${total} ELSE 0 END`)},
+    team_held = a.team_held + CASE WHEN a.wallet_id IS NULL THEN 0 ELSE ${total} END,
+    budget_held = a.budget_held + CASE WHEN a.budget IS NULL THEN 0 ELSE ${total} END,
     token_used_at = CASE WHEN ${g.of('g_hash')} IS NULL THEN a.token_used_at ELSE v_start END`;
 }
 
-/** What was free before the group `g` took its part of the account `a`, its limit, and the backlog before it. */
-function before(g: GroupSql): string {
-  return `${whole()} - a.held + ${g.of('g_total')} AS free, ${perMinute(g)} AS per_minute,
-    ${arrival(g)} - ${g.count} * ${step(g)} - v_now AS backlog`;
+/** What it takes from the row that pays. */
+function takeOf(g: GroupSql, held = g.of('g_total')): string {
+  const next = (column: string): string => `greatest(${g.row}.${column}, v_now) + ${g.count} * ${step(g)}`;
+  const arrives = (column: string, isIt: string): string =>
+    `${column} = CASE WHEN ${isIt} THEN ${next(column)} ELSE ${g.row}.${column} END`;
+  return `held = ${g.row}.held + ${held}, open_holds = ${g.row}.open_holds + ${g.count},
+    ${arrives('chat_arrival_us', `NOT ${g.of('g_images')}`)}, ${arrives('images_arrival_us', g.of('g_images'))}`;
+}
+
+/**
+ * All that a team's accounts ask for, at once where that is of one kind, with the same limits, and fits. `g_team_free` says of their groups
+ * what the team had before each. An account's further groups come after that.
+ */
+function takeFromTeams(): string {
+  const group = groupAt('g');
+  return `WITH asked AS MATERIALIZED (
+        SELECT g AS place, a.wallet_id AS wallet, ${group.count} AS count, g_total[g] AS total, g_needed[g] AS needed,
+            g_images[g] AS images, g_per_minute[g] AS per_minute, g_concurrent[g] AS concurrent
+          FROM generate_series(1, cardinality(g_last)) AS g JOIN account a ON a.id = g_id[g] JOIN account w ON w.id = a.wallet_id
+          WHERE g_early[g] AND array_position(g_id, g_id[g]) = g AND ${isStillTheirs(group)} AND ${fitsItself(group)}
+            AND ${isPriced(ofTeam(group))}),
+      team AS (
+        UPDATE account w SET ${takeOf(TOGETHER)} FROM (
+          SELECT wallet, sum(count)::bigint AS count, sum(total) AS total, sum(total) + max(needed - total) AS needed,
+              bool_or(images) AS images, min(per_minute) AS per_minute, min(concurrent) AS concurrent
+            FROM asked GROUP BY wallet HAVING count(DISTINCT (images, per_minute, concurrent)) = 1) AS q
+          WHERE w.id = q.wallet AND ${pays(TOGETHER)} RETURNING w.id, ${free(TOGETHER)} AS free)
+      SELECT array_agg(f.free ORDER BY g) INTO g_team_free FROM generate_series(1, cardinality(g_last)) AS g LEFT JOIN (
+        SELECT k.place, (t.free - sum(k.total) OVER (PARTITION BY k.wallet ORDER BY k.place) + k.total)::bigint AS free
+          FROM asked k JOIN team t ON t.id = k.wallet) AS f ON f.place = g;`;
+}
+
+/**
+ * What was free before the group `g` took its part of the account `a`, its limit, the backlog and the budget before it. `teamFree`: what the
+ * team had before, if one pays.
+ */
+function before(g: GroupSql, teamFree?: string): string {
+  const budget = `a.budget - a.budget_used - a.budget_held + ${g.of('g_total')}`;
+  const whoPays =
+    teamFree === undefined ? free(g) : `CASE WHEN a.wallet_id IS NULL THEN ${free(g)} ELSE ${teamFree} END`;
+  return `least(${whoPays}, ${budget}) AS free, ${perMinute(g)} AS per_minute,
+    ${arrival(g)} - ${g.count} * ${step(g)} - v_now AS backlog, coalesce(${budget}, -1) AS budget_before`;
+}
+
+/** What was free before the group `g` took its part of the row that pays. */
+function free(g: GroupSql): string {
+  return `${whole(g)} - ${g.row}.held + ${g.of('g_total')}`;
 }
 
 function arrival(g: GroupSql): string {
-  return `CASE WHEN ${g.of('g_images')} THEN a.images_arrival_us ELSE a.chat_arrival_us END`;
+  return `CASE WHEN ${g.of('g_images')} THEN ${g.row}.images_arrival_us ELSE ${g.row}.chat_arrival_us END`;
 }
 
-function whole(): string {
-  return `least(greatest(0, a.balance - a.owed), greatest(0, coalesce(a.monthly_limit, p_max_balance)
-    - CASE WHEN a.month >= v_month THEN a.month_spent ELSE 0 END))`;
+function whole({ row }: GroupSql): string {
+  return `least(greatest(0, ${row}.balance - ${row}.owed), greatest(0, coalesce(${row}.monthly_limit, p_max_balance)
+    - CASE WHEN ${row}.month >= v_month THEN ${row}.month_spent ELSE 0 END))`;
 }
 
-/** The time that one request of group `g` takes from its account's rate limit. */
+/** The time that one request of group `g` takes from the rate limit of the row. */
 function step(g: GroupSql): string {
   return `((59999999 + ${perMinute(g)}) / ${perMinute(g)})`;
 }
 
 function perMinute(g: GroupSql): string {
-  return `coalesce(CASE WHEN ${g.of('g_images')} THEN a.images_per_minute ELSE a.chat_per_minute END, ${g.of('g_per_minute')})`;
+  return `coalesce(CASE WHEN ${g.of('g_images')} THEN ${g.row}.images_per_minute ELSE ${g.row}.chat_per_minute END,
+    ${usual(g, 'g_per_minute')})`;
+}
+
+/** A team without a limit of its own has that of several accounts. */
+function usual(g: GroupSql, limit: string): string {
+  return g.row === 'w' ? `${g.of(limit)} * p_team_factor` : g.of(limit);
 }
 
 function isAdmitted(n: string): string {
-  return `(groups[q_group[${n}] * 4 - 3] = 1 OR groups[q_group[${n}] * 4 - 3] = 0 AND results[${n} * 9 - 8] = 0)`;
+  return `(groups[q_group[${n}] * ${GROUP} - 4] = 1 OR groups[q_group[${n}] * ${GROUP} - 4] = 0 AND results[${n} * 9 - 8] = 0)`;
 }
 
 /** A hold whose request is over could never be closed, because there can be no second receipt. */

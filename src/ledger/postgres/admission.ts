@@ -107,19 +107,21 @@ export class AdmissionBatch {
     const admissions: Admission[] = [];
     let sent = 0;
     for (const [index, group] of this.#groups.entries()) {
-      const [verdict = -1, free = 0, limit = 1, backlogUs = 0] = groupNumbers.slice(
+      const [verdict = -1, free = 0, limit = 1, backlogUs = 0, budgetLeft = -1] = groupNumbers.slice(
         index * NUMBERS_PER_GROUP,
         (index + 1) * NUMBERS_PER_GROUP,
       );
       // The database names accounts by their ids.
-      const whole = new WholeGroup((accounts[index] ?? '') as AccountId, { free, limit, backlogUs });
+      const accountId = (accounts[index] ?? '') as AccountId;
+      const walletId = (wallets[index] || undefined) as AccountId | undefined;
+      const whole = new WholeGroup({ accountId, walletId }, { free, limit, backlogUs, budgetLeft });
       for (const member of group.members) {
         const at = sent++ * NUMBERS_PER_REQUEST;
         if (verdict === 1) admissions[member.place] = whole.next(member);
         else if (verdict === 0)
           admissions[member.place] = admissionOf(
             member,
-            { accountId: whole.accountId, walletId: wallets[index] },
+            { accountId, walletId },
             numbers.slice(at, at + NUMBERS_PER_REQUEST),
           );
         else admissions[member.place] = UNKNOWN_CALLER;
@@ -153,7 +155,7 @@ export interface AdmitRow {
   readonly request_results: string | null;
 }
 
-const NUMBERS_PER_GROUP = 4;
+const NUMBERS_PER_GROUP = 5;
 const NUMBERS_PER_REQUEST = 9;
 const PARAMETERS = 37;
 
@@ -284,34 +286,46 @@ function outputOf({ ceiling }: AdmissionRequest): number {
 
 /** Admits the members of a group one after another, as the database did at once. */
 class WholeGroup {
-  readonly accountId: AccountId;
+  readonly #payer: Payer;
   readonly #limit: number;
   #free: number;
   #backlogUs: number;
+  /** Negative: there is none. */
+  #budgetLeft: number;
 
-  constructor(
-    accountId: AccountId,
-    { free, limit, backlogUs }: { free: number; limit: number; backlogUs: number },
-  ) {
-    this.accountId = accountId;
+  constructor(payer: Payer, { free, limit, backlogUs, budgetLeft }: Readonly<Record<BeforeGroup, number>>) {
+    this.#payer = payer;
     this.#free = free;
     this.#limit = limit;
     this.#backlogUs = backlogUs;
+    this.#budgetLeft = budgetLeft;
   }
 
   next({ request, full }: Member): Admission {
+    const { accountId, walletId } = this.#payer;
     this.#free -= full;
+    if (this.#budgetLeft >= 0) this.#budgetLeft -= full;
     this.#backlogUs = rateDecision({ arrivalUs: this.#backlogUs, perMinute: this.#limit }, 0).nextUs;
     return {
       kind: 'admitted',
-      accountId: this.accountId,
+      accountId,
+      ...(walletId !== undefined && { walletId }),
       held: full,
       output: outputOf(request),
       rate: rateState(this.#limit, this.#backlogUs, 0),
       available: nanoUsd(this.#free),
+      ...(this.#budgetLeft >= 0 && { budgetLeft: nanoUsd(this.#budgetLeft) }),
     };
   }
 }
+
+/** Whose request it is, and the team that pays for it, if one does. */
+interface Payer {
+  readonly accountId: AccountId;
+  readonly walletId: AccountId | undefined;
+}
+
+type BeforeGroup = 'free' | 'limit' | 'backlogUs' | 'budgetLeft';
 
 /** By the numbers that `ledger_admit` gives them. */
 const REASONS: readonly RefusalReason[] = [
@@ -335,11 +349,7 @@ const BUDGET_LIMITS: readonly ReachedLimit[] = ['budget_day', 'budget_week', 'bu
 /** Added to the number of the period where the money is a team's. */
 const OF_A_TEAM = 8;
 
-function admissionOf(
-  member: Member,
-  { accountId, walletId }: { readonly accountId: AccountId; readonly walletId: string | undefined },
-  numbers: readonly number[],
-): Admission {
+function admissionOf(member: Member, { accountId, walletId }: Payer, numbers: readonly number[]): Admission {
   const [
     verdict = 1,
     held = 0,
@@ -358,8 +368,7 @@ function admissionOf(
     return {
       kind: 'admitted',
       accountId,
-      // The primary key of an account is an account id.
-      ...(walletId ? { walletId: walletId as AccountId } : {}),
+      ...(walletId !== undefined && { walletId }),
       held: nanoUsd(held),
       output,
       rate,

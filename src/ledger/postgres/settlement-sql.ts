@@ -67,8 +67,9 @@ const LOST_ROWS = `SELECT q.day, l.backend, o.model, NULL, NULL, NULL, l.amount
       JOIN unnest(d_place, d_day, d_route) AS q (place, day, route) ON q.place = l.place JOIN route o ON o.id = q.route`;
 
 /** What was charged and held by account; `of_month` is the part that was admitted in this month. */
-const SUMS_BY_ACCOUNT = `SELECT account, sum(least(cost, held))::bigint AS charged, sum(held)::bigint AS held, count(*) AS holds,
-          coalesce(sum(least(cost, held)) FILTER (WHERE day / 100 >= v_month), 0)::bigint AS of_month
+const SUMS = `sum(least(cost, held))::bigint AS charged, sum(held)::bigint AS held, count(*) AS holds,
+          coalesce(sum(least(cost, held)) FILTER (WHERE day / 100 >= v_month), 0)::bigint AS of_month`;
+const SUMS_BY_ACCOUNT = `SELECT account, ${SUMS}
           FROM unnest(d_account, d_held, d_cost, d_day) AS q (account, held, cost, day) GROUP BY account`;
 
 /** What closing holds gives back and takes, by the names that a statement has for it. */
@@ -165,7 +166,7 @@ const CLOSE_HOLDS = `DECLARE
   d_place bigint[]; d_account text[]; d_held bigint[]; d_cost bigint[]; d_overrun bigint[]; d_day bigint[]; d_route integer[];
   d_saved bigint[]; d_created bigint[];
   v_holds bigint; v_held bigint; v_charged bigint; v_beyond boolean := false; v_found boolean; v_account text;
-  v_last_account text; v_booked bigint; v_available bigint; v_of_month bigint; v_wallet text; v_wallets text[];
+  v_last_account text; v_booked bigint; v_left bigint; v_of_month bigint; v_wallet text; v_wallets text[]; v_lefts bigint[];
 BEGIN
   IF NOT p_within THEN
     SELECT coalesce(bool_or(${cost(ROW)} > h.held), false) INTO v_beyond
@@ -198,30 +199,26 @@ BEGIN
     IF v_account = v_last_account THEN
       SELECT coalesce(sum(least(q.cost, q.held)) FILTER (WHERE q.day / 100 >= v_month), 0) INTO v_of_month
         FROM unnest(d_cost, d_held, d_day) AS q (cost, held, day);
-      UPDATE account a SET ${release(OF_ACCOUNT)} WHERE a.id = v_account
-        RETURNING ${available('a', 'v_month', 'p_max_balance')}, a.wallet_id INTO v_available, v_wallet;
-      available := array_fill(v_available, ARRAY[v_holds::int])::text;
+      UPDATE account a SET ${release(OF_ACCOUNT)} WHERE a.id = v_account RETURNING ${left('a')}, a.wallet_id INTO v_left, v_wallet;
       IF v_wallet IS NOT NULL THEN
-        UPDATE account a SET ${releaseOfTeam(OF_ACCOUNT)} WHERE a.id = v_wallet;
-        available := array_fill((SELECT ${availableOf('a', 'w')} FROM account a JOIN account w ON w.id = a.wallet_id
-          WHERE a.id = v_account), ARRAY[v_holds::int])::text;
+        UPDATE account a SET ${releaseOfTeam(OF_ACCOUNT)} WHERE a.id = v_wallet RETURNING least(v_left, ${leftOfMoney('a')}) INTO v_left;
       END IF;
+      available := array_fill(v_left, ARRAY[v_holds::int])::text;
     ELSE
       WITH released AS (UPDATE account a SET ${release(OF_ACCOUNTS)}
         FROM (${SUMS_BY_ACCOUNT} ORDER BY account) q
-        WHERE a.id = q.account RETURNING a.wallet_id)
-      SELECT array_agg(wallet_id) INTO v_wallets FROM released WHERE wallet_id IS NOT NULL;
-      IF v_wallets IS NOT NULL THEN
-        UPDATE account a SET ${releaseOfTeam(OF_ACCOUNTS)}
-          FROM (SELECT m.wallet_id AS wallet, sum(s.charged)::bigint AS charged, sum(s.held)::bigint AS held,
-              sum(s.holds)::bigint AS holds, sum(s.of_month)::bigint AS of_month
-            FROM (${SUMS_BY_ACCOUNT}) s JOIN account m ON m.id = s.account WHERE m.wallet_id IS NOT NULL
-            GROUP BY m.wallet_id ORDER BY m.wallet_id) q
-          WHERE a.id = q.wallet;
+        WHERE a.id = q.account RETURNING a.id, ${left('a')} AS rest, a.wallet_id)
+      SELECT array_agg(r.rest ORDER BY q.n), array_agg(r.wallet_id ORDER BY q.n) INTO v_lefts, v_wallets
+        FROM unnest(d_account) WITH ORDINALITY AS q (id, n) JOIN released r ON r.id = q.id;
+      IF array_remove(v_wallets, NULL) <> '{}' THEN
+        WITH released AS (UPDATE account a SET ${releaseOfTeam(OF_ACCOUNTS)}
+          FROM (SELECT wallet, ${SUMS} FROM unnest(v_wallets, d_held, d_cost, d_day) AS q (wallet, held, cost, day)
+            WHERE wallet IS NOT NULL GROUP BY wallet ORDER BY wallet) q
+          WHERE a.id = q.wallet RETURNING a.id, ${leftOfMoney('a')} AS rest)
+        SELECT array_agg(least(q.rest, r.rest) ORDER BY q.n) INTO v_lefts
+          FROM unnest(v_lefts, v_wallets) WITH ORDINALITY AS q (rest, wallet, n) LEFT JOIN released r ON r.id = q.wallet;
       END IF;
-      SELECT array_agg(${availableOf('a', 'w')} ORDER BY q.n)::text INTO available
-        FROM unnest(d_account) WITH ORDINALITY AS q (id, n) JOIN account a ON a.id = q.id
-          JOIN account w ON w.id = coalesce(a.wallet_id, a.id);
+      available := v_lefts::text;
     END IF;
 
     INSERT INTO usage_day AS u ${USAGE_COLUMNS}
@@ -364,7 +361,7 @@ DECLARE
   v_month bigint := ${monthSql('v_now')};
   v_account text; v_held bigint; v_created bigint; v_node bigint; v_price bigint; v_route bigint; v_cap bigint;
   v_choices bigint; v_stream bigint; v_client text; v_cost bigint; v_saved bigint; v_endpoint text; v_model text;
-  v_backend text; v_charged bigint; v_day bigint; v_wallet text; v_available bigint;
+  v_backend text; v_charged bigint; v_day bigint; v_wallet text; v_left bigint;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true), ${LOOK_UP_BY_KEY_IN_TRANSACTION};
   DELETE FROM hold h USING price p, route o LEFT JOIN backend b ON b.id = q_backend
@@ -381,12 +378,9 @@ BEGIN
       VALUES (q_id, v_account, v_held, v_charged, 0, v_created, v_now, v_node, v_price, v_route, q_backend, q_input, q_cached,
         q_output, q_reasoning, q_images, v_cap, v_choices, q_first_byte_ms, q_duration_ms, q_state, q_outcome, q_source,
         v_stream, ${lateness('q_arrived')}, v_client, q_detail, q_extra, q_spent, coalesce(q_possible, 0));
-    UPDATE account a SET ${release(OF_ONE)} WHERE a.id = v_account
-      RETURNING ${available('a', 'v_month', 'p_max_balance')}, a.wallet_id INTO v_available, v_wallet;
+    UPDATE account a SET ${release(OF_ONE)} WHERE a.id = v_account RETURNING ${left('a')}, a.wallet_id INTO v_left, v_wallet;
     IF v_wallet IS NOT NULL THEN
-      UPDATE account a SET ${releaseOfTeam(OF_ONE)} WHERE a.id = v_wallet;
-      SELECT ${availableOf('a', 'w')} INTO v_available FROM account a JOIN account w ON w.id = a.wallet_id
-        WHERE a.id = v_account;
+      UPDATE account a SET ${releaseOfTeam(OF_ONE)} WHERE a.id = v_wallet RETURNING least(v_left, ${leftOfMoney('a')}) INTO v_left;
     END IF;
     INSERT INTO usage_day AS u ${USAGE_COLUMNS}
       VALUES ('', ${USAGE_OF_ONE}), (v_account, ${USAGE_OF_ONE})
@@ -401,7 +395,7 @@ BEGIN
     held := ARRAY[v_held]::text;
     costs := ARRAY[v_cost]::text;
     overruns := '{0}';
-    available := ARRAY[v_available]::text;
+    available := ARRAY[v_left]::text;
   ELSE
     SELECT * INTO ${names(RESULTS)}
       FROM ${LEDGER_CLOSE_HOLDS.name}(${inArrays(PARAMETERS)}, '{}', '{}', '{}');
@@ -562,19 +556,26 @@ export function isRemoved(row: string): string {
   return `(${row}.email = ${row}.id || '${REMOVED_DOMAIN}' OR ${row}.ended_at IS NOT NULL)`;
 }
 
-/** `availableOf` of src/ledger/decide.ts for a row of accounts, within the budget of its spender. */
-function available(row: string, month: string, maxBalance: string, spender = row): string {
-  const spent = `CASE WHEN ${row}.month >= ${month} THEN ${row}.month_spent ELSE 0 END`;
-  const monthLeft = `greatest(0, coalesce(${row}.monthly_limit, ${maxBalance}) - ${spent})`;
-  const ofPeriod = `CASE WHEN ${spender}.budget_from >= ${periodStartSql(`${spender}.budget_per`, 'v_now')}
-    THEN ${spender}.budget_used + ${spender}.budget_held ELSE 0 END`;
-  return `greatest(least(least(${monthLeft}, ${row}.balance - ${row}.owed) - ${row}.held,
-    ${spender}.budget - ${ofPeriod}), 0)`;
+/** `availableOf` of src/ledger/decide.ts for an account `a` that a wallet `w` pays for. */
+function availableOf(a: string, w: string): string {
+  return `least(${leftOfMoney(w)}, ${leftOfBudget(a)})`;
 }
 
-/** The same for an account `a` that a wallet `w` pays for. */
-function availableOf(a: string, w: string): string {
-  return available(w, 'v_month', 'p_max_balance', a);
+/** What is left for the account by its own row; of a team's money that row says nothing. */
+function left(row: string): string {
+  return `least(CASE WHEN ${row}.wallet_id IS NULL THEN ${leftOfMoney(row)} END, ${leftOfBudget(row)})`;
+}
+
+function leftOfMoney(row: string): string {
+  const spent = `CASE WHEN ${row}.month >= v_month THEN ${row}.month_spent ELSE 0 END`;
+  const monthLeft = `greatest(0, coalesce(${row}.monthly_limit, p_max_balance) - ${spent})`;
+  return `greatest(least(${monthLeft}, ${row}.balance - ${row}.owed) - ${row}.held, 0)`;
+}
+
+function leftOfBudget(row: string): string {
+  const ofPeriod = `CASE WHEN ${row}.budget_from >= ${periodStartSql(`${row}.budget_per`, 'v_now')}
+    THEN ${row}.budget_used + ${row}.budget_held ELSE 0 END`;
+  return `CASE WHEN ${row}.budget IS NOT NULL THEN greatest(${row}.budget - ${ofPeriod}, 0) END`;
 }
 
 /**
