@@ -81,13 +81,14 @@ async function topUpLines(db: Kysely<Schema>, accountId: string): Promise<Accoun
 async function webhookLines(db: Kysely<Schema>, accountId: string): Promise<AccountLine[]> {
   const rows = await db
     .selectFrom('webhook')
-    .select(['url', 'events', 'hint', 'created_at'])
+    .select(['url', 'format', 'events', 'hint', 'created_at'])
     .where('account_id', '=', accountId)
     .orderBy('created_at')
     .execute();
-  return rows.map(({ url, events, hint, created_at }) => ({
+  return rows.map(({ url, format, events, hint, created_at }) => ({
     type: 'webhook',
     url,
+    format: format ?? 'standard',
     events: JSON.parse(events) as unknown,
     secret_hint: hint,
     created_at: time(created_at),

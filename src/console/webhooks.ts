@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Visitor } from '../identity/sign-in/session.ts';
+import { CHAT_LANGUAGES, WEBHOOK_FORMATS } from '../outbox/chat-formats.ts';
 import { ACCOUNT_EVENTS, OPERATOR, OPERATOR_EVENTS } from '../outbox/events.ts';
 import { MAX_WEBHOOKS, type WebhookView } from '../outbox/webhooks.ts';
 import { readAttempts } from '../outbox/sender.ts';
@@ -10,7 +11,13 @@ import { emptyBody, route } from './route.ts';
 import { requireTeamRight } from './team-view.ts';
 
 const events = z.array(z.string().max(50)).max(20);
-export const newWebhookSchema = z.strictObject({ url: z.string().max(1_000), events });
+export const newWebhookSchema = z.strictObject({
+  url: z.string().max(1_000),
+  events,
+  format: z.enum(WEBHOOK_FORMATS).default('standard'),
+  /** Of what a chat tool shows. */
+  language: z.enum(CHAT_LANGUAGES).optional(),
+});
 /** `resume`: lets a paused one be called again. */
 export const webhookPatchSchema = z.strictObject({
   events: events.optional(),
@@ -118,7 +125,7 @@ export async function listWebhooks({ messages }: RouteParts, owner: string) {
   };
 }
 
-/** The secret is shown here, and where it is replaced, and never again. */
+/** The secret is shown here, and where it is replaced, and never again; null: a chat tool has none. */
 export async function addWebhook(
   { auth, messages }: RouteParts,
   owner: string,
@@ -126,7 +133,7 @@ export async function addWebhook(
 ) {
   auth.throttle.act('webhook', owner);
   const { webhook, secret } = await messages.webhooks.add(owner, wanted);
-  return { webhook: webhookItem(webhook), secret };
+  return { webhook: webhookItem(webhook), secret: secret ?? null };
 }
 
 export async function changeWebhook(

@@ -25,13 +25,9 @@ export function composeOutbox(services: Services, opened: AsyncDisposableStack):
   const rules: WebhookRules = { operatorMayBePrivate: config.operatorWebhooksMayBePrivate };
   const onPaused = ({ accountId, ...data }: PausedWebhook) =>
     notices.mail(db, { accountId, template: 'webhook.paused', data });
-  const webhook = makeWebhookChannel({ db, key, rules, clock, log, onPaused });
-  const mail =
-    config.mail &&
-    makeMailChannel({
-      config: config.mail,
-      site: async () => ({ name: (await readSite(store)).siteName, url: config.publicUrl }),
-    });
+  const site = async () => ({ name: (await readSite(store)).siteName, url: config.publicUrl });
+  const webhook = makeWebhookChannel({ db, key, rules, site, clock, log, onPaused });
+  const mail = config.mail && makeMailChannel({ config: config.mail, site });
   const sender = new OutboxSender({ db, outbox, clock, log, channels: { webhook, ...(mail && { mail }) } });
   opened.defer(() => sender.stop());
   return {

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { checkMailServer } from '../outbox/mail-server-check.ts';
+import { checkMailServer } from '../outbox/mail-channel.ts';
 import type { CheckResult } from '../cli/command.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';

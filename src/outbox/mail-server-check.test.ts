@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { checkMailServer } from './mail-server-check.ts';
+import { checkMailServer } from './mail-channel.ts';
 import { MailServer, type MailServerOptions } from './testing/mail-server.ts';
 
 /** What `tollgate doctor` says of the operator's mail server. */

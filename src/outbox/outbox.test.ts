@@ -2,11 +2,18 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { Webhook } from 'standardwebhooks';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { testMessages } from '../console/testing/test-messages.ts';
-import { testConsole, type TestConsole } from '../console/testing/harness.ts';
+import { testConsole, type Browser, type TestConsole } from '../console/testing/harness.ts';
 import type { OutboxRow } from '../store/schema-services.ts';
+import { WEBHOOK_FORMATS, isChatFormat, type ChatFormat } from './chat-formats.ts';
 import { countWaitingByKind } from './outbox.ts';
 import { readAttempts } from './sender.ts';
+import { CHAT_TOOLS, chatAddress, type SeenMessage } from './testing/chat-tools.ts';
 import { WebhookReceiver } from './testing/webhook-receiver.ts';
+
+const withSecret = <Added extends { secret: string | undefined }>(added: Added) => ({
+  ...added,
+  secret: added.secret ?? 'there is none',
+});
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -37,7 +44,7 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
   });
 
   const register = async (path = '/hook', events = ['token.replaced', 'token.exposed']) =>
-    await site.messages.webhooks.add(account, { url: receiver.url(path), events });
+    withSecret(await site.messages.webhooks.add(account, { url: receiver.url(path), events }));
   const tell = async (once?: string, times = 1) =>
     await site.store.db.transaction().execute(async (tx) => {
       const data = { account, token_hint: 'sk-…abcd' };
@@ -47,6 +54,130 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
   const rows = async (): Promise<OutboxRow[]> =>
     await site.store.db.selectFrom('outbox').selectAll().orderBy('id').execute();
   const { parse } = JSON;
+
+  describe.each(WEBHOOK_FORMATS.filter(isChatFormat))('to %s', (format) => {
+    const { secret, path } = CHAT_TOOLS[format];
+    const seen: SeenMessage[] = [];
+    const chats = () =>
+      testMessages(site.store, site.clock, {
+        webhookRules: receiver.rules,
+        publicUrl: 'https://gate.example.com',
+      });
+    let owner: Browser;
+    let account: string;
+    beforeAll(async () => {
+      owner = await site.user(`${format}@example.com`);
+      account = await owner.accountId();
+    });
+    beforeEach(() => {
+      seen.length = 0;
+      receiver.answer((received) => {
+        const { answer, seen: shown } = CHAT_TOOLS[format].receive(received);
+        if (shown) seen.push(shown);
+        return answer;
+      });
+    });
+
+    const address = (change = (url: string) => url) => change(chatAddress(format, receiver.url('')));
+    const addChat = async (language?: 'en' | 'de', url = address()) =>
+      await site.messages.webhooks.add(account, { url, events: ['budget.reached'], format, language });
+    const budget = {
+      name: 'app',
+      amount_usd: 5,
+      per: 'day',
+      used_usd: 5.000_000_1,
+      resets_at: '2026-11-19T00:00:00.000Z',
+    } as const;
+    async function say(name: string): Promise<SeenMessage | undefined> {
+      const sent = chats();
+      await site.store.db.transaction().execute(async (tx) => {
+        const data = { ...budget, account, name };
+        await sent.notices.event(tx, { accountId: account, type: 'budget.reached', data });
+      });
+      await sent.sender.idle();
+      await sent.sender.stop();
+      return seen.at(-1);
+    }
+
+    test('a name from outside is shown as it is: it calls nobody and formats nothing', async () => {
+      await addChat();
+      const name =
+        '<!channel> <@U1> @everyone @here *b* _i_ ~s~ ||x|| `c` **b** # h <b>x</b> &lt; [a](https://evil.example) <https://evil.example|a> /start \\ <at>all</at>';
+      const shown = await say(name);
+      expect(shown?.text).toContain(name);
+      expect(shown?.text).toContain('Used: $5.0000001');
+      expect(shown?.effects).toEqual([]);
+      await say('one\nAccount: other\u202e\u0000\ud800');
+      expect(seen.at(-1)?.text).toContain('Name: one Account: other');
+    });
+
+    test('the longest values fit, and the words are in the language that was chosen', async () => {
+      await addChat('de');
+      const shown = await say('😀*'.repeat(3_000));
+      expect(shown?.text).toContain('Budget verbraucht');
+      expect(shown?.text).toContain('Beginnt neu: 2026-11-19 00:00 UTC');
+      expect([seen.length, (await rows()).at(-1)?.state]).toEqual([1, 'sent']);
+    });
+
+    test('whatever lets others write there is in no answer, row or export, and in no message about a failure', async () => {
+      const body = { url: address(), events: ['budget.reached'], format };
+      const made = await owner.must<{ webhook: { id: string; url: string }; secret: null }>(
+        'POST',
+        '/api/console/webhooks',
+        body,
+      );
+      expect([made.secret, new URL(made.webhook.url).pathname]).toEqual([null, '/...']);
+      receiver.answer(({ path: at, search }) => new Response(`no: ${at}${search}`, { status: 500 }));
+      const attempt = await owner.must<{ status: number; error: string }>(
+        'POST',
+        `/api/console/webhooks/${made.webhook.id}/test`,
+      );
+      expect([attempt.status, attempt.error]).toEqual([500, expect.stringContaining('answered 500: no: ')]);
+      const tables = await Promise.all(
+        (['webhook', 'outbox', 'audit'] as const).map((table) =>
+          site.store.db.selectFrom(table).selectAll().execute(),
+        ),
+      );
+      const list = await owner.must('GET', '/api/console/webhooks');
+      expect(JSON.stringify([made, attempt, tables, list])).not.toContain(secret);
+      const rotated = await owner.call('POST', `/api/console/webhooks/${made.webhook.id}/rotate`, {});
+      expect(rotated.status).toBe(409);
+    });
+
+    test('the test button says what the tool says', async () => {
+      const wrong = { slack: path, discord: path, teams: secret, telegram: '-100' }[format];
+      const { webhook } = await addChat(
+        undefined,
+        address((url) => url.replace(wrong, `${wrong}9`)),
+      );
+      const { webhook: right } = await addChat();
+      const test = async (id: string) =>
+        await owner.must<{ status: number; error: string | null }>(
+          'POST',
+          `/api/console/webhooks/${id}/test`,
+        );
+      expect(await test(right.id)).toMatchObject({ error: null });
+      expect(seen.at(-1)?.text).toContain('Test message');
+      expect((await test(webhook.id)).error).toBe(REFUSALS[format]);
+    });
+
+    test('it is left alone for as long as it asks', async () => {
+      await addChat();
+      receiver.answer(() => TOO_MANY[format]());
+      await say('app');
+      const [row] = await rows();
+      const waits = (row?.next_at ?? 0) - (readAttempts(row!)[0]?.at ?? 0);
+      expect(waits).toBeGreaterThanOrEqual(1_700_000);
+      expect(waits).toBeLessThan(2_000_000);
+    });
+
+    test('another address is refused, with what one looks like', async () => {
+      for (const url of [receiver.url('/'), format === 'telegram' ? receiver.url(path) : receiver.url('')]) {
+        const refused = addChat(undefined, url).catch((error: unknown) => error);
+        expect(await refused).toMatchObject({ code: 'invalid_field', param: 'url' });
+      }
+    });
+  });
 
   test('a message leaves if its transaction commits, and not if it does not', async () => {
     await register();
@@ -355,3 +486,35 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
     expect((await rows()).map(({ state }) => state)).toEqual(['failed']);
   });
 });
+
+const REFUSALS: Readonly<Record<ChatFormat, string>> = {
+  slack: 'answered 404: no_service',
+  discord: 'answered 404: Unknown Webhook',
+  teams: 'answered 401: The request must be authenticated only by Shared Access scheme.',
+  telegram: 'answered 400: Bad Request: chat not found',
+};
+
+/** Half an hour, as each says it. */
+const TOO_MANY: Readonly<Record<ChatFormat, () => Response>> = {
+  slack: () => new Response('rate_limited', { status: 429, headers: { 'retry-after': '1800' } }),
+  discord: () =>
+    Response.json(
+      { message: 'You are being rate limited.', retry_after: 1_799.5, global: false },
+      { status: 429 },
+    ),
+  teams: () =>
+    Response.json(
+      { error: { code: 'TooManyRequests', message: 'Rate limit is exceeded.' } },
+      { status: 429, headers: { 'retry-after': '1800' } },
+    ),
+  telegram: () =>
+    Response.json(
+      {
+        ok: false,
+        error_code: 429,
+        description: 'Too Many Requests: retry after 1800',
+        parameters: { retry_after: 1_800 },
+      },
+      { status: 429 },
+    ),
+};

@@ -27,6 +27,8 @@ export type SendResult =
       readonly reason: string;
       readonly status?: number | undefined;
       readonly isFinal?: boolean;
+      /** The receiver asked to be left alone for so long. */
+      readonly retryAfterMs?: number;
     };
 
 interface SendAttempt {
@@ -326,7 +328,7 @@ export class OutboxSender {
     const { db, clock, log } = this.#parts;
     const now = clock.now();
     const history = JSON.stringify([...readAttempts(row), attempt]);
-    const pauseMs = this.#pauseAfter(row);
+    const pauseMs = this.#pauseAfter(row, result);
     const isOver =
       result.kind === 'sent' ||
       result.isFinal === true ||
@@ -348,10 +350,12 @@ export class OutboxSender {
       log.warn('outbox_message_given_up', { message: row.id, kind: row.kind, topic: row.topic });
   }
 
-  #pauseAfter({ kind, attempts }: OutboxRow): number | undefined {
+  #pauseAfter({ kind, attempts }: OutboxRow, result: SendResult): number | undefined {
     const pauseMs = PAUSES_MS[kind][attempts];
+    if (pauseMs === undefined) return undefined;
     const { random = Math.random } = this.#parts;
-    return pauseMs && Math.round(pauseMs * (1 - JITTER + 2 * JITTER * random()));
+    const asked = result.kind === 'failed' ? (result.retryAfterMs ?? 0) : 0;
+    return Math.max(asked, Math.round(pauseMs * (1 - JITTER + 2 * JITTER * random())));
   }
 }
 

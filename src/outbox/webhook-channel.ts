@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { sql, type Kysely } from 'kysely';
+import { z } from 'zod';
 import { unseal } from '../catalog/seal.ts';
 import {
   abandonedReason,
@@ -15,6 +16,8 @@ import { publicTarget, type PublicTarget, type PublicTargetRules } from '../std/
 import type { Schema } from '../store/schema.ts';
 import type { WebhookRow } from '../store/schema-services.ts';
 import { OPERATOR } from './events.ts';
+import { chatRequest, isChatFormat } from './chat-formats.ts';
+import type { MailSite } from './mail-data.ts';
 import { isWaiting } from './outbox.ts';
 
 export interface WebhookRules extends PublicTargetRules {
@@ -27,6 +30,8 @@ interface WebhookChannelParts {
   /** Decrypts the webhooks' secrets. */
   readonly key: Uint8Array;
   readonly rules: WebhookRules;
+  /** Named in what chat tools get. */
+  readonly site: () => Promise<MailSite>;
   readonly clock: Clock;
   readonly log: Log;
   /** Told that an address gets nothing any more. */
@@ -44,7 +49,7 @@ const PAUSED_AFTER_MS = 3 * 86_400_000;
 const LEAST_FAILURES = 5;
 const GONE = 410;
 
-/** Signed events to the addresses that customers and the operator gave. */
+/** Events to the addresses that customers and the operator gave: signed for programs, as text for chat tools. */
 export function makeWebhookChannel(parts: WebhookChannelParts): OutboxChannel {
   return {
     async send(message, signal) {
@@ -63,36 +68,157 @@ export function makeWebhookChannel(parts: WebhookChannelParts): OutboxChannel {
 }
 
 async function post(
-  { key, rules, clock }: WebhookChannelParts,
+  parts: WebhookChannelParts,
   webhook: WebhookRow,
   message: OutboxMessage,
   signal: AbortSignal,
 ): Promise<SendResult> {
-  const secrets = secretsOf(webhook, key, clock.now());
-  if (secrets.length === 0) return { kind: 'failed', reason: 'its secret cannot be read; rotate it' };
-  const target = await targetOf(webhook, rules);
+  const posted = isChatFormat(webhook.format)
+    ? await chatPost(parts, webhook, message)
+    : signedPost(parts, webhook, message);
+  if (typeof posted === 'string') return { kind: 'failed', reason: posted };
+  const target = await targetOf(posted.url, webhook.account_id, parts.rules);
   if (typeof target === 'string') return { kind: 'failed', reason: target };
-  const body = JSON.stringify(message.payload);
   const response = await fetch(target.url, {
     ...target.options,
     method: 'POST',
     redirect: 'manual',
     headers: {
       ...(target.options.headers as Record<string, string>),
-      ...webhookHeaders({ id: message.id, body, now: clock.now() }, secrets),
+      ...posted.headers,
       'content-type': 'application/json',
       'user-agent': 'Tollgate-Webhooks',
     },
-    body,
+    body: posted.body,
     signal,
   });
+  return await resultOf(response, posted);
+}
+
+interface WebhookPost {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Of a chat tool: its words for a refusal are read, and what they must not repeat. */
+  readonly secrets?: readonly string[];
+}
+
+function signedPost(
+  { key, clock }: WebhookChannelParts,
+  webhook: WebhookRow,
+  { id, payload }: OutboxMessage,
+): WebhookPost | string {
+  const secrets = secretsOf(webhook, key, clock.now());
+  if (secrets.length === 0) return 'its secret cannot be read; rotate it';
+  const body = JSON.stringify(payload);
+  return {
+    url: new URL(webhook.url),
+    headers: webhookHeaders({ id, body, now: clock.now() }, secrets),
+    body,
+  };
+}
+
+/** The address is the secret. */
+async function chatPost(
+  { key, site }: WebhookChannelParts,
+  { id, format, sealed, language, account_id }: WebhookRow,
+  { payload }: OutboxMessage,
+): Promise<WebhookPost | string> {
+  const address = unseal(key, id, sealed);
+  if (address === undefined || !isChatFormat(format)) return 'its address cannot be read; add it again';
+  const event = { format, address, language, payload, isOperators: account_id === OPERATOR };
+  const { url, body } = chatRequest(event, await site());
+  return { url, headers: {}, body, secrets: secretParts(url) };
+}
+
+/** Whatever in an address is long enough to be a secret. */
+function secretParts({ pathname, searchParams }: URL): string[] {
+  const parts = [...pathname.split('/'), ...searchParams.values()];
+  return parts
+    .filter((part) => part.length >= LEAST_SECRET)
+    .toSorted((one, other) => other.length - one.length);
+}
+
+const LEAST_SECRET = 8;
+
+async function resultOf(response: Response, { secrets }: WebhookPost): Promise<SendResult> {
   const { status } = response;
-  // The answer's body is not read: the owner of the address chooses what is in it.
+  // Otherwise the body is not read: the owner of the address chooses what is in it.
+  const answer = secrets && !response.ok ? await refusalOf(response, secrets) : undefined;
   await response.body?.cancel();
   if (response.ok) return { kind: 'sent', status };
-  const reason =
-    status >= 300 && status < 400 ? `${status}: redirects are not followed` : `answered ${status}`;
-  return { kind: 'failed', status, reason };
+  const isRedirect = status >= 300 && status < 400;
+  const words = isRedirect
+    ? `${status}: redirects are not followed`
+    : `answered ${status}${answer?.words ? `: ${answer.words}` : ''}`;
+  const retryAfterMs = answer?.retryAfterMs ?? secondsToMs(response.headers.get('retry-after'));
+  return { kind: 'failed', status, reason: words, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+const MAX_ANSWER = 4_096;
+const MAX_WORDS = 200;
+
+interface ChatRefusal {
+  readonly words: string;
+  readonly retryAfterMs: number | undefined;
+}
+
+/** What a chat tool says is wrong: a word of text, or a field of JSON, which each calls something else. */
+async function refusalOf(response: Response, secrets: readonly string[]): Promise<ChatRefusal> {
+  const text = await startOf(response);
+  const { words, retryAfter } = readRefusal(text);
+  const safe = secrets.reduce((said, secret) => said.replaceAll(secret, '…'), words);
+  return {
+    words: safe
+      .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
+      .trim()
+      .slice(0, MAX_WORDS),
+    retryAfterMs: secondsToMs(retryAfter),
+  };
+}
+
+const refusalSchema = z.object({
+  /** Telegram. */
+  description: z.string().optional(),
+  parameters: z.object({ retry_after: z.number().optional() }).optional(),
+  /** Discord. */
+  message: z.string().optional(),
+  retry_after: z.number().optional(),
+  /** Teams. */
+  error: z.object({ message: z.string().optional() }).optional(),
+});
+
+function readRefusal(text: string): { readonly words: string; readonly retryAfter?: number | undefined } {
+  try {
+    const { success, data } = refusalSchema.safeParse(JSON.parse(text));
+    if (!success) return { words: '' };
+    const { description, message, error, parameters, retry_after } = data;
+    return {
+      words: description ?? message ?? error?.message ?? '',
+      retryAfter: parameters?.retry_after ?? retry_after,
+    };
+  } catch {
+    // Slack answers with a word; a page of a proxy says nothing that helps.
+    return { words: text.trimStart().startsWith('<') ? '' : text };
+  }
+}
+
+async function startOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const bytes of body ?? []) {
+    text += decoder.decode(bytes, { stream: true });
+    if (text.length >= MAX_ANSWER) break;
+  }
+  return text.slice(0, MAX_ANSWER);
+}
+
+const MAX_RETRY_AFTER_S = 3_600;
+
+/** Waiting for longer than an hour would lose more than asking once too often. */
+function secondsToMs(seconds: number | string | null | undefined): number | undefined {
+  const value = seconds === null || seconds === undefined || seconds === '' ? Number.NaN : Number(seconds);
+  return value > 0 ? Math.min(value, MAX_RETRY_AFTER_S) * 1_000 : undefined;
 }
 
 function secretsOf(webhook: WebhookRow, key: Uint8Array, now: number): string[] {
@@ -103,13 +229,10 @@ function secretsOf(webhook: WebhookRow, key: Uint8Array, now: number): string[] 
   });
 }
 
-async function targetOf(
-  { url, account_id }: WebhookRow,
-  rules: WebhookRules,
-): Promise<PublicTarget | string> {
-  if (account_id === OPERATOR && rules.operatorMayBePrivate)
-    return { url, options: { keepalive: false, headers: {} } };
-  return await publicTarget(new URL(url), rules);
+async function targetOf(url: URL, owner: string, rules: WebhookRules): Promise<PublicTarget | string> {
+  if (owner === OPERATOR && rules.operatorMayBePrivate)
+    return { url: url.href, options: { keepalive: false, headers: {} } };
+  return await publicTarget(url, rules);
 }
 
 /** The words of a failed connection name addresses and paths of ours; its code is enough. */

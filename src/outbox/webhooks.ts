@@ -7,14 +7,21 @@ import type { Random } from '../std/ids.ts';
 import { publicTarget } from '../std/addresses.ts';
 import type { Schema } from '../store/schema.ts';
 import type { WebhookRow } from '../store/schema-services.ts';
+import {
+  chatAddressMistake,
+  isChatFormat,
+  shownChatAddress,
+  type ChatLanguage,
+  type WebhookFormat,
+} from './chat-formats.ts';
 import { ACCOUNT_EVENTS, OPERATOR, OPERATOR_EVENTS, type EventType } from './events.ts';
 import { giveUpMessages, newWebhookSecret, type WebhookRules } from './webhook-channel.ts';
 
 /** The addresses that an account, or the operator, wants to be told at. Each call sees only those of its owner. */
 export interface Webhooks {
   list(owner: string): Promise<WebhookView[]>;
-  /** The secret is returned here and never again. Throws `invalid_field`. */
-  add(owner: string, wanted: WantedWebhook): Promise<{ webhook: WebhookView; secret: string }>;
+  /** The secret is returned here and never again; of a chat tool there is none but its address. Throws `invalid_field`. */
+  add(owner: string, wanted: WantedWebhook): Promise<{ webhook: WebhookView; secret: string | undefined }>;
   change(owner: string, id: string, events: readonly string[]): Promise<WebhookView>;
   /** A new secret; for a day messages are signed with the old one too. */
   rotate(owner: string, id: string): Promise<{ webhook: WebhookView; secret: string }>;
@@ -26,13 +33,18 @@ export interface Webhooks {
 interface WantedWebhook {
   readonly url: string;
   readonly events: readonly string[];
+  readonly format?: WebhookFormat;
+  /** Of the words that a chat tool gets. */
+  readonly language?: ChatLanguage | undefined;
 }
 
 export interface WebhookView {
   readonly id: string;
+  /** Of a chat tool without what lets others write there. */
   readonly url: string;
+  readonly format: WebhookFormat;
   readonly events: readonly EventType[];
-  /** The end of its secret. */
+  /** The end of its secret; of a chat tool the end of its address. */
   readonly hint: string;
   readonly createdAt: number;
   /** Until when the secret before this one signs too. */
@@ -60,7 +72,7 @@ const BOTH_SIGN_MS = 86_400_000;
 const LOOKUP_MS = 3_000;
 
 export function makeWebhooks(parts: WebhooksParts): Webhooks {
-  const { db, key, clock, random } = parts;
+  const { db, key, clock } = parts;
   const own = (owner: string, id: string) =>
     db.updateTable('webhook').where('id', '=', id).where('account_id', '=', owner).returningAll();
   const changed = async (row: WebhookRow | undefined): Promise<WebhookView> => {
@@ -71,11 +83,7 @@ export function makeWebhooks(parts: WebhooksParts): Webhooks {
   return {
     list: async (owner) => (await rowsOf(db, owner)).map(viewOf),
     async add(owner, wanted) {
-      const url = await checkedUrl(parts, owner, wanted.url);
-      const events = checkedEvents(owner, wanted.events);
-      const id = `whk_${random.text(20)}`;
-      const secret = newWebhookSecret();
-      const row = { id, account_id: owner, url, events, ...sealed(key, { id, url }, secret) };
+      const { row, secret } = await newWebhook(parts, owner, wanted);
       const inserted = await db.transaction().execute(async (tx) => {
         await lockWebhooks(tx, clock.now());
         if ((await rowsOf(tx, owner)).length >= MAX_WEBHOOKS) throw tooMany();
@@ -96,6 +104,7 @@ export function makeWebhooks(parts: WebhooksParts): Webhooks {
     async rotate(owner, id) {
       const before = (await rowsOf(db, owner)).find((row) => row.id === id);
       if (!before) throw noSuchWebhook();
+      if (isChatFormat(before.format)) throw hasNoSecret();
       const secret = newWebhookSecret();
       const old = { old_sealed: before.sealed, old_until: clock.now() + BOTH_SIGN_MS };
       const row = await own(owner, id)
@@ -120,6 +129,24 @@ export function makeWebhooks(parts: WebhooksParts): Webhooks {
       await parts.durable();
     },
   };
+}
+
+async function newWebhook(parts: WebhooksParts, owner: string, wanted: WantedWebhook) {
+  const { format = 'standard', language } = wanted;
+  const url = await checkedUrl(parts, owner, wanted);
+  const events = checkedEvents(owner, wanted.events);
+  const id = `whk_${parts.random.text(20)}`;
+  const isChat = isChatFormat(format);
+  const secret = isChat ? undefined : newWebhookSecret();
+  const row = {
+    id,
+    account_id: owner,
+    url: isChat ? shownChatAddress(new URL(url), format) : url,
+    events,
+    ...(isChat && { format, language: language ?? null }),
+    ...sealed(parts.key, { id, url }, secret ?? url),
+  };
+  return { row, secret };
 }
 
 /** Encrypts the secrets anew, for another secret of the server. Those that the old one cannot open are left as they are. */
@@ -155,12 +182,18 @@ function sealed(key: Uint8Array, { id, url }: Pick<WebhookRow, 'id' | 'url'>, se
 }
 
 /** Reports mistakes at once where possible; the address is checked again for every message. */
-async function checkedUrl({ rules }: WebhooksParts, owner: string, text: string): Promise<string> {
+async function checkedUrl(
+  { rules }: WebhooksParts,
+  owner: string,
+  { url: text, format = 'standard' }: WantedWebhook,
+): Promise<string> {
   const refuse = (reason: string): Fault => new Fault('invalid_field', reason, { param: 'url' });
   const url = text.length <= MAX_URL && URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) throw refuse('A webhook needs an https address.');
   if (url.username || url.password) throw refuse('The address must not contain a user or a password.');
   url.hash = '';
+  const mistake = isChatFormat(format) ? chatAddressMistake(format, url) : undefined;
+  if (mistake !== undefined) throw refuse(mistake);
   if (owner === OPERATOR && rules.operatorMayBePrivate) return url.href;
   const target = await orAborted(publicTarget(url, rules), AbortSignal.timeout(LOOKUP_MS)).catch(
     () => 'the name cannot be resolved',
@@ -185,6 +218,7 @@ function viewOf(row: WebhookRow): WebhookView {
   return {
     id: row.id,
     url: row.url,
+    format: isChatFormat(row.format) ? row.format : 'standard',
     events: eventsOf(row),
     hint: row.hint,
     createdAt: row.created_at,
@@ -209,6 +243,13 @@ function tooMany(): Fault {
   return new Fault('invalid_field', `There may be ${MAX_WEBHOOKS} webhooks at most. Remove one first.`, {
     param: 'url',
   });
+}
+
+function hasNoSecret(): Fault {
+  return new Fault(
+    'conflict',
+    'A chat tool gets no signature. If others know its address, make a new one there and add it.',
+  );
 }
 
 function noSuchWebhook(): Fault {

@@ -169,6 +169,10 @@ interface WebhookTable {
   failures: Generated<number>;
   paused_at: Nullable<number>;
   paused_reason: Nullable<string>;
+  /** A chat tool, whose address is what is sealed; null: signed JSON for a program. */
+  format: Nullable<string>;
+  /** Of the words that a chat tool gets. */
+  language: Nullable<string>;
 }
 
 export type WebhookRow = Selectable<WebhookTable>;

@@ -94,12 +94,26 @@ test('the operator adds a webhook, tests it and mail, and sees every message', a
   await page.getByRole('button', { name: 'Send a test', exact: true }).click();
   await page.getByText(/The test arrived in/).waitFor();
   await page.getByText('Working', { exact: true }).waitFor();
+  await page.getByLabel('Send to').selectOption('discord');
+  await page
+    .getByRole('textbox', { name: 'Address' })
+    .fill(`${receiver.baseUrl}/api/webhooks/1/secret-of-a-channel`);
+  await page.getByRole('button', { name: 'Add a webhook' }).click();
+  await page.getByText('Webhook added.').waitFor();
+  receiver.script(() => Response.json({ message: 'Unknown Webhook', code: 10_015 }, { status: 404 }));
+  await page.getByRole('button', { name: 'Send a test', exact: true }).last().click();
+  await page.getByText('The test failed: answered 404: Unknown Webhook').waitFor();
+  await page.getByText(/Failing since/).waitFor();
+  expect(await page.content()).not.toContain('secret-of-a-channel');
+  await page.getByLabel('Send to').selectOption('telegram');
+  await page.getByLabel('Bot token').waitFor();
   await page.reload();
   await settled(page);
   const table = page.getByRole('region', { name: 'Sent and waiting' });
   await table.getByText(`${receiver.baseUrl}/hook`).first().waitFor();
   await table.getByRole('button', { name: /Test/ }).first().click();
-  await page.getByRole('dialog', { name: 'Attempts of this message' }).getByText('delivered').waitFor();
+  const attempts = page.getByRole('dialog', { name: 'Attempts of this message' });
+  await attempts.getByText('Unknown Webhook').waitFor();
   expect([...pageErrors, ...user.pageErrors]).toEqual([]);
 });
 

@@ -140,7 +140,7 @@ describe('a customer of the data folder', () => {
       .where('email', '=', EMAIL)
       .executeTakeFirstOrThrow();
     const added = await webhooks.add(id, { url: receiver.url(), events: ['token.replaced'] });
-    webhookSecret = added.secret;
+    webhookSecret = added.secret ?? '';
     const data = { account: id, token_hint: 'sk-…abcd' };
     await notices.event(store.db, { accountId: id, type: 'token.replaced', data });
     await operator.close();
@@ -153,6 +153,7 @@ describe('a customer of the data folder', () => {
       db,
       key: secret.key('webhooks'),
       rules: { operatorMayBePrivate: false, ...receiver.rules },
+      site: () => Promise.resolve({ name: 'Tollgate', url: undefined }),
       clock: systemClock,
       log: silentLog,
       onPaused: () => Promise.resolve(undefined),

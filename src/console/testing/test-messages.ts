@@ -33,18 +33,15 @@ export function testMessages(store: Store, clock: Clock, options: TestMessagesOp
   const outbox = makeOutbox({ ...shared, maxWaiting: options.maxWaiting });
   const notices = makeNotices({ outbox, clock, sendsMail: mail !== undefined });
   const rules = { operatorMayBePrivate: false, ...options.webhookRules };
+  const site = async () => ({ name: (await readSite(store)).siteName, url });
   const channels = {
     webhook: makeWebhookChannel({
       ...shared,
       rules,
+      site,
       onPaused: ({ accountId, ...data }) => notices.mail(db, { accountId, template: 'webhook.paused', data }),
     }),
-    ...(mail && {
-      mail: makeMailChannel({
-        config: mail,
-        site: async () => ({ name: (await readSite(store)).siteName, url }),
-      }),
-    }),
+    ...(mail && { mail: makeMailChannel({ config: mail, site }) }),
   };
   return {
     outbox,

@@ -6,6 +6,7 @@ import type { WebhookRules } from '../webhook-channel.ts';
 
 export interface ReceivedWebhook {
   readonly path: string;
+  readonly search: string;
   readonly headers: Record<string, string>;
   readonly body: string;
 }
@@ -29,6 +30,7 @@ export class WebhookReceiver {
       fetch: async (request) => {
         const received = {
           path: new URL(request.url).pathname,
+          search: new URL(request.url).search,
           headers: Object.fromEntries(request.headers),
           body: await request.text(),
         };

@@ -18,7 +18,7 @@ import {
   usageTotals,
 } from './0002-to-0016.ts';
 import { savedByCache, moneyThatGoesBack, chargedAnswers, teams, storedResponses } from './0017-to-0021.ts';
-import { operators, priceGroups } from './0022-to-0023.ts';
+import { chatWebhooks, operators, priceGroups } from './0022-to-0024.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -63,4 +63,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 21, name: 'stored responses', compatibleFrom: 1, statements: storedResponses },
   { number: 22, name: 'operators', compatibleFrom: 1, statements: operators },
   { number: 23, name: 'price groups', compatibleFrom: 1, statements: priceGroups },
+  { number: 24, name: 'chat webhooks', compatibleFrom: 1, statements: chatWebhooks },
 ];

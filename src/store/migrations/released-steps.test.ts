@@ -38,6 +38,7 @@ const RELEASED = {
     '21 stored responses abaf051ccb83c7021286c0412805fad93fa4c7b7c6d4c7a211397e39b0208854',
     '22 operators c30a8f5b90b5b477ee606d6aa7bb0bc4f815fd2153214511f4365e3a82a1a168',
     '23 price groups 39397c66ff2d469b35020db1ca0c02a87a1482a20183466b25f3b44037088d51',
+    '24 chat webhooks 01a6c0629bc4e9adf17905eef05ba08e9138ecb1093e710f14d599769d38c660',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
@@ -63,6 +64,7 @@ const RELEASED = {
     '21 stored responses af7daf24a42ec848be2e5a8cfcb59ff7e7a875bca55d61418c64913a8da5da51',
     '22 operators 92538c7d83a2492566da77f2f27be921d8862d21f2993f2afe64ef2d4eb4ac22',
     '23 price groups 39397c66ff2d469b35020db1ca0c02a87a1482a20183466b25f3b44037088d51',
+    '24 chat webhooks 01a6c0629bc4e9adf17905eef05ba08e9138ecb1093e710f14d599769d38c660',
   ],
 };
 

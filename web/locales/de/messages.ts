@@ -3,9 +3,31 @@ import type { messages as english } from '../en/messages.ts';
 export const messages: typeof english = {
   webhooks: {
     title: 'Webhooks',
-    lead: 'Ihre eigenen Programme erfahren, wenn mit Ihrem Konto etwas geschieht. Jede Nachricht ist signiert.',
+    lead: 'Ihre eigenen Programme oder ein Chat erfahren, wenn mit Ihrem Konto etwas geschieht. Nachrichten an Programme sind signiert.',
     guide: 'So wird die Signatur geprüft',
     add: 'Webhook hinzufügen',
+    added: 'Webhook hinzugefügt. Senden Sie einen Test.',
+    sendTo: 'Senden an',
+    format: {
+      standard: 'Ihr Programm (signiertes JSON)',
+      slack: 'Slack',
+      discord: 'Discord',
+      teams: 'Microsoft Teams',
+      telegram: 'Telegram',
+    },
+    formatHint: {
+      slack:
+        'Legen Sie für einen Kanal einen eingehenden Webhook an und kopieren Sie seine Adresse. Sie wird nicht mehr angezeigt.',
+      discord:
+        'Kanaleinstellungen, Integrationen, Webhooks: Adresse kopieren. Sie wird nicht mehr angezeigt.',
+      teams:
+        'Workflows, „Webhookbenachrichtigungen an einen Kanal senden“: Adresse kopieren. Sie wird nicht mehr angezeigt.',
+    },
+    botToken: 'Bot-Token',
+    botTokenHint: 'Von @BotFather. Es wird nicht mehr angezeigt.',
+    chat: 'Chat-ID',
+    chatHint: 'Nehmen Sie den Bot zuerst in den Chat auf. Gruppen beginnen mit einem Minus.',
+    addressEnds: 'Adresse endet auf',
     url: 'Adresse',
     whose: 'Webhooks von',
     own: 'Ihr Konto',
@@ -38,7 +60,7 @@ export const messages: typeof english = {
     secretLead: 'Ihr Programm prüft damit, dass Nachrichten von hier kommen. Es wird nur jetzt angezeigt.',
     secret: 'Geheimnis',
     test: 'Test senden',
-    testOk: 'Der Test kam in {{ms}} ms an',
+    testOk: 'Der Test kam in {{ms}} ms an (Antwort: {{status}})',
     testFailed: 'Der Test ist fehlgeschlagen: {{error}}',
     rotate: 'Neues Geheimnis',
     rotateTitle: 'Geheimnis ersetzen?',

@@ -30,14 +30,17 @@ export function WebhookLine({ item, calls, onSecret }: WebhookLineProps) {
   const eventName = useEventName();
   const now = useNow();
   const state = stateOf(item);
+  const isChat = item.format !== 'standard';
   return (
     <li className="flex flex-col gap-2 px-5 py-4">
       <div className="flex flex-wrap items-center gap-2">
         <code className="min-w-0 flex-1 basis-60 break-all">{item.url}</code>
+        {isChat ? <Badge tone="neutral">{t(`webhooks.format.${item.format}`)}</Badge> : null}
         <Badge tone={TONES[state]}>{t(`webhooks.state.${state}`)}</Badge>
       </div>
       <p className="text-sm text-ink-3">
-        {item.events.map(eventName).join(', ')} · {t('webhooks.secret')} <code>{item.hint}</code>
+        {item.events.map(eventName).join(', ')} · {t(isChat ? 'webhooks.addressEnds' : 'webhooks.secret')}{' '}
+        <code>{item.hint}</code>
       </p>
       {item.oldUntil !== null && item.oldUntil > now ? (
         <p className="text-sm text-ink-3">
@@ -65,9 +68,9 @@ function Actions({ item, calls, onSecret }: WebhookLineProps) {
   const refresh = [calls.list];
   const test = useAction(async () => await calls.test(item.id), {
     refresh,
-    onDone: ({ error, ms }) =>
+    onDone: ({ error, ms, status }) =>
       error === null
-        ? toast(t('webhooks.testOk', { ms }))
+        ? toast(t('webhooks.testOk', { ms, status }))
         : toast(t('webhooks.testFailed', { error }), 'bad'),
   });
   const resume = useAction(async () => await calls.resume(item.id), {
@@ -92,9 +95,11 @@ function Actions({ item, calls, onSecret }: WebhookLineProps) {
           {t('webhooks.resume')}
         </Button>
       ) : null}
-      <Button small kind="ghost" busy={rotate.isPending} onClick={() => setAsking('rotate')}>
-        {t('webhooks.rotate')}
-      </Button>
+      {item.format === 'standard' ? (
+        <Button small kind="ghost" busy={rotate.isPending} onClick={() => setAsking('rotate')}>
+          {t('webhooks.rotate')}
+        </Button>
+      ) : null}
       <Button small kind="ghost" busy={remove.isPending} onClick={() => setAsking('remove')}>
         {t('common.delete')}
       </Button>

@@ -5,9 +5,10 @@ import { useApi } from '../../lib/api.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card } from '../../ui/Card.tsx';
-import { Check, TextField } from '../../ui/Field.tsx';
+import { Check, SelectField, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
 import { Empty, FormError, Loaded, SkeletonRows } from '../../ui/States.tsx';
+import { toast } from '../../ui/Toast.tsx';
 import { SecretDialog } from '../admin/SecretDialog.tsx';
 import { type WebhookCalls, useEventName } from './calls.ts';
 import { WebhookLine } from './WebhookLine.tsx';
@@ -66,31 +67,66 @@ interface AddWebhookProps extends WebhooksProps {
   readonly onSecret: (secret: string) => void;
 }
 
+const FORMATS = ['standard', 'slack', 'discord', 'teams', 'telegram'] as const;
+type Format = (typeof FORMATS)[number];
+
+const EXAMPLES: Readonly<Record<Exclude<Format, 'telegram'>, string>> = {
+  standard: 'https://example.com/hook',
+  slack: 'https://hooks.slack.com/services/…',
+  discord: 'https://discord.com/api/webhooks/…',
+  teams: 'https://….logic.azure.com/workflows/…',
+};
+
+/** A bot writes into a chat: together they are the address. */
+const TELEGRAM = 'https://api.telegram.org/bot';
+
+interface Address {
+  readonly url: string;
+  readonly botToken: string;
+  readonly chat: string;
+}
+
+const NO_ADDRESS: Address = { url: '', botToken: '', chat: '' };
+
+function addressOf(format: Format, { url, botToken, chat }: Address): string {
+  if (format !== 'telegram') return url.trim();
+  const path = encodeURIComponent(botToken.trim()).replaceAll('%3A', ':');
+  return `${TELEGRAM}${path}/sendMessage?chat_id=${encodeURIComponent(chat.trim())}`;
+}
+
 function AddWebhook({ calls, events, urlHint, onSecret }: AddWebhookProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const eventName = useEventName();
-  const [url, setUrl] = useState('');
+  const [format, setFormat] = useState<Format>('standard');
+  const [address, setAddress] = useState(NO_ADDRESS);
   const [chosen, setChosen] = useState<readonly string[]>(events);
-  const add = useAction(async () => await calls.add({ url: url.trim(), events: [...chosen] }), {
-    refresh: [calls.list],
-    onDone: (made) => {
-      setUrl('');
-      onSecret(made.secret);
+  const language = i18n.language.startsWith('de') ? 'de' : 'en';
+  const add = useAction(
+    async () => await calls.add({ url: addressOf(format, address), events: [...chosen], format, language }),
+    {
+      refresh: [calls.list],
+      onDone: ({ secret }) => {
+        setAddress(NO_ADDRESS);
+        if (secret === null) toast(t('webhooks.added'));
+        else onSecret(secret);
+      },
     },
-  });
+  );
   return (
     <Card title={t('webhooks.add')}>
       <Form onSubmit={() => add.mutate()}>
-        <TextField
-          label={t('webhooks.url')}
-          hint={urlHint}
-          required
-          inputMode="url"
-          autoComplete="off"
-          placeholder="https://example.com/hook"
-          value={url}
-          onChange={(event) => setUrl(event.target.value)}
-        />
+        <SelectField
+          label={t('webhooks.sendTo')}
+          value={format}
+          onChange={({ target }) => setFormat(FORMATS.find((one) => one === target.value) ?? 'standard')}
+        >
+          {FORMATS.map((one) => (
+            <option key={one} value={one}>
+              {t(`webhooks.format.${one}`)}
+            </option>
+          ))}
+        </SelectField>
+        <AddressFields format={format} urlHint={urlHint} address={address} onChange={setAddress} />
         <fieldset className="flex flex-col gap-2">
           <legend className="mb-1.5 text-sm font-medium text-ink-2">{t('webhooks.events')}</legend>
           {events.map((event) => (
@@ -116,5 +152,49 @@ function AddWebhook({ calls, events, urlHint, onSecret }: AddWebhookProps) {
         </Button>
       </Form>
     </Card>
+  );
+}
+
+interface AddressFieldsProps {
+  readonly format: Format;
+  readonly urlHint: string;
+  readonly address: Address;
+  readonly onChange: (address: Address) => void;
+}
+
+function AddressFields({ format, urlHint, address, onChange }: AddressFieldsProps) {
+  const { t } = useTranslation();
+  const shared = { required: true, autoComplete: 'off', spellCheck: false } as const;
+  if (format !== 'telegram')
+    return (
+      <TextField
+        {...shared}
+        label={t('webhooks.url')}
+        hint={format === 'standard' ? urlHint : t(`webhooks.formatHint.${format}`)}
+        inputMode="url"
+        placeholder={EXAMPLES[format]}
+        value={address.url}
+        onChange={({ target }) => onChange({ ...address, url: target.value })}
+      />
+    );
+  return (
+    <>
+      <TextField
+        {...shared}
+        label={t('webhooks.botToken')}
+        hint={t('webhooks.botTokenHint')}
+        placeholder="123456789:AA…"
+        value={address.botToken}
+        onChange={({ target }) => onChange({ ...address, botToken: target.value })}
+      />
+      <TextField
+        {...shared}
+        label={t('webhooks.chat')}
+        hint={t('webhooks.chatHint')}
+        placeholder="-1001234567890"
+        value={address.chat}
+        onChange={({ target }) => onChange({ ...address, chat: target.value })}
+      />
+    </>
   );
 }

@@ -1,17 +1,19 @@
-import type { Answer } from '../../../src/console/contract/routes.ts';
+import type { Answer, BodyOf } from '../../../src/console/contract/routes.ts';
 import type { WebhookItem } from '../../lib/answers.ts';
 import { call, type ReadRoute } from '../../lib/api.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 
+type NewWebhook = BodyOf<'POST /api/console/webhooks'>;
 type MadeWebhook = Answer<'POST /api/console/webhooks'>;
+type RotatedWebhook = Answer<'POST /api/console/webhooks/{id}/rotate'>;
 type MessageAttempt = Answer<'POST /api/console/webhooks/{id}/test'>;
 
 /** The account's own webhooks, the team's or the operator's: the same actions on other routes. */
 export interface WebhookCalls {
   readonly list: ReadRoute & `${string}/webhooks`;
-  add(body: { url: string; events: string[] }): Promise<MadeWebhook>;
+  add(body: NewWebhook): Promise<MadeWebhook>;
   resume(id: string): Promise<WebhookItem>;
-  rotate(id: string): Promise<MadeWebhook>;
+  rotate(id: string): Promise<RotatedWebhook>;
   test(id: string): Promise<MessageAttempt>;
   remove(id: string): Promise<unknown>;
 }

@@ -41,3 +41,8 @@ export function operators(d: Dialect): readonly string[] {
 export function priceGroups(): readonly string[] {
   return ['ALTER TABLE account ADD COLUMN price_group TEXT'];
 }
+
+/** Which webhooks are chat tools. To an earlier version they are addresses that refuse what it sends; newer nodes send it again. */
+export function chatWebhooks(): readonly string[] {
+  return ['ALTER TABLE webhook ADD COLUMN format TEXT', 'ALTER TABLE webhook ADD COLUMN language TEXT'];
+}
