@@ -74,11 +74,16 @@ describe('strangers use up their own limits only', () => {
   test('a flood of wrong passwords from one address keeps nobody else from signing in, nor a known device there', async () => {
     const other = await newPerson('192.0.2.10');
     const neighbour = await newPerson('192.0.2.11');
-    const statuses = await flood(1_500, (n) =>
-      signIn(`nobody${n}@example.com`, 'wrong wrong wrong', '198.51.100.1'),
-    );
-    expect(statuses.filter((status) => status === 401).length).toBeLessThan(40);
-    expect(await statusOf(signIn(other.email, PASSWORD, '192.0.2.10'))).toBe(200);
+    const { promise: manyCame, resolve } = Promise.withResolvers<void>();
+    const flooded = flood(4_000, (n) => {
+      if (n === 1_500) resolve();
+      return signIn(`nobody${n}@example.com`, 'wrong wrong wrong', '198.51.100.1');
+    });
+    await manyCame;
+    // While it goes on: a limit for all that refused attempts use up is free again at the moment when it ends.
+    for (let turns = 0; turns < 5; turns++)
+      expect(await statusOf(signIn(other.email, PASSWORD, '192.0.2.10'))).toBe(200);
+    expect((await flooded).filter((status) => status === 401).length).toBeLessThan(40);
     expect(await statusOf(signIn(neighbour.email, PASSWORD, '198.51.100.1'))).toBe(429);
     expect(await statusOf(signIn(neighbour.email, PASSWORD, '198.51.100.1', neighbour.device))).toBe(200);
     expect(await statusOf(signIn(other.email, PASSWORD, '198.51.100.1', neighbour.device))).toBe(429);
