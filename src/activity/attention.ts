@@ -124,8 +124,16 @@ export async function brokenRules({ db }: Parts): Promise<string | undefined> {
   return row?.mark;
 }
 
-/** What brought less than it cost since a day (yyyymmdd), the greatest loss first. Nano-USD, both positive. */
-export function lossesBy({ db, reader }: Parts, by: 'model' | 'backend', since: number, most: number) {
+interface LossFilter {
+  /** yyyymmdd */
+  readonly since: number;
+  /** Nano-USD; smaller losses are left out. */
+  readonly least: number;
+  readonly most: number;
+}
+
+/** What brought less than it cost, the greatest loss first. Nano-USD, positive. */
+export function lossesBy({ db, reader }: Parts, by: 'model' | 'backend', { since, least, most }: LossFilter) {
   const loss = sql<number>`CAST(sum(cost + possible_cost - costed) AS BIGINT)`;
   return reader.all(
     db
@@ -133,7 +141,7 @@ export function lossesBy({ db, reader }: Parts, by: 'model' | 'backend', since: 
       .select([by === 'model' ? 'model as key' : 'backend as key', loss.as('loss')])
       .where('day', '>=', since)
       .groupBy(by)
-      .having(sql<boolean>`sum(cost + possible_cost - costed) > 0`)
+      .having(sql<boolean>`sum(cost + possible_cost - costed) >= ${least}`)
       .orderBy('loss', 'desc')
       .limit(most),
   );

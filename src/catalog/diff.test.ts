@@ -8,7 +8,7 @@ test('a preview shows changes of a model’s request form', () => {
     parseCatalog(catalogText({ models }), { fileName: 'tollgate.yaml', env: {} });
   const before = read('{ model: m, input: 1, output: 2 }');
   const after = read('{ model: m, input: 1, output: 2, cap_field: max_completion_tokens }');
-  expect(catalogChanges(before, after)).toEqual([
+  expect(catalogChanges(before, after)).toMatchObject([
     {
       kind: 'changed',
       subject: 'model chat/m: output cap',

@@ -6,10 +6,18 @@ import { abilitiesText, rangeText } from './image-abilities.ts';
 import { priceLabel } from './price-label.ts';
 import { hintOf } from './seal.ts';
 
+/** What a catalog is made of, as people tell it apart; a `price` is one that a group has of its own. */
+type CatalogThing = 'model' | 'endpoint' | 'backend' | 'alias' | 'group' | 'price' | 'limits' | 'server';
+
 /** One line of a preview: what would change, in plain language. */
 export interface CatalogChange {
   readonly kind: 'added' | 'removed' | 'changed';
-  /** E.g. `model svc_chat/house-guide: price`. */
+  readonly thing: CatalogThing;
+  /** Which one; empty for what there is only one of. */
+  readonly name: string;
+  /** What of it has changed, if it was there before and still is. */
+  readonly aspect: string | undefined;
+  /** All of this as one text, e.g. `model svc_chat/house-guide: price`. */
   readonly subject: string;
   readonly before: string | undefined;
   readonly after: string | undefined;
@@ -20,70 +28,123 @@ export function catalogChanges(before: Catalog, after: Catalog): CatalogChange[]
   const [was, is] = [factsOf(before), factsOf(after)];
   const removed = [...was].filter(([subject]) => !is.has(subject));
   return [
-    ...removed.map(([subject, facts]) => change('removed', subject, summary(facts), undefined)),
-    ...[...is].flatMap(([subject, facts]) => changesOf(subject, was.get(subject), facts)),
+    ...removed.map(([, entry]) => change('removed', entry, { before: summary(entry) })),
+    ...[...is].flatMap(([subject, entry]) => changesOf(was.get(subject), entry)),
   ];
+}
+
+/** Changes of one kind told together: which things, and from what to what where that is the same for all. */
+export interface CatalogChangeGroup extends Pick<CatalogChange, 'kind' | 'thing' | 'aspect'> {
+  readonly count: number;
+  /** The first of them. */
+  readonly names: readonly string[];
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+const MOST_NAMES = 3;
+
+/** A summary of many changes, in their order. */
+export function groupChanges(changes: readonly CatalogChange[]): CatalogChangeGroup[] {
+  const groups = Map.groupBy(changes, ({ kind, thing, aspect }) => `${kind} ${thing} ${aspect ?? ''}`);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (!first) return [];
+    const { kind, thing, aspect, before, after } = first;
+    const names = group.slice(0, MOST_NAMES).map(({ name }) => name);
+    const isSame = group.every((one) => one.before === before && one.after === after);
+    return {
+      kind,
+      thing,
+      aspect,
+      count: group.length,
+      names,
+      before: isSame ? before : undefined,
+      after: isSame ? after : undefined,
+    };
+  });
 }
 
 /** The properties of one thing, by aspect; the first aspect summarises it. */
 type Facts = Readonly<Record<string, string>>;
 
-function changesOf(subject: string, was: Facts | undefined, is: Facts): CatalogChange[] {
-  if (!was) return [change('added', subject, undefined, summary(is))];
-  return Object.entries(is)
-    .filter(([aspect, text]) => was[aspect] !== text)
-    .map(([aspect, text]) => change('changed', `${subject}: ${aspect}`, was[aspect] ?? 'none', text));
+interface Entry {
+  readonly thing: CatalogThing;
+  readonly name: string;
+  readonly facts: Facts;
+}
+
+function changesOf(was: Entry | undefined, is: Entry): CatalogChange[] {
+  if (!was) return [change('added', is, { after: summary(is) })];
+  return Object.entries(is.facts)
+    .filter(([aspect, text]) => was.facts[aspect] !== text)
+    .map(([aspect, text]) =>
+      change('changed', is, { aspect, before: was.facts[aspect] ?? 'none', after: text }),
+    );
 }
 
 function change(
   kind: CatalogChange['kind'],
-  subject: string,
-  before: string | undefined,
-  after: string | undefined,
+  entry: Entry,
+  { aspect, before, after }: { aspect?: string; before?: string; after?: string },
 ): CatalogChange {
-  return { kind, subject, before, after };
+  const { thing, name } = entry;
+  const whole = subjectOf(entry);
+  const subject = aspect === undefined ? whole : `${whole}: ${aspect}`;
+  return { kind, thing, name, aspect, subject, before, after };
 }
 
-function summary(facts: Facts): string {
+function subjectOf({ thing, name }: Pick<Entry, 'thing' | 'name'>): string {
+  if (name === '') return thing;
+  return thing === 'price' ? `price of ${name}` : `${thing} ${name}`;
+}
+
+function summary({ facts }: Entry): string {
   return Object.values(facts)[0] ?? '';
 }
 
-function factsOf(catalog: Catalog): Map<string, Facts> {
-  const facts = new Map<string, Facts>();
+/** By subject. */
+function factsOf(catalog: Catalog): Map<string, Entry> {
+  const entries = new Map<string, Entry>();
+  const add: AddFacts = (thing, name, facts) => {
+    const entry = { thing, name, facts };
+    entries.set(subjectOf(entry), entry);
+  };
   for (const endpoint of catalog.endpoints.values()) {
-    facts.set(`endpoint ${endpoint.code}`, endpointFacts(endpoint));
-    for (const model of endpoint.models) facts.set(`model ${endpoint.code}/${model.id}`, modelFacts(model));
+    add('endpoint', endpoint.code, endpointFacts(endpoint));
+    for (const model of endpoint.models) add('model', `${endpoint.code}/${model.id}`, modelFacts(model));
   }
-  for (const upstream of catalog.upstreams.values())
-    facts.set(`backend ${upstream.name}`, upstreamFacts(upstream));
+  for (const upstream of catalog.upstreams.values()) add('backend', upstream.name, upstreamFacts(upstream));
   for (const [alias, { endpoint, model }] of catalog.aliases)
-    facts.set(`alias ${alias}`, { target: `${endpoint}/${model}` });
-  for (const [name, group] of catalog.groups ?? []) addGroupFacts(facts, catalog, name, group);
+    add('alias', alias, { target: `${endpoint}/${model}` });
+  for (const [name, group] of catalog.groups ?? []) addGroupFacts(add, catalog, name, group);
   const { chatPerMinute, imagesPerMinute, concurrent } = catalog.limits;
-  facts.set('limits', {
+  add('limits', '', {
     'chat per minute': String(chatPerMinute),
     'images per minute': String(imagesPerMinute),
     concurrent: String(concurrent),
   });
   const settings = [...(catalog.settings?.values() ?? [])];
-  facts.set('server', Object.fromEntries(settings.map(({ label, value }) => [label, settingText(value)])));
-  return facts;
+  add('server', '', Object.fromEntries(settings.map(({ label, value }) => [label, settingText(value)])));
+  return entries;
 }
+
+type AddFacts = (thing: CatalogThing, name: string, facts: Facts) => void;
 
 /** A price of the group's own is told with what it makes of the whole price. */
 function addGroupFacts(
-  facts: Map<string, Facts>,
+  add: AddFacts,
   catalog: Catalog,
   name: string,
   { factor, hide, own }: PriceGroup,
 ): void {
-  facts.set(`group ${name}`, { factor: String(factor / FACTOR_ONE), hides: listText(hide) });
+  add('group', name, { factor: String(factor / FACTOR_ONE), hides: listText(hide) });
   const { endpoints } = catalogFor(catalog, name);
   for (const target of own) {
     const slash = target.indexOf('/');
     const models = endpoints.get(target.slice(0, slash))?.models ?? [];
     const model = models.find(({ id }) => id === target.slice(slash + 1));
-    facts.set(`price of ${target} for ${name}`, { price: model ? priceLabel(model) : 'hidden' });
+    add('price', `${target} for ${name}`, { price: model ? priceLabel(model) : 'hidden' });
   }
 }
 

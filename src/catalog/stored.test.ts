@@ -1,3 +1,4 @@
+import { groupChanges } from './diff.ts';
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createCipheriv, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -56,6 +57,33 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
     expect((await catalog.at(2))?.text).toBe(canonicalText(edited(0.25)));
     expect((await catalog.history({ before: 3, limit: 1 })).map(({ id }) => id)).toEqual([2]);
     expect(await catalog.at(99)).toBeUndefined();
+    expect(await catalog.changesAt(1)).toBeUndefined();
+    expect(groupChanges((await catalog.changesAt(3)) ?? [])).toEqual([
+      {
+        kind: 'changed',
+        thing: 'model',
+        aspect: 'price',
+        count: 5,
+        names: ['svc_chat/house-guide', 'svcv1_chat/house-guide', 'svcv3_chat/house-guide'],
+        before: '0.25 in, 0.25 cached, 0.40 out (USD per million tokens)',
+        after: '0.50 in, 0.50 cached, 0.40 out (USD per million tokens)',
+      },
+    ]);
+  });
+
+  test('the history tells what a version changed although the keys of that time are gone', async () => {
+    const open = await freshStore(kind);
+    const catalog = await openOn(open);
+    const backend =
+      '  it: { kind: openai, base_url: "https://llm.example.com/v1", api_key: "${IT_API_KEY}" }';
+    const added = edited(0.25).replace('upstreams:', `upstreams:\n${backend}`);
+    await catalog.setProviderKey('IT_API_KEY', 'sk-of-it-000000001', 'https://llm.example.com');
+    await catalog.save(added, 'acc_1', '', 0);
+    await catalog.save(edited(0.25), 'acc_1', '', 2);
+    await catalog.removeProviderKey('IT_API_KEY');
+    const said = groupChanges((await catalog.changesAt(3)) ?? []);
+    expect(said).toMatchObject([{ kind: 'removed', thing: 'backend', count: 1, names: ['it'] }]);
+    expect(JSON.stringify(await catalog.changesAt(2))).not.toContain('sk-of-it');
   });
 
   test('of many concurrent saves from the same version exactly one wins', async () => {
@@ -253,7 +281,7 @@ describe('the catalog in the store', () => {
       catalog.newest().yaml.replace('${OPENAI_API_KEY}', '${OTHER_API_KEY}'),
     );
     expect(ok).toBe(true);
-    expect(changes).toEqual([
+    expect(changes).toMatchObject([
       { kind: 'changed', subject: 'backend openai: key', before: '…nt-1', after: '…0002' },
     ]);
   });

@@ -14,6 +14,7 @@ import { storedText } from './catalog-data.ts';
 import { builtCatalog, canonicalText, inspectCatalog, parseCatalog, type InspectedCatalog } from './parse.ts';
 import { ProviderKeys, type ProviderKey } from './provider-keys.ts';
 import { CatalogVersions, type CatalogVersion, type CatalogVersionDetail } from './versions.ts';
+import { createHash } from 'node:crypto';
 import { shownYaml } from './yaml-text.ts';
 import { MAX_YAML_CHARACTERS } from './yaml-source.ts';
 
@@ -58,6 +59,7 @@ export async function openStoredCatalog(options: StoredCatalogOptions): Promise<
 
 const POLL_MS = 2000;
 const MAX_NOTE = 500;
+const MAX_KNOWN_CHANGES = 100;
 const CONVERTED = 'Stored as data; comments are in the version before';
 const TOO_LONG: Mistake = {
   line: 0,
@@ -82,6 +84,8 @@ export class StoredCatalog implements CatalogSource {
   #inspected:
     | { readonly text: string; readonly stored: Stored; readonly result: InspectedCatalog }
     | undefined;
+  /** Of versions whose history somebody looked at. */
+  readonly #changes = new Map<number, readonly CatalogChange[]>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> = Promise.resolve();
   #closed = false;
@@ -210,6 +214,34 @@ export class StoredCatalog implements CatalogSource {
 
   at(id: number): Promise<CatalogVersionDetail | undefined> {
     return this.#versions.at(id);
+  }
+
+  /**
+   * What a version changed, compared with the one before it; `undefined`: it is the first, or one of the two can no
+   * longer be read. Both never change, so it is found out once.
+   */
+  async changesAt(id: number): Promise<readonly CatalogChange[] | undefined> {
+    const known = this.#changes.get(id);
+    if (known) return known;
+    const [previous] = await this.#versions.list({ before: id, limit: 1 });
+    if (!previous) return undefined;
+    const [before, after] = await Promise.all([this.#pastCatalog(previous.id), this.#pastCatalog(id)]);
+    if (!before || !after) return undefined;
+    const changes = catalogChanges(before, after);
+    const [oldest] = this.#changes.keys();
+    if (oldest !== undefined && this.#changes.size >= MAX_KNOWN_CHANGES) this.#changes.delete(oldest);
+    this.#changes.set(id, changes);
+    return changes;
+  }
+
+  /** As far as it can be read now; a key that is gone since counts as a value of its own. */
+  async #pastCatalog(id: number): Promise<Catalog | undefined> {
+    const text = (await this.#versions.at(id))?.text ?? '';
+    const names = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => name);
+    const gone = names.map((name) => [name, createHash('sha256').update(name).digest('hex')]);
+    const env = { ...Object.fromEntries(gone), ...this.#newest.env } as Environment;
+    const { built } = inspectCatalog(text, { env, settings: this.#options.settings, withheld: 'block' });
+    return built && { version: String(id), ...built.catalog };
   }
 
   listProviderKeys(): Promise<ProviderKey[]> {

@@ -74,14 +74,31 @@ describe.each(['SQLite', 'Postgres'])('the cockpit on %s', (store) => {
     const [today, week, month] = money.periods;
     expect(today).toEqual({
       days: 1,
-      now: { revenueUsd: '0.00018', costUsd: '0.0001', marginUsd: '0.00008', unknownUsd: '0.00' },
-      before: { revenueUsd: '0.00', costUsd: null, marginUsd: null, unknownUsd: '0.00' },
+      now: {
+        revenueUsd: '0.00018',
+        costUsd: '0.0001',
+        marginUsd: '0.00008',
+        unknownUsd: '0.00',
+        possibleUsd: '0.00',
+        requests: 1,
+        failures: 0,
+      },
+      before: {
+        revenueUsd: '0.00',
+        costUsd: null,
+        marginUsd: null,
+        unknownUsd: '0.00',
+        possibleUsd: '0.00',
+        requests: 0,
+        failures: 0,
+      },
     });
-    expect(week?.before).toEqual({
+    expect(week?.before).toMatchObject({
       revenueUsd: '0.00018',
       costUsd: null,
       marginUsd: null,
       unknownUsd: '0.00018',
+      requests: 1,
     });
     expect(month?.now).toMatchObject({ revenueUsd: '0.00036', unknownUsd: '0.00018' });
     expect(money.days).toHaveLength(30);
@@ -123,8 +140,11 @@ describe.each(['SQLite', 'Postgres'])('the cockpit on %s', (store) => {
     expect(of(await attention(), 'balance_empty')).toMatchObject([{ accountId: spender, more: 0 }]);
   });
 
-  test('tells of a loss by model and backend', async () => {
+  test('tells of a loss by model and backend, from the sum that the operator chose', async () => {
     await site.charge(accountId, { model: 'dear', attempts: [served('lossy', 1_180_000)] });
+    // A tenth of a cent needs nobody's attention, unless the operator says so.
+    expect(of(await attention(), 'margin_below_zero')).toEqual([]);
+    await admin.must('PUT', '/api/console/admin/attention-settings', { lossUsd: '0.001' });
     expect(of(await attention(), 'margin_below_zero')).toEqual([
       { urgency: 'high', kind: 'margin_below_zero', by: 'model', key: 'dear', lossUsd: '0.001' },
       { urgency: 'high', kind: 'margin_below_zero', by: 'backend', key: 'lossy', lossUsd: '0.001' },

@@ -74,6 +74,7 @@ export type CatalogEditor = Pick<
   | 'save'
   | 'history'
   | 'at'
+  | 'changesAt'
   | 'listProviderKeys'
   | 'setProviderKey'
   | 'removeProviderKey'

@@ -2,6 +2,7 @@ import { readSite } from '../identity/sign-in/site.ts';
 import { makeMailChannel } from '../outbox/mail-channel.ts';
 import { OutboxSender } from '../outbox/sender.ts';
 import { ReachedLimits, watchBalances, watchBudgets, watchTokens } from '../outbox/watch-accounts.ts';
+import { leastLoss } from '../identity/sign-in/site.ts';
 import { BackendWatch, watchCertificate, watchMargin } from '../outbox/watch-operation.ts';
 import { makeWebhookChannel, type PausedWebhook, type WebhookRules } from '../outbox/webhook-channel.ts';
 import { makeWebhooks, type Webhooks } from '../outbox/webhooks.ts';
@@ -45,9 +46,10 @@ export interface NoticedParts {
 
 /** Every worker raises notices about what only it can see; notices about the store are raised by the first worker. */
 export function messageTasks(
-  { config, store: { db }, outbox, notices, clock }: Services,
+  { config, store, outbox, notices, clock }: Services,
   { messages: { sender, reachedLimits }, pool, certificate }: NoticedParts,
 ): PeriodicTask[] {
+  const { db } = store;
   const backends = new BackendWatch({ db, notices });
   const parts = { db, notices, clock };
   const ofEach: PeriodicTask[] = [
@@ -60,7 +62,11 @@ export function messageTasks(
     { name: 'low balances', everyMs: 15_000, maxTimeShare: 0.05, run: () => watchBalances(parts) },
     { name: 'used budgets', everyMs: 15_000, maxTimeShare: 0.05, run: () => watchBudgets(parts) },
     { name: 'expiring tokens', everyMs: 60_000, maxTimeShare: 0.05, run: () => watchTokens(parts) },
-    { name: 'margin of the day', everyMs: 60_000, run: () => watchMargin(parts) },
+    {
+      name: 'margin of the day',
+      everyMs: 60_000,
+      run: () => watchMargin({ ...parts, leastLoss: () => leastLoss(store) }),
+    },
     {
       name: 'end of the certificate',
       everyMs: 600_000,

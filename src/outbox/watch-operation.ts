@@ -108,7 +108,12 @@ export async function watchMargin({
   db,
   notices,
   clock,
-}: WatchParts & { readonly clock: Clock }): Promise<void> {
+  leastLoss,
+}: WatchParts & {
+  readonly clock: Clock;
+  /** Nano-USD; of less the operator does not want to hear. */
+  leastLoss(): Promise<number>;
+}): Promise<void> {
   const day = dayOf(clock.now());
   const { revenue, cost } = await db
     .selectFrom('usage_day')
@@ -119,7 +124,8 @@ export async function watchMargin({
     .where('account_id', '=', '')
     .where('day', '=', day)
     .executeTakeFirstOrThrow();
-  if (Number(cost) <= Number(revenue)) return;
+  const loss = Number(cost) - Number(revenue);
+  if (loss <= 0 || loss < (await leastLoss())) return;
   await db.transaction().execute(async (tx) => {
     if (!(await notices.raise(tx, { accountId: OPERATOR, topic: 'margin', mark: String(day) }))) return;
     const data = {

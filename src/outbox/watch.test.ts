@@ -177,21 +177,25 @@ describe.each(['SQLite', 'Postgres'])('what is told on %s', (name) => {
     expect(await topics()).toHaveLength(3);
   });
 
-  test('a day that costs more than it brings is told once', async () => {
+  test('a day that costs more than it brings, by a sum that matters, is told once', async () => {
     const day = Number(new Date(site.clock.now()).toISOString().slice(0, 10).replaceAll('-', ''));
     const row = { account_id: '', day, endpoint: 'e', model: 'm' };
     await site.store.db
       .insertInto('usage_day')
       .values({ ...row, costed: 2_000_000_000, cost: 2_000_000_000 })
       .execute();
-    await watchMargin(parts());
+    const leastLoss = () => Promise.resolve(1_000_000_000);
+    const watch = () => watchMargin({ ...parts(), leastLoss });
+    await watch();
     expect(await topics()).toEqual([]);
     await site.store.db
       .updateTable('usage_day')
       .set({ cost: 3_000_000_000 })
       .where('endpoint', '=', 'e')
       .execute();
-    await Promise.all([watchMargin(parts()), watchMargin(parts())]);
+    await watchMargin({ ...parts(), leastLoss: () => Promise.resolve(1_000_000_001) });
+    expect(await topics()).toEqual([]);
+    await Promise.all([watch(), watch()]);
     expect(await told()).toMatchObject([{ type: 'margin.negative', data: { revenue_usd: 2, cost_usd: 3 } }]);
   });
 

@@ -14,6 +14,8 @@ interface UsageChartProps {
   readonly onOpen?: ((bar: Bar) => void) | undefined;
   /** Lines instead of stacked bars, for series that do not add up. */
   readonly lines?: boolean;
+  /** Of the drawing, in pixels. */
+  readonly height?: number;
   /** The only series that is shown, and how to choose another one or all. */
   readonly choice?: SeriesChoice | undefined;
 }
@@ -25,7 +27,7 @@ interface SeriesChoice {
 
 /** The drawing with its legend, or the same figures as a table. */
 export function UsageChart(props: UsageChartProps) {
-  const { label, series, bars, formatTick, onOpen, lines = false, choice } = props;
+  const { label, series, bars, formatTick, onOpen, lines = false, height = 220, choice } = props;
   const [view, setView] = useState<'chart' | 'table'>('chart');
   const { t } = useTranslation();
   return (
@@ -45,9 +47,9 @@ export function UsageChart(props: UsageChartProps) {
       {view === 'table' ? (
         <BarsTable label={label} series={series} bars={bars} lines={lines} />
       ) : lines ? (
-        <Lines label={label} series={series} points={bars} formatTick={formatTick} />
+        <Lines {...{ label, series, formatTick, height }} points={bars} />
       ) : (
-        <StackedBars label={label} series={series} bars={bars} formatTick={formatTick} onOpen={onOpen} />
+        <StackedBars {...{ label, series, bars, formatTick, onOpen, height }} />
       )}
     </div>
   );

@@ -10,8 +10,9 @@ import {
   unsettledHolds,
 } from '../../activity/attention.ts';
 import { runningOut, type RunningOut } from '../../activity/running-out.ts';
-
+import { leastLoss } from '../../identity/sign-in/site.ts';
 import { DAY_MS, dayOf } from '../../std/calendar.ts';
+import type { NanoUsd } from '../../std/money.ts';
 import type { UpstreamStatus } from '../../upstream/pool.ts';
 import { usd } from '../amounts.ts';
 import type { Millis, Usd } from '../contract.ts';
@@ -32,17 +33,26 @@ export const attentionRoutes = [
     who: 'operator',
     may: 'see_customers',
     summary: 'List what needs attention',
-    handle: (parts) => {
+    async handle(parts) {
       const now = parts.clock.now();
-      return recentOf(parts.store).get('attention', now, () => computeAttention(parts, now));
+      const least = await leastLoss(parts.store);
+      return await recentOf(parts.store).get(`attention from ${least}`, now, () =>
+        computeAttention(parts, { now, least }),
+      );
     },
   }),
 ];
 
-async function computeAttention(parts: RouteParts, now: number) {
+interface Asked {
+  readonly now: number;
+  /** The least loss that is told of. */
+  readonly least: NanoUsd;
+}
+
+async function computeAttention(parts: RouteParts, { now, least }: Asked) {
   const groups = await Promise.all([
     serverItems(parts, now),
-    moneyItems(parts, now),
+    moneyItems(parts, { now, least }),
     messageItems(parts, now),
     refusalItems(parts, now),
     endingItems(parts, now),
@@ -132,15 +142,15 @@ function backendItem({ catalog }: RouteParts, status: UpstreamStatus): Attention
   return hasFailedTest ? [high({ kind: 'backend_test_failed', backend })] : [];
 }
 
-async function moneyItems(parts: RouteParts, now: number): Promise<AttentionItem[]> {
+async function moneyItems(parts: RouteParts, { now, least }: Asked): Promise<AttentionItem[]> {
   const at = { db: parts.store.db, reader: parts.reader };
   const sums = { db: parts.store.db, reader: parts.reader.sums };
-  const since = dayOf(now - 6 * DAY_MS);
+  const losing = { since: dayOf(now - 6 * DAY_MS), least, most: MOST_LOSSES };
   const [ends, failed, byModel, byBackend] = await Promise.all([
     runningOut(at, now),
     failedPayments(at, now),
-    lossesBy(sums, 'model', since, MOST_LOSSES),
-    lossesBy(sums, 'backend', since, MOST_LOSSES),
+    lossesBy(sums, 'model', losing),
+    lossesBy(sums, 'backend', losing),
   ]);
   const losses = [
     ...byModel.map((row) => ({ by: 'model' as const, ...row })),

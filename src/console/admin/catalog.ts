@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { emailsOf } from '../../activity/accounts.ts';
 import type { Endpoint } from '../../catalog/catalog.ts';
+import { groupChanges, type CatalogChange, type CatalogChangeGroup } from '../../catalog/diff.ts';
 import { KNOWN_HOSTS } from '../../catalog/key-rules.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
@@ -16,6 +17,9 @@ import { followPublished } from './follow-published.ts';
 export const catalogText = z.string().max(2_000_000);
 
 const MOST_BELOW_COST = 100;
+const MOST_CHANGES = 500;
+/** A page of a large catalog's history tells the changes of the newest versions; of others when they are opened. */
+const MOST_COMPARED_CHARACTERS = 1_000_000;
 
 /** The catalog: always shown, and editable where it is in the store. */
 export const catalogRoutes = [
@@ -46,12 +50,7 @@ export const catalogRoutes = [
           missingKey: missingKey ? { name: missingKey.name, host: missingKey.origin } : null,
         })),
         /** What would change, for the preview; empty when nothing does. */
-        changes: changes.map(({ kind, subject, before, after }) => ({
-          kind,
-          subject,
-          before: before ?? null,
-          after: after ?? null,
-        })),
+        changes: changes.map(changeItem),
         /** Prices that bring less than a backend takes: of the list (null), or of a price group. */
         belowCost: belowCost
           .slice(0, MOST_BELOW_COST)
@@ -87,7 +86,7 @@ export const catalogRoutes = [
     may: 'see_business',
     summary: 'List published catalogs',
     query: pagingSchema,
-    async handle(parts, { query }): Promise<Page<AdminCatalogVersion>> {
+    async handle(parts, { query }): Promise<Page<AdminCatalogVersionItem>> {
       const limit = limitOf(query);
       const rows = await requireEditor(parts).history({
         before: numberCursor(query.cursor),
@@ -97,7 +96,11 @@ export const catalogRoutes = [
         parts.store.db,
         rows.map((row) => row.actor),
       );
-      return pageOf(rows, limit, { item: (row) => version(row, emails), cursor: (row) => String(row.id) });
+      const changed = await changesOf(requireEditor(parts), rows.slice(0, limit));
+      return pageOf(rows, limit, {
+        item: (row) => ({ ...version(row, emails), changes: changed.get(row.id) ?? null }),
+        cursor: (row) => String(row.id),
+      });
     },
   }),
   route('GET /api/console/admin/catalog/history/{id}', {
@@ -108,7 +111,13 @@ export const catalogRoutes = [
       const found = await requireEditor(parts).at(numberCursor(params.id) ?? 0);
       if (!found) throw new Fault('not_found', 'There is no such version.');
       const emails = await emailsOf(parts.store.db, [found.actor]);
-      return { ...version(found, emails), yaml: shownYaml(found.text) };
+      const changes = await requireEditor(parts).changesAt(found.id);
+      return {
+        ...version(found, emails),
+        yaml: shownYaml(found.text),
+        changes: changes?.slice(0, MOST_CHANGES).map(changeItem) ?? null,
+        moreChanges: Math.max(0, (changes?.length ?? 0) - MOST_CHANGES),
+      };
     },
   }),
   route('GET /api/console/admin/catalog/keys', {
@@ -258,8 +267,37 @@ interface AdminCatalogVersion {
   note: string;
 }
 
+interface AdminCatalogVersionItem extends AdminCatalogVersion {
+  /** What it changed, in groups; null: it is the first, or can no longer be compared, or only when it is opened. */
+  changes: ReturnType<typeof groupItem>[] | null;
+}
+
 interface AdminCatalogVersionDetail extends AdminCatalogVersion {
   yaml: string;
+  changes: ReturnType<typeof changeItem>[] | null;
+  moreChanges: number;
+}
+
+async function changesOf(editor: CatalogEditor, versions: readonly { readonly id: number }[]) {
+  const found = new Map<number, ReturnType<typeof groupItem>[]>();
+  let compared = 0;
+  for (const { id } of versions) {
+    if (compared > MOST_COMPARED_CHARACTERS) break;
+    const changes = await editor.changesAt(id);
+    if (changes) found.set(id, groupChanges(changes).map(groupItem));
+    compared += editor.newest().json.length;
+  }
+  return found;
+}
+
+function changeItem({ kind, thing, name, aspect, subject, before, after }: CatalogChange) {
+  const is = { kind, thing, name, subject };
+  return { ...is, aspect: aspect ?? null, before: before ?? null, after: after ?? null };
+}
+
+function groupItem({ kind, thing, aspect, count, names, before, after }: CatalogChangeGroup) {
+  const is = { kind, thing, count, names };
+  return { ...is, aspect: aspect ?? null, before: before ?? null, after: after ?? null };
 }
 
 function version(

@@ -119,6 +119,10 @@ function moneySums(rows: readonly DayTotal[]) {
     marginUsd: isKnown || possible > 0 ? usd(costed - cost - possible) : null,
     /** What was charged for requests whose cost is not known. */
     unknownUsd: usd(charged - costed),
+    /** What failed attempts cost at most; part of the margin, not of the cost. */
+    possibleUsd: usd(possible),
+    requests: sum((row) => row.requests),
+    failures: sum((row) => row.failures),
   };
 }
 

@@ -4,11 +4,14 @@ import { AUDIT_TABLE, auditFilter, type AuditRow } from '../../activity/audit.ts
 import { operatorTokenNames } from '../../identity/accounts/operators.ts';
 import { longestRequestMs } from '../../catalog/longest-request.ts';
 import {
+  attentionSchema,
   logoName,
   logoSchema,
   publicPagesSchema,
+  readAttention,
   readLogo,
   readPublicPages,
+  writeAttention,
   writePublicPages,
   readSite,
   siteSettingsSchema,
@@ -132,6 +135,20 @@ export const siteRoutes = [
     maxBytes: MEGABYTE,
     body: logoSchema,
     handle: ({ store, clock }, { body }) => writeLogo(store, body, clock.now()),
+  }),
+  route('GET /api/console/admin/attention-settings', {
+    who: 'operator',
+    may: 'see_business',
+    summary: 'Get from which sum on a loss needs attention',
+    handle: ({ store }) => readAttention(store),
+  }),
+  route('PUT /api/console/admin/attention-settings', {
+    who: 'operator',
+    may: 'change_settings',
+    summary: 'Change from which sum on a loss needs attention',
+    audit: 'settings.attention',
+    body: attentionSchema,
+    handle: ({ store, clock }, { body }) => writeAttention(store, body, clock.now()),
   }),
   route('PATCH /api/console/admin/settings', {
     who: 'operator',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { z } from 'zod';
+import { nanoUsd, parseUsd, type NanoUsd } from '../../std/money.ts';
 import { jpegColours, pictureSize } from '../../std/picture-size.ts';
 import type { Store } from '../../store/store.ts';
 import { hasAdmin } from './setup.ts';
@@ -108,12 +109,7 @@ const OPEN_PAGES: PublicPageSettings = { open: true };
 const PUBLIC_PAGES_KEY = 'public_pages';
 
 export async function readPublicPages({ db }: Pick<Store, 'db'>): Promise<PublicPageSettings> {
-  const row = await db
-    .selectFrom('setting')
-    .select('value')
-    .where('key', '=', PUBLIC_PAGES_KEY)
-    .executeTakeFirst();
-  return row ? publicPagesSchema.parse(JSON.parse(row.value)) : OPEN_PAGES;
+  return await readSetting(db, PUBLIC_PAGES_KEY, publicPagesSchema, OPEN_PAGES);
 }
 
 export async function writePublicPages(
@@ -150,13 +146,7 @@ export async function logoName({ db }: Pick<Store, 'db'>): Promise<string | unde
 }
 
 export async function readLogo({ db }: Pick<Store, 'db'>, name: string | undefined): Promise<LogoSettings> {
-  if (name === undefined) return NO_LOGO;
-  const row = await db
-    .selectFrom('setting')
-    .select('value')
-    .where('key', '=', keyOfLogo(name))
-    .executeTakeFirst();
-  return row ? logoSchema.parse(JSON.parse(row.value)) : NO_LOGO;
+  return name === undefined ? NO_LOGO : await readSetting(db, keyOfLogo(name), logoSchema, NO_LOGO);
 }
 
 /** A logo is kept under a name of its own for as long as a statement was issued with it: statements never change. */
@@ -183,4 +173,46 @@ function isLogo(bytes: Buffer): boolean {
   const { width, height } = pictureSize(bytes) ?? { width: 0, height: 0 };
   const hasSize = width > 0 && width <= MAX_LOGO_EDGE && height <= MAX_LOGO_EDGE;
   return hasSize && jpegColours(bytes) === 3 && bytes.length <= MAX_LOGO_BYTES;
+}
+
+/** From which sum on a loss is told of: a fraction of a cent needs nobody's attention. */
+interface AttentionSettings {
+  readonly lossUsd: string;
+}
+
+export const attentionSchema = z.strictObject({
+  lossUsd: z
+    .string()
+    .regex(/^\d{1,6}(\.\d{1,9})?$/, { error: 'an amount is a decimal number of at most 999999' }),
+});
+
+const USUAL_ATTENTION: AttentionSettings = { lossUsd: '1.00' };
+const ATTENTION_KEY = 'attention';
+
+export async function readAttention({ db }: Pick<Store, 'db'>): Promise<AttentionSettings> {
+  return await readSetting(db, ATTENTION_KEY, attentionSchema, USUAL_ATTENTION);
+}
+
+/** The least loss that is told of: never less than one nano-dollar. */
+export async function leastLoss(store: Pick<Store, 'db'>): Promise<NanoUsd> {
+  return nanoUsd(Math.max(1, parseUsd((await readAttention(store)).lossUsd) ?? 0));
+}
+
+export async function writeAttention(
+  store: Store,
+  settings: AttentionSettings,
+  now: number,
+): Promise<AttentionSettings> {
+  await writeSetting(store, ATTENTION_KEY, settings, now);
+  return settings;
+}
+
+async function readSetting<Settings>(
+  db: Store['db'],
+  key: string,
+  schema: z.ZodType<Settings>,
+  usual: Settings,
+): Promise<Settings> {
+  const row = await db.selectFrom('setting').select('value').where('key', '=', key).executeTakeFirst();
+  return row ? schema.parse(JSON.parse(row.value)) : usual;
 }

@@ -84,6 +84,7 @@ export const audit: typeof english = {
         change: 'Servereinstellungen ändern',
         'welcome-credit': 'Willkommensguthaben ändern',
         'public-pages': 'Öffentliche Seiten öffnen oder schließen',
+        attention: 'Ändern, welche Verluste gemeldet werden',
       },
       passkey: { add: 'Passkey hinzufügen', remove: 'Passkey entfernen' },
       secret: { rotate: 'Geheimnis des Servers ersetzen', reset: 'Geheimnis des Servers zurücksetzen' },

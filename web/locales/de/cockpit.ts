@@ -2,16 +2,20 @@ import type { Strings } from '../en/index.ts';
 
 export const cockpit: Pick<Strings, 'cockpit' | 'attention' | 'traffic'> = {
   cockpit: {
-    money: 'Umsatz und Kosten',
-    moneyHint: 'Tage sind UTC-Tage, heute zählt mit.',
+    figures: 'Kennzahlen',
     revenue: 'Umsatz',
     cost: 'Kosten',
     margin: 'Marge',
     period: 'Zeitraum',
     unknown: 'nicht bekannt',
     yesterday: 'gestern {{amount}}',
-    before: 'davor {{amount}}',
-    unknownCost: 'Für {{amount}} Umsatz in 30 Tagen fehlen die Kosten.',
+    before: 'in den {{days}} Tagen davor {{amount}}',
+    unknownCost: 'Für {{amount}} Umsatz fehlen die Kosten; in der Marge ist dieser Umsatz nicht enthalten.',
+    possibleCost: 'Abgezogen sind auch {{amount}} mögliche Kosten fehlgeschlagener Versuche.',
+    beyondHolds:
+      'Backends haben bisher {{amount}} über die Reservierungen hinaus verbraucht. Diese Kosten tragen Sie.',
+    failed: '{{rate}} fehlgeschlagen',
+    running: '{{requests, number}} in Arbeit',
     showModels: 'Nach Modell ansehen',
     chart: 'Umsatz, Kosten und Marge, letzte 30 Tage',
     latency: 'Antwortzeit und Fehler je Backend',
@@ -26,7 +30,6 @@ export const cockpit: Pick<Strings, 'cockpit' | 'attention' | 'traffic'> = {
     p95: '95. Perzentil',
     errors: 'Fehler',
     calls: 'Anfragen',
-    requestsToday: 'Anfragen heute',
     accounts_one: '{{count, number}} Konto',
     accounts_other: '{{count, number}} Konten',
     requestsChart: 'Anfragen, letzte 14 Tage',

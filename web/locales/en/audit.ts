@@ -85,6 +85,7 @@ export const audit = {
         change: 'Change site settings',
         'welcome-credit': 'Change the welcome credit',
         'public-pages': 'Open or close the public pages',
+        attention: 'Change which losses are reported',
       },
       passkey: { add: 'Add a passkey', remove: 'Remove a passkey' },
       secret: { rotate: 'Replace the server’s secret', reset: 'Reset the server’s secret' },

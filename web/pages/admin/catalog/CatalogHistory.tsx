@@ -8,10 +8,12 @@ import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { Code } from '../../../ui/Code.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
+import { Nothing } from '../../../ui/Numbers.tsx';
 import { Pager } from '../../../ui/Pager.tsx';
 import { Empty, ErrorState, Loaded, Skeleton, SkeletonRows } from '../../../ui/States.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
 import { Time } from '../../../ui/Time.tsx';
+import { aspectName, Changes } from './PublishDraft.tsx';
 
 type AdminCatalogVersion = ItemOf<'GET /api/console/admin/catalog/history'>;
 
@@ -71,16 +73,91 @@ function Version({
       }
     >
       <Loaded query={detail} skeleton={<Skeleton className="h-80 w-full" />}>
-        {(data) => <Code label={t('catalog.yaml')} code={data.yaml} />}
+        {(data) => (
+          <>
+            <p className="mb-3 text-sm text-ink-3">
+              <Time at={data.at} style="full" />
+              {data.note === '' ? null : ` · ${data.note}`}
+            </p>
+            {data.changes === null ? (
+              <p className="text-ink-3">{t('catalog.notCompared')}</p>
+            ) : data.changes.length === 0 ? (
+              <p className="text-ink-3">{t('catalog.noChanges')}</p>
+            ) : (
+              <Changes changes={data.changes} />
+            )}
+            {data.moreChanges > 0 ? (
+              <p className="mt-2 text-sm text-ink-3">{t('common.notShown', { count: data.moreChanges })}</p>
+            ) : null}
+            <details className="mt-4">
+              <summary className="cursor-pointer text-sm font-medium text-ink-2">{t('catalog.yaml')}</summary>
+              <div className="mt-3">
+                <Code label={t('catalog.yaml')} code={data.yaml} />
+              </div>
+            </details>
+          </>
+        )}
       </Loaded>
     </Dialog>
   );
 }
 
+const MOST_SENTENCES = 4;
+
+/** What a version changed in a few sentences, below its note. */
+function Summary({ version: { note, changes } }: { version: AdminCatalogVersion }) {
+  const { t } = useTranslation();
+  const more = (changes?.length ?? 0) - MOST_SENTENCES;
+  return (
+    <div className="flex max-w-prose min-w-0 flex-col gap-0.5 break-words">
+      {note === '' ? null : <span className="font-medium">{note}</span>}
+      {changes?.slice(0, MOST_SENTENCES).map((group) => (
+        <span key={`${group.kind} ${group.thing} ${group.aspect}`}>{sayGroup(group, t)}</span>
+      ))}
+      {more > 0 ? <span className="text-ink-3">{t('catalog.moreChanges', { count: more })}</span> : null}
+      {changes?.length === 0 && note === '' ? (
+        <span className="text-ink-3">{t('catalog.noChanges')}</span>
+      ) : null}
+      {changes === null && note === '' ? <Nothing /> : null}
+    </div>
+  );
+}
+
+type ChangeGroup = NonNullable<AdminCatalogVersion['changes']>[number];
+
+/** Values of these are short hints of secrets, which say nothing in a sentence. */
+const SECRET_ASPECTS: ReadonlySet<string> = new Set(['key', 'headers', 'options']);
+
+function sayGroup({ kind, thing, aspect, count, names, before, after }: ChangeGroup, t: TFunction): string {
+  const rest = count - names.length;
+  const listed = names.filter((name) => name !== '').join(', ');
+  const all = rest > 0 ? t('catalog.andMore', { names: listed, count: rest }) : listed;
+  const things = t(`catalog.things.${thing}`, { count });
+  if (kind !== 'changed' || aspect === null)
+    return t(kind === 'removed' ? 'catalog.saidRemoved' : 'catalog.saidAdded', { things, names: all });
+  const name = listed === '' ? t(`catalog.thing.${thing}`) : all;
+  const what = aspectName(aspect, t);
+  const isTold = before !== null && after !== null && !SECRET_ASPECTS.has(aspect);
+  if (count > 1) {
+    const values = { aspect: what, things, names: all };
+    return isTold
+      ? t('catalog.saidChangedManyFrom', { ...values, before, after })
+      : t('catalog.saidChangedMany', values);
+  }
+  return isTold
+    ? t('catalog.saidChangedFrom', { aspect: what, name, before, after })
+    : t('catalog.saidChanged', { aspect: what, name });
+}
+
 function versionColumns(t: TFunction): Column<AdminCatalogVersion>[] {
   return [
     { id: 'revision', header: '#', cell: (row) => row.revision },
-    { id: 'note', header: t('catalog.note'), card: 'title', cell: (row) => row.note || '–' },
+    {
+      id: 'changes',
+      header: t('catalog.whatChanged'),
+      card: 'title',
+      cell: (row) => <Summary version={row} />,
+    },
     { id: 'actor', header: t('codes.createdBy'), cell: (row) => row.actor },
     {
       id: 'at',

@@ -1,3 +1,4 @@
+import type { TFunction } from 'i18next';
 import { useEffect, useState } from 'react';
 import type { AdminCatalogProposal } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
@@ -69,8 +70,6 @@ interface ProposalProps {
 /** What is wrong with a draft, or what would change if it were published. */
 export function Proposal({ proposal, onKeyStored }: ProposalProps) {
   const { t } = useTranslation();
-  // An import may add thousands of models at once.
-  const { rows: changes, ...more } = useShownRows(proposal.changes, '');
   if (!proposal.ok) {
     return (
       <div role="alert">
@@ -96,12 +95,27 @@ export function Proposal({ proposal, onKeyStored }: ProposalProps) {
     <div role="status">
       <h3 className="mb-2 font-semibold">{t('catalog.changes')}</h3>
       {proposal.changes.length === 0 ? <p className="text-ink-3">{t('catalog.noChanges')}</p> : null}
+      <Changes changes={proposal.changes} />
+      <BelowCost prices={proposal.belowCost} />
+    </div>
+  );
+}
+
+/** Each change as a line: what it is about, and from what to what. */
+export function Changes({ changes }: Pick<AdminCatalogProposal, 'changes'>) {
+  const { t } = useTranslation();
+  // An import may add thousands of models at once.
+  const { rows, ...more } = useShownRows(changes, '');
+  return (
+    <>
       <ul className="divide-y divide-line border-y border-line">
-        {changes.map((change) => (
+        {rows.map((change) => (
           <li key={`${change.kind}:${change.subject}`} className="py-2 text-sm">
             <span className="flex flex-wrap items-center gap-2">
               <Badge tone={CHANGE_TONES[change.kind]}>{t(`catalog.${change.kind}`)}</Badge>
-              <code className="break-all">{change.subject}</code>
+              <span>{t(`catalog.thing.${change.thing}`)}</span>
+              {change.name === '' ? null : <code className="break-all">{change.name}</code>}
+              {change.aspect === null ? null : <span>{aspectName(change.aspect, t)}</span>}
             </span>
             {change.before ? (
               <p className="mt-1 break-words text-ink-3 line-through">{change.before}</p>
@@ -111,9 +125,14 @@ export function Proposal({ proposal, onKeyStored }: ProposalProps) {
         ))}
       </ul>
       <ShowMore {...more} />
-      <BelowCost prices={proposal.belowCost} />
-    </div>
+    </>
   );
+}
+
+/** An aspect that this page does not know, from a newer server or of its settings, is named as it is. */
+export function aspectName(aspect: string, t: TFunction): string {
+  const names: Readonly<Record<string, string>> = t('catalog.aspects', { returnObjects: true });
+  return Object.hasOwn(names, aspect) ? (names[aspect] ?? aspect) : aspect;
 }
 
 function BelowCost({ prices }: { readonly prices: AdminCatalogProposal['belowCost'] }) {

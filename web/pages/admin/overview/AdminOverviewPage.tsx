@@ -1,28 +1,25 @@
 import CircleCheck from 'lucide-react/icons/circle-check';
-import type { ReactNode } from 'react';
 import type { AdminOverview, AdminAttention } from '../../../lib/answers.ts';
-import { Sparkline } from '../../../charts/SmallLines.tsx';
-import type { Bar } from '../../../charts/StackedBars.tsx';
+import type { Bar, Series } from '../../../charts/StackedBars.tsx';
 import { UsageChart } from '../../../charts/UsageChart.tsx';
 import { useApi } from '../../../lib/api.ts';
-import { approximate, formatUsd } from '../../../lib/money.ts';
+import { approximate, formatUsd, formatUsdTick } from '../../../lib/money.ts';
 import { formatUtcDay, useNow } from '../../../lib/time.ts';
-import { formatPercent, formatCompactTick, formatCount } from '../../../lib/numbers.ts';
+import { formatCompactTick, formatCount } from '../../../lib/numbers.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Dot } from '../../../ui/Badge.tsx';
 import { Page, Card } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';
-import { Money } from '../../../ui/Money.tsx';
-import { Count } from '../../../ui/Numbers.tsx';
 import { Loaded, Skeleton } from '../../../ui/States.tsx';
 import { sayAttention } from './attentionText.ts';
 import { BackendFigures } from './BackendFigures.tsx';
-import { MoneyCard } from './MoneyCard.tsx';
+import { Figures } from './Figures.tsx';
 import { TopAccounts, TopModels } from './Tops.tsx';
 
 type AdminDay = AdminOverview['days'][number];
 
 const REFRESH_MS = 15_000;
+const CHART_HEIGHT = 120;
 
 export default function AdminOverviewPage() {
   const { t } = useTranslation();
@@ -33,10 +30,12 @@ export default function AdminOverviewPage() {
       <Loaded query={overview} skeleton={<Skeleton className="h-[32rem] w-full rounded-lg" />}>
         {(data) => (
           <>
-            <MoneyCard money={data.money} />
             <Figures data={data} />
+            <div className="grid gap-5 lg:grid-cols-2">
+              <MoneyChart days={data.money.days} />
+              <TrafficChart days={data.days} />
+            </div>
             <BackendFigures backends={data.backends} sample={data.sample} />
-            <TrafficChart days={data.days} />
             <div className="grid items-start gap-5 lg:grid-cols-2">
               <TopModels rows={data.topModels} />
               <TopAccounts rows={data.topAccounts} />
@@ -96,70 +95,39 @@ function AttentionItems({ items }: { items: AdminAttention['items'] }) {
   );
 }
 
-function Figures({ data }: { data: AdminOverview }) {
+function MoneyChart({ days }: { days: AdminOverview['money']['days'] }) {
   const { t, i18n } = useTranslation();
-  const today = data.days.at(-1);
-  const rate = today && today.requests > 0 ? today.failures / today.requests : undefined;
+  const all: Series[] = [
+    { id: 'revenue', label: t('cockpit.revenue'), colour: 1 },
+    { id: 'cost', label: t('cockpit.cost'), colour: 5 },
+    { id: 'margin', label: t('cockpit.margin'), colour: 4 },
+  ];
+  const points = days.map((day): Bar => {
+    const amounts = { revenue: day.revenueUsd, cost: day.costUsd, margin: day.marginUsd };
+    return {
+      id: day.day,
+      label: formatUtcDay(day.day, i18n.language),
+      longLabel: formatUtcDay(day.day, i18n.language, 'long'),
+      total: '',
+      parts: Object.entries(amounts).flatMap(([series, amount]) =>
+        amount === null
+          ? []
+          : [{ series, value: approximate(amount), text: formatUsd(amount, i18n.language) }],
+      ),
+    };
+  });
+  const series = all.filter(({ id }) => points.some(({ parts }) => parts.some((part) => part.series === id)));
   return (
-    <dl className="grid gap-px overflow-hidden rounded-lg border border-line bg-line sm:grid-cols-3">
-      <Figure
-        label={t('cockpit.requestsToday')}
-        value={<Count value={today?.requests ?? 0} />}
-        note={
-          rate === undefined ? '' : `${t('adminOverview.failureRate')} ${formatPercent(rate, i18n.language)}`
-        }
-        chart={
-          <Sparkline
-            values={data.days.map((day) => day.requests)}
-            label={t('cockpit.requestsChart')}
-            height={32}
-          />
-        }
+    <Card title={t('cockpit.chart')}>
+      <UsageChart
+        lines
+        height={CHART_HEIGHT}
+        label={t('cockpit.chart')}
+        series={series}
+        bars={points}
+        formatTick={(value, step) => formatUsdTick(value, step, i18n.language)}
       />
-      <Figure
-        label={t('adminOverview.balances')}
-        value={<Money usd={data.accounts.balanceUsd} />}
-        note={t('adminOverview.onHold', { amount: formatUsd(data.accounts.heldUsd, i18n.language) })}
-        extra={
-          <>
-            {t('cockpit.accounts', { count: data.accounts.total })}
-            {data.accounts.disabled > 0
-              ? `, ${t('adminOverview.disabled', { count: data.accounts.disabled })}`
-              : ''}
-          </>
-        }
-      />
-      <Figure
-        label={t('adminOverview.open')}
-        value={<Count value={data.openRequests} />}
-        note={`${t('adminOverview.overrun')}: ${formatUsd(data.overrunUsd, i18n.language)}`}
-        extra={
-          approximate(data.overrunUsd) > 0 ? (
-            <span className="text-bad">{t('adminOverview.overrunHint')}</span>
-          ) : null
-        }
-      />
-    </dl>
-  );
-}
-
-interface FigureProps {
-  readonly label: string;
-  readonly value: ReactNode;
-  readonly note: string;
-  readonly extra?: ReactNode;
-  readonly chart?: ReactNode;
-}
-
-function Figure({ label, value, note, extra, chart }: FigureProps) {
-  return (
-    <div className="flex min-w-0 flex-col bg-surface px-4 py-4 sm:px-5">
-      <dt className="text-sm text-ink-3">{label}</dt>
-      <dd className="mt-0.5 truncate text-xl font-semibold tracking-tight">{value}</dd>
-      <dd className="text-sm text-ink-3 tabular-nums">{note}</dd>
-      {extra ? <dd className="text-sm text-ink-3">{extra}</dd> : null}
-      {chart ? <dd className="mt-auto pt-3">{chart}</dd> : null}
-    </div>
+    </Card>
   );
 }
 
@@ -182,6 +150,7 @@ function TrafficChart({ days }: { days: readonly AdminDay[] }) {
   return (
     <Card title={t('cockpit.requestsChart')}>
       <UsageChart
+        height={CHART_HEIGHT}
         label={t('cockpit.requestsChart')}
         series={[
           { id: 'requests', label: t('adminOverview.requests'), colour: 1 },

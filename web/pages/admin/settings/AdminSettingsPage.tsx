@@ -16,6 +16,7 @@ import { toast } from '../../../ui/Toast.tsx';
 
 type AdminSettings = Answer<'GET /api/console/admin/settings'>;
 type AdminPublicPages = Answer<'GET /api/console/admin/public-pages'>;
+type AttentionSettings = Answer<'GET /api/console/admin/attention-settings'>;
 type AdminWelcomeCredit = Answer<'GET /api/console/admin/welcome-credit'>;
 
 const MODES: readonly SignUpMode[] = ['open', 'invite', 'closed'];
@@ -30,6 +31,7 @@ export default function AdminSettingsPage() {
       </Loaded>
       <LogoCard />
       <WelcomeCreditCard />
+      <AttentionCard />
       <PublicPagesCard />
     </Page>
   );
@@ -302,6 +304,47 @@ function WelcomeCreditForm({ settings }: { settings: AdminWelcomeCredit }) {
         />
       </div>
       {sendsMail ? null : <p className="text-sm text-warn">{t('welcome.noMail')}</p>}
+      <FormError error={save.error} />
+      <Button type="submit" busy={save.isPending} disabled={isWrong} className="self-start">
+        {t('common.save')}
+      </Button>
+    </Form>
+  );
+}
+
+/** From which sum on a loss is on the overview's list of what needs attention, and in a webhook. */
+function AttentionCard() {
+  const { t } = useTranslation();
+  const settings = useApi('GET /api/console/admin/attention-settings', undefined, { staleTime: Infinity });
+  return (
+    <Card title={t('attentionSettings.title')} hint={t('attentionSettings.hint')}>
+      <Loaded query={settings} skeleton={<Skeleton className="h-24 w-full" />}>
+        {(data) => <AttentionForm settings={data} />}
+      </Loaded>
+    </Card>
+  );
+}
+
+function AttentionForm({ settings }: { settings: AttentionSettings }) {
+  const { t } = useTranslation();
+  const { values, field } = useForm({ lossUsd: settings.lossUsd });
+  const lossUsd = values.lossUsd.trim().replace(',', '.');
+  const isWrong = !/^\d{1,6}(\.\d{1,9})?$/.test(lossUsd);
+  const save = useAction(() => call('PUT /api/console/admin/attention-settings', { body: { lossUsd } }), {
+    refresh: ['GET /api/console/admin/attention-settings', 'GET /api/console/admin/attention'],
+    onDone: () => toast(t('common.saved')),
+  });
+  return (
+    <Form className="flex flex-col gap-4" onSubmit={() => !isWrong && save.mutate()}>
+      <TextField
+        label={t('attentionSettings.loss')}
+        hint={t('attentionSettings.lossHint')}
+        inputMode="decimal"
+        required
+        error={isWrong ? t('attentionSettings.badLoss') : undefined}
+        {...field('lossUsd')}
+        fieldClassName="w-full sm:w-64"
+      />
       <FormError error={save.error} />
       <Button type="submit" busy={save.isPending} disabled={isWrong} className="self-start">
         {t('common.save')}
