@@ -64,7 +64,10 @@ test('from the address of a server to a model that customers can call: key, mode
   await page.getByRole('button', { name: 'Continue with 1 model' }).click();
   await page.getByRole('button', { name: `Test ${MODEL}` }).click();
   await page.getByText(/^Answered in/).waitFor();
-  await page.getByText(`backend ${NAME}`).waitFor();
+  await page
+    .getByRole('listitem')
+    .filter({ hasText: `addedBackend${NAME}` })
+    .waitFor();
   await page.getByRole('button', { name: 'Publish' }).click();
   await page.waitForURL('**/admin/backends');
   await page.getByRole('heading', { name: NAME, exact: true }).waitFor();

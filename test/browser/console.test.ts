@@ -140,6 +140,7 @@ test('the catalog is edited with messages, a preview and a history', async () =>
   await page.getByText(/^Published\./).waitFor();
   await page.getByRole('tab', { name: 'History' }).click();
   await page.getByText('our own name').waitFor();
+  await page.getByText(/^Changed the name of \d models from House Guide to Our Guide: svc_chat/).waitFor();
   await user.page.goto('/app/models');
   await user.page.getByText('Our Guide').first().waitFor();
 });

@@ -407,7 +407,11 @@ test('the admin sees what needs attention and where requests go, the ledger is c
   const { page } = admin;
   await follow(page, '/admin');
   await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
-  await page.getByRole('row', { name: /^Revenue \$0\.0/ }).waitFor();
+  const figures = page.getByRole('region', { name: 'Figures' });
+  await figures
+    .getByText(/^vs\. \$0\.00 in the previous 7 days$/)
+    .first()
+    .waitFor();
   await follow(page, '/admin/traffic');
   // Every node of the picture can be reached and opened by keyboard.
   await page.getByRole('link', { name: /^house \d.*Backend house/ }).focus();

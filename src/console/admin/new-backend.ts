@@ -7,7 +7,7 @@ import { imagePrice, markupFactor, tokenPrice } from '../../catalog/price-schema
 import { nanoUsd } from '../../std/money.ts';
 import { Fault } from '../../std/fault.ts';
 import { OWN_KINDS, tryKey } from '../../upstream/offered/import-preview.ts';
-import { discoverLocalServers } from '../../upstream/local-servers.ts';
+import { discoverLocalServers, LOCAL_SERVERS } from '../../upstream/local-servers.ts';
 import type { RouteParts } from '../parts.ts';
 import { MEGABYTE, route } from '../route.ts';
 import { catalogText, requireEditor, saveDraft } from './catalog.ts';
@@ -181,17 +181,31 @@ async function providers(parts: RouteParts) {
     .filter(([, { listsModels }]) => listsModels !== false)
     .map(([name, { title, baseUrl, variable }]) => item(name, title, baseUrl, variable));
   const found = await discoverLocalServers();
+  const running = new Map(found.map(({ key, models }) => [key, models.length]));
   return {
-    items: [...own, ...presets.filter(({ keyName }) => keyName !== null)],
-    /** Servers that answer on this machine. */
-    local: found.map(({ key, name, baseUrl, models }) => ({
+    items: [...own, ...presets.filter(({ keyName }) => keyName !== null)].toSorted(
+      (a, b) => rankOf(a.name) - rankOf(b.name),
+    ),
+    /** Servers that people run themselves, on their usual ports of this machine. */
+    local: LOCAL_SERVERS.map(({ key, name, port }) => ({
       name: key,
       title: name,
-      host: new URL(baseUrl).host,
-      models: models.length,
+      host: `127.0.0.1:${port}`,
+      /** Null: it does not answer there. */
+      models: running.get(key) ?? null,
       isAdded: known.has(key),
     })),
   };
+}
+
+/** By how often they are the first that somebody adds; all others come after them, in the order of the presets. */
+const MOST_USED = [
+  'openai', 'anthropic', 'google', 'openrouter', 'deepseek', 'mistral', 'groq', 'xai', 'together', 'fireworks',
+]; // prettier-ignore
+
+function rankOf(provider: string): number {
+  const rank = MOST_USED.indexOf(provider);
+  return rank === -1 ? MOST_USED.length : rank;
 }
 
 const OWN_TITLES: Readonly<Record<string, string>> = {

@@ -16,6 +16,7 @@ import { importRows, wantedModels, type ImportRow, type PricePair } from './sele
 
 interface ImportedModelsProps {
   readonly found: AdminCatalogImport;
+  readonly title?: ReactNode;
   readonly addLabel: (count: number) => string;
   readonly busy: boolean;
   /** `undefined` means all of them. */
@@ -23,7 +24,7 @@ interface ImportedModelsProps {
 }
 
 /** The models that a backend offers, to be ticked. */
-export function ImportedModels({ found, addLabel, busy, onAdd }: ImportedModelsProps) {
+export function ImportedModels({ found, title, addLabel, busy, onAdd }: ImportedModelsProps) {
   const { t } = useTranslation();
   const all = importRows(found);
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
@@ -43,7 +44,7 @@ export function ImportedModels({ found, addLabel, busy, onAdd }: ImportedModelsP
   return (
     <Card
       flush
-      title={all.length === 0 ? t('import.nothing') : t('import.newModels')}
+      title={all.length === 0 ? t('import.nothing') : (title ?? t('import.newModels'))}
       hint={`${hasCosts ? t('import.source', { list: found.list }) : ''} ${t('import.perMillion')}`.trim()}
     >
       {all.length === 0 ? (

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import { useEffect, useState } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import type { AdminCatalogProposal } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
@@ -46,10 +46,10 @@ export function PublishDraft({ yaml, revision, onPublished }: PublishDraftProps)
   );
 }
 
-export function PublishDraftCard(props: PublishDraftProps) {
+export function PublishDraftCard({ title, ...props }: PublishDraftProps & { readonly title: ReactNode }) {
   const { t } = useTranslation();
   return (
-    <Card title={t('newBackend.publish')} hint={t('newBackend.publishHint')}>
+    <Card title={title} hint={t('newBackend.publishHint')}>
       <PublishDraft {...props} />
     </Card>
   );

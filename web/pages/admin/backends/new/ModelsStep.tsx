@@ -13,7 +13,7 @@ import { markupOf } from '../../catalog/selection.ts';
 import { OwnPriceFields } from './OwnPriceFields.tsx';
 import { NO_PRICES, questionOf, type EnteredPrices } from './prices.ts';
 import type { ChosenProvider } from './provider.ts';
-import { Step } from './Step.tsx';
+import { Step, StepTitle } from './Step.tsx';
 
 const ROUTE = 'POST /api/console/admin/backends/preview';
 type Question = BodyOf<typeof ROUTE>;
@@ -80,6 +80,7 @@ export function ModelsStep({ chosen, taken, onDraft }: ModelsStepProps) {
         <ImportedModels
           key={list.submittedAt}
           found={found}
+          title={<StepTitle number={4} title={t('newBackend.chooseModels')} />}
           addLabel={(count) => t('newBackend.take', { count })}
           busy={pick.isPending}
           onAdd={(models) => pick.mutate(models)}

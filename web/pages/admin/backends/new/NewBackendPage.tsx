@@ -13,7 +13,7 @@ import { READS_OF_DRAFT, replaceDraft } from '../../draft/draft.ts';
 import { ModelsStep } from './ModelsStep.tsx';
 import { NO_SERVER, type ChosenProvider, type EnteredServer } from './provider.ts';
 import { Step } from './Step.tsx';
-import { ProviderTiles } from './ProviderTiles.tsx';
+import { Mark, ProviderTiles } from './ProviderTiles.tsx';
 import { PublishStep } from './PublishStep.tsx';
 
 /** From a provider to published models, without YAML: choose, give the key, tick models, test, publish. */
@@ -85,10 +85,11 @@ function Provider({ chosen, onChoose, onStored }: ProviderProps) {
         number={1}
         title={t('newBackend.provider')}
         done={
-          <>
-            <span className="font-medium text-ink">{chosen.title}</span>{' '}
+          <span className="flex flex-wrap items-center gap-x-2.5 gap-y-1">
+            <Mark title={chosen.title} />
+            <span className="font-medium text-ink">{chosen.title}</span>
             <span className="text-sm break-all text-ink-3">{chosen.host}</span>
-          </>
+          </span>
         }
         again={t('newBackend.change')}
         onAgain={() => onChoose(undefined)}

@@ -1,4 +1,4 @@
-import { useState, type ReactNode } from 'react';
+import { useRef, useState } from 'react';
 import type { AdminProviders } from '../../../../lib/answers.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Badge } from '../../../../ui/Badge.tsx';
@@ -22,30 +22,43 @@ interface ProviderTilesProps {
 }
 
 export function ProviderTiles({ providers, ...own }: ProviderTilesProps) {
-  const { onChoose } = own;
+  const { onChoose, onEnter } = own;
   const { t } = useTranslation();
   const [text, setText] = useState('');
+  const form = useRef<HTMLDivElement>(null);
+  // Where a server is that does not answer here, only its operator knows.
+  const enter = (server: LocalServer): void => {
+    onEnter({ name: server.name, address: `http://${server.host}/v1`, needsKey: false });
+    form.current?.scrollIntoView({ block: 'center' });
+    form.current?.querySelector<HTMLInputElement>('input[inputmode=url]')?.focus();
+  };
+  const [running, others] = [
+    providers.local.filter(({ models }) => models !== null),
+    providers.local.filter(({ models }) => models === null),
+  ];
+  const tiles: readonly TileProps[] = [
+    ...running.map((server) => ({
+      ...server,
+      note: `${server.host} · ${t('newBackend.models', { count: server.models ?? 0 })}`,
+      badge: t('newBackend.local'),
+      onClick: () => onChoose(localServer(server)),
+    })),
+    ...providers.items.map((provider) => ({
+      ...provider,
+      note: provider.host,
+      badge: provider.hasKey ? t('newBackend.keyStored') : undefined,
+      onClick: () => onChoose(listedProvider(provider)),
+    })),
+    ...others.map((server) => ({
+      ...server,
+      note: t('newBackend.notRunning', { host: server.host }),
+      onClick: () => enter(server),
+    })),
+  ];
   const wanted = text.trim().toLowerCase();
-  const items = providers.items.filter(({ name, title }) =>
-    `${name} ${title}`.toLowerCase().includes(wanted),
-  );
+  const shown = tiles.filter(({ name, title }) => `${name} ${title}`.toLowerCase().includes(wanted));
   return (
     <>
-      {providers.local.length > 0 ? (
-        <Card title={t('newBackend.local')} hint={t('newBackend.localHint')}>
-          <Tiles>
-            {providers.local.map((server) => (
-              <Tile
-                key={server.name}
-                title={server.title}
-                note={`${server.host} · ${t('newBackend.models', { count: server.models })}`}
-                isAdded={server.isAdded}
-                onClick={() => onChoose(localServer(server))}
-              />
-            ))}
-          </Tiles>
-        </Card>
-      ) : null}
       <Card title={t('newBackend.providers')}>
         <TextField
           label={t('newBackend.search')}
@@ -54,54 +67,69 @@ export function ProviderTiles({ providers, ...own }: ProviderTilesProps) {
           onChange={(event) => setText(event.target.value)}
           fieldClassName="mb-4 w-full sm:w-80"
         />
-        {items.length === 0 ? <p className="text-ink-3">{t('newBackend.noProvider')}</p> : null}
-        <Tiles>
-          {items.map((provider) => (
-            <Tile
-              key={provider.name}
-              title={provider.title}
-              note={provider.host}
-              isAdded={provider.isAdded}
-              hasKey={provider.hasKey}
-              onClick={() => onChoose(listedProvider(provider))}
-            />
+        {shown.length === 0 ? <p className="text-ink-3">{t('newBackend.noProvider')}</p> : null}
+        <ul className="grid gap-3 sm:grid-cols-2 lg:grid-cols-3 xl:grid-cols-4">
+          {shown.map((tile) => (
+            <Tile key={tile.name} {...tile} />
           ))}
-        </Tiles>
+        </ul>
       </Card>
-      <OwnServer {...own} />
+      <div ref={form}>
+        <OwnServer {...own} />
+      </div>
     </>
   );
 }
 
-function Tiles({ children }: { children: ReactNode }) {
-  return <ul className="grid gap-3 sm:grid-cols-2 lg:grid-cols-3 xl:grid-cols-4">{children}</ul>;
-}
+type LocalServer = AdminProviders['local'][number];
 
 interface TileProps {
+  readonly name: string;
   readonly title: string;
   readonly note: string;
   readonly isAdded: boolean;
-  readonly hasKey?: boolean;
+  readonly badge?: string | undefined;
   readonly onClick: () => void;
 }
 
-function Tile({ title, note, isAdded, hasKey, onClick }: TileProps) {
+function Tile({ title, note, isAdded, badge, onClick }: TileProps) {
   const { t } = useTranslation();
   return (
     <li>
       <button
         type="button"
         onClick={onClick}
-        className="flex h-full w-full min-w-0 flex-col gap-1 rounded-md border border-line px-4 py-3 text-left transition-colors hover:border-ink-3 hover:bg-sunken"
+        className="flex h-full w-full min-w-0 items-center gap-3 rounded-md border border-line px-4 py-3 text-left transition-colors hover:border-ink-3 hover:bg-sunken"
       >
-        <span className="flex flex-wrap items-center gap-2">
-          <span className="font-medium">{title}</span>
-          {isAdded ? <Badge tone="good">{t('newBackend.added')}</Badge> : null}
-          {hasKey && !isAdded ? <Badge>{t('newBackend.keyStored')}</Badge> : null}
+        <Mark title={title} />
+        <span className="flex min-w-0 flex-col gap-0.5">
+          <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+            <span className="font-medium">{title}</span>
+            {isAdded ? <Badge tone="good">{t('newBackend.added')}</Badge> : null}
+            {badge && !isAdded ? <Badge>{badge}</Badge> : null}
+          </span>
+          <span className="text-sm break-all text-ink-3">{note}</span>
         </span>
-        <span className="text-sm break-all text-ink-3">{note}</span>
       </button>
     </li>
+  );
+}
+
+/**
+ * The provider's initials on a colour of its own. Most providers do not let others show their logo without asking, so
+ * none is shown.
+ */
+export function Mark({ title }: { readonly title: string }) {
+  const words = title.split(/[\s.]+|(?<=[a-z])(?=[A-Z])/).filter((word) => /^[A-Za-z]/.test(word));
+  const initials = words.map(([first = '']) => first).join('').slice(0, 2).toUpperCase(); // prettier-ignore
+  const hue = [...title].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 360, 7);
+  return (
+    <svg viewBox="0 0 32 32" aria-hidden className="size-8 shrink-0">
+      <rect width="32" height="32" rx="7" fill={`hsl(${hue} 45% 38%)`} />
+      <text x="16" y="21" textAnchor="middle" fontSize="13" fontWeight="600" fill="#fff">
+        {initials}
+      </text>
+    </svg>
   );
 }
 

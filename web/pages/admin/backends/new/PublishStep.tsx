@@ -11,6 +11,7 @@ import { Code } from '../../../../ui/Code.tsx';
 import { Money } from '../../../../ui/Money.tsx';
 import { FormError } from '../../../../ui/States.tsx';
 import { PublishDraftCard } from '../../catalog/PublishDraft.tsx';
+import { StepTitle } from './Step.tsx';
 
 /** What would change, a test request to the backend as drafted, and the button to publish. */
 export function PublishStep({ draft }: { draft: AdminCatalogImport }) {
@@ -31,6 +32,7 @@ export function PublishStep({ draft }: { draft: AdminCatalogImport }) {
       </p>
       <Trial key={draft.yaml} draft={draft} yaml={draft.yaml} />
       <PublishDraftCard
+        title={<StepTitle number={6} title={t('newBackend.publish')} />}
         key={`publish ${draft.yaml}`}
         yaml={draft.yaml}
         revision={draft.revision ?? 0}
@@ -54,7 +56,7 @@ function Trial({ draft, yaml }: { draft: AdminCatalogImport; yaml: string }) {
   const { data } = trial;
   return (
     <Card
-      title={t('newBackend.test')}
+      title={<StepTitle number={5} title={t('newBackend.test')} isDone={data?.ok === true} />}
       hint={t('newBackend.testHint')}
       actions={
         <Button busy={trial.isPending} onClick={() => trial.mutate(model)}>

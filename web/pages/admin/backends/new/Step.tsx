@@ -19,21 +19,7 @@ interface StepProps {
 /** One of several steps. What is done folds to a line, so that only one asks for something. */
 export function Step({ number, title, hint, done, again, onAgain, children }: StepProps) {
   const { t } = useTranslation();
-  const heading = (
-    <span className="flex items-center gap-2.5">
-      <span
-        aria-hidden
-        className={
-          done
-            ? 'grid size-6 place-items-center rounded-full bg-accent-soft text-accent'
-            : 'grid size-6 place-items-center rounded-full bg-sunken text-sm text-ink-2'
-        }
-      >
-        {done ? <Check size={14} /> : number}
-      </span>
-      {title}
-    </span>
-  );
+  const heading = <StepTitle number={number} title={title} isDone={Boolean(done)} />;
   if (!done)
     return (
       <Card title={heading} hint={hint}>
@@ -53,5 +39,27 @@ export function Step({ number, title, hint, done, again, onAgain, children }: St
         ) : null}
       </div>
     </Card>
+  );
+}
+
+interface StepTitleProps extends Pick<StepProps, 'number' | 'title'> {
+  readonly isDone?: boolean;
+}
+
+export function StepTitle({ number, title, isDone = false }: StepTitleProps) {
+  return (
+    <span className="flex items-center gap-2.5">
+      <span
+        aria-hidden
+        className={
+          isDone
+            ? 'grid size-6 shrink-0 place-items-center rounded-full bg-accent-soft text-accent'
+            : 'grid size-6 shrink-0 place-items-center rounded-full bg-sunken text-sm text-ink-2'
+        }
+      >
+        {isDone ? <Check size={14} /> : number}
+      </span>
+      {title}
+    </span>
   );
 }
