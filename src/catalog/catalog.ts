@@ -15,6 +15,10 @@ export interface Catalog {
   /** Changes whenever the content does. */
   readonly version: string;
   readonly upstreams: ReadonlyMap<string, UpstreamConfig>;
+  /** The moment, by the store's clock, at which nobody knows any more that it is in force; absent: it has no such end. */
+  readonly validUntil?: (() => number) | undefined;
+  /** What takes its place later, by the store's clock. */
+  readonly next?: { readonly from: number; readonly catalog: Catalog } | undefined;
   /** By code, in the order of the file. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   /** Other names for `code/model`, for clients that require a certain model name. */
@@ -205,6 +209,8 @@ export interface CatalogSource {
   /** Called after each successful change; returns a function that stops it. */
   onChange(listener: (catalog: Catalog) => void): () => void;
   status(): CatalogStatus;
+  /** For whoever shows prices: what is in force at this moment, also when that has just changed. */
+  inForce(): Promise<Catalog>;
   /** Looks for newer content now; content that cannot be used is refused as usual. */
   refresh(): Promise<void>;
   close(): void;
@@ -223,6 +229,8 @@ export interface Route {
   readonly model: Model;
   /** False: the client wants no other backend if the first one cannot serve. */
   readonly hasFallbacks?: boolean | undefined;
+  /** The end of its price, as it was known when it was looked up. */
+  readonly validUntil?: number | undefined;
 }
 
 /** Where the model of a route is served, place by place. */
@@ -253,7 +261,7 @@ export function resolve(
       param: 'model',
     });
   }
-  return { endpoint, model };
+  return { endpoint, model, validUntil: catalog.validUntil?.() };
 }
 
 const byId = new WeakMap<Endpoint, ReadonlyMap<string, Model>>();

@@ -41,8 +41,10 @@ function viewOf(catalog: Catalog, name: string): Catalog {
   );
   const isSeen = ({ endpoint, model }: { readonly endpoint: string; readonly model: string }): boolean =>
     !matchesAny(group.hide, { endpoint, model });
+  const { next } = catalog;
   return {
     ...catalog,
+    next: next && { ...next, catalog: catalogFor(next.catalog, name) },
     version: `${catalog.version} ${name}`,
     endpoints,
     aliases: new Map([...catalog.aliases].filter(([, target]) => isSeen(target))),

@@ -46,6 +46,7 @@ function sourceOf(live: LiveCatalog, reload: () => void, close: () => void): Cat
     current: live.current,
     onChange: (listener) => live.onChange(listener),
     status: () => live.status(),
+    inForce: async () => live.current(),
     refresh: async () => reload(),
     close,
   };

@@ -166,6 +166,133 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
   });
 });
 
+describe.each(['sqlite', 'postgres'] as const)('a catalog at a date (%s)', (kind) => {
+  const HOUR = 3_600_000;
+  const planned = (input: number, version: number) => ({
+    text: edited(input),
+    actor: 'acc_1',
+    note: 'dearer',
+    version,
+  });
+  /** Two nodes; the clock is the store's, and that of their machines is another one. */
+  const nodes = async () => {
+    const open = await freshStore(kind);
+    const time = { now: 1_000_000_000 };
+    const more = { now: () => Promise.resolve(time.now), pollMs: 1_000_000_000 };
+    return { time, open, here: await openOn(open, more), there: await openOn(open, more) };
+  };
+
+  test('is sold from its moment on by every node, and not a millisecond before', async () => {
+    const { time, here, there } = await nodes();
+    const from = time.now + HOUR;
+    expect(await here.planFor(from, planned(0.25, 0))).toEqual({ kind: 'planned' });
+    await there.refresh();
+    for (const node of [here, there]) {
+      expect(guidePrice(node.current())).toBe(100_000_000);
+      expect(node.current().next?.from).toBe(from);
+      expect(guidePrice(node.current().next!.catalog)).toBe(250_000_000);
+      expect(node.current().validUntil?.()).toBe(time.now + 30_000);
+    }
+    time.now = from - 1;
+    await Promise.all([here.refresh(), there.refresh()]);
+    expect([here, there].map((node) => guidePrice(node.current()))).toEqual([100_000_000, 100_000_000]);
+    const before = here.current();
+    expect(before.validUntil?.()).toBe(from);
+    time.now = from;
+    await Promise.all([here.refresh(), there.refresh()]);
+    expect([here, there].map((node) => guidePrice(node.current()))).toEqual([250_000_000, 250_000_000]);
+    expect([here.current().next, before.validUntil?.()]).toEqual([undefined, 0]);
+    const [version] = await here.history();
+    expect(version).toMatchObject({ id: 2, actor: 'acc_1', note: 'dearer' });
+    expect(await there.plans.list()).toMatchObject([
+      { from, actor: 'acc_1', state: 'published', version: 2, endedAt: from },
+    ]);
+  });
+
+  test('can be cancelled until then, and what is published in between is part of it', async () => {
+    const { time, here, there } = await nodes();
+    await here.save(edited(0.1).replace('House Echo', 'Echo'), 'acc_1', '', 0);
+    await here.planFor(time.now + HOUR, {
+      ...planned(0.25, 2),
+      text: edited(0.25).replace('House Echo', 'Echo'),
+    });
+    expect(await failure(there.planFor(time.now + 2 * HOUR, planned(0.5, 2)))).toMatchObject({
+      code: 'conflict',
+    });
+    // Another model is changed at once; the price that was announced may not be.
+    const beside = edited(0.1).replace('House Echo', 'Echo').replace('name: Chat', 'name: Talk');
+    expect(await there.save(beside, 'acc_2', '', 2)).toEqual({ kind: 'saved', version: 3 });
+    expect(await failure(there.save(edited(0.3), 'acc_2', '', 3))).toMatchObject({ code: 'conflict' });
+    const [waiting] = await there.plans.list();
+    expect(await there.cancelPlan(waiting!.id, 'acc_2')).toBe(true);
+    expect(await there.cancelPlan(waiting!.id, 'acc_2')).toBe(false);
+    await here.planFor(time.now + HOUR, { ...planned(0.25, 3), text: beside.replace('0.1,', '0.25,') });
+    const later = beside.replace('name: Talk', 'name: Speech');
+    await there.save(later, 'acc_2', '', 3);
+    time.now += HOUR;
+    await Promise.all([here.refresh(), there.refresh()]);
+    expect(guidePrice(here.current())).toBe(250_000_000);
+    expect(here.newest().json).toBe(canonicalText(later.replace('0.1,', '0.25,')));
+    expect((await here.plans.list()).map(({ state, endedBy }) => [state, endedBy])).toEqual([
+      ['published', undefined],
+      ['cancelled', 'acc_2'],
+    ]);
+  });
+
+  test('is refused in the past, too soon, too late, without a change and with a mistake', async () => {
+    const { time, here } = await nodes();
+    for (const from of [0, time.now - 1, time.now, time.now + 59_999, time.now + 400 * 24 * HOUR])
+      expect(await failure(here.planFor(from, planned(0.25, 0)))).toMatchObject({
+        code: 'invalid_field',
+        param: 'from',
+      });
+    const from = time.now + HOUR;
+    expect(await here.planFor(from, planned(-1, 0))).toMatchObject({ kind: 'invalid' });
+    expect(await here.planFor(from, planned(0.25, 7))).toEqual({ kind: 'conflict', version: 0 });
+    expect(await failure(here.planFor(from, { ...planned(0.1, 0), text: builtinCatalog({}) }))).toMatchObject(
+      { code: 'invalid_field', param: 'yaml' },
+    );
+    expect(await here.plans.list()).toEqual([]);
+  });
+
+  test('of many that plan, publish, cancel and come to the moment at once, each is done or refused, and nothing is lost', async () => {
+    const { time, open, here, there } = await nodes();
+    const more = { now: () => Promise.resolve(time.now), pollMs: 1_000_000_000 };
+    const all = [here, there, await openOn(open, more)];
+    for (let round = 1; round <= 6; round++) {
+      await Promise.all(all.map((node) => node.refresh()));
+      const { version } = here.newest();
+      const from = time.now + HOUR;
+      const acts = all.flatMap((node, at) => [
+        node.planFor(from + at, planned(round + at / 10, version)),
+        node.save(edited(round).replace('House Echo', `Echo ${round}${at}`), 'acc_1', '', version),
+      ]);
+      const results = await Promise.allSettled(acts);
+      const kinds = results.map((result) =>
+        result.status === 'fulfilled' ? result.value.kind : (result.reason as { code: string }).code,
+      );
+      expect(new Set(kinds)).toBeOneOf([
+        new Set(['planned', 'conflict']),
+        new Set(['saved', 'conflict']),
+        new Set(['planned', 'saved', 'conflict']),
+      ]);
+      const waiting = (await here.plans.list()).filter(({ state }) => state === 'waiting');
+      expect(waiting.length).toBe(kinds.filter((done) => done === 'planned').length);
+      const published = here.newest().version;
+      time.now = from + 10;
+      const cancelled =
+        waiting[0] && round % 2 === 0
+          ? await Promise.all(all.map((node) => node.cancelPlan(waiting[0]!.id, 'acc_3')))
+          : [];
+      await Promise.all(all.flatMap((node) => [node.refresh(), node.refresh()]));
+      // It was due, so that nobody could cancel it any more, and one node published it once.
+      expect(cancelled).not.toContain(true);
+      expect(here.newest().version).toBe(published + waiting.length);
+      expect(new Set(all.map((node) => node.current().version)).size).toBe(1);
+    }
+  });
+});
+
 describe.each(['sqlite', 'postgres'] as const)('a stored provider key (%s)', (kind) => {
   test('from before keys had hosts is not sent until it is entered again', async () => {
     const open = await freshStore(kind);

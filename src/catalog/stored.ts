@@ -10,10 +10,25 @@ import { catalogChanges, type CatalogChange } from './diff.ts';
 import type { FileSettings } from './file-schema.ts';
 import { CatalogError, type Mistake } from './mistakes.ts';
 import { CatalogDrafts, type CatalogDraft } from './draft/drafts.ts';
-import { storedText } from './catalog-data.ts';
+import { storedText, type CatalogMap } from './catalog-data.ts';
+import {
+  CatalogPlans,
+  KNOWN_MS,
+  LEAD_MS,
+  MAX_AHEAD_MS,
+  priceChanges,
+  rebased,
+  type CatalogPlan,
+  type PriceChange,
+} from './plans.ts';
 import { builtCatalog, canonicalText, inspectCatalog, parseCatalog, type InspectedCatalog } from './parse.ts';
 import { ProviderKeys, type ProviderKey } from './provider-keys.ts';
-import { CatalogVersions, type CatalogVersion, type CatalogVersionDetail } from './versions.ts';
+import {
+  CatalogVersions,
+  type CatalogVersion,
+  type CatalogVersionDetail,
+  type NewVersion,
+} from './versions.ts';
 import { createHash } from 'node:crypto';
 import { shownYaml } from './yaml-text.ts';
 import { MAX_YAML_CHARACTERS } from './yaml-source.ts';
@@ -31,6 +46,10 @@ export interface StoredCatalogOptions {
   readonly clock: Clock;
   /** Throws while a server that does not know price groups is running: it would refuse the catalog, and keep an old one. */
   readonly requireGroups?: (() => Promise<void>) | undefined;
+  /** The store's clock, where that is not `clock`. */
+  readonly now?: (() => Promise<number>) | undefined;
+  /** How far ahead a change of prices must be planned at least. */
+  readonly leadMs?: number | undefined;
   /** How often to poll for a newer version. */
   readonly pollMs?: number | undefined;
 }
@@ -54,12 +73,22 @@ export async function openStoredCatalog(options: StoredCatalogOptions): Promise<
   const versions = new CatalogVersions(options.db, options.clock);
   const keys = new ProviderKeys(options.db, options.sealingKey, options.clock);
   const first = await readStored(options, versions, keys);
-  return new StoredCatalog(options, { versions, keys, first, catalog: first.parse() });
+  const stored = new StoredCatalog(options, { versions, keys, first, catalog: first.parse() });
+  try {
+    await stored.refresh();
+  } catch (error) {
+    stored.close();
+    throw error;
+  }
+  return stored;
 }
 
 const POLL_MS = 2000;
 const MAX_NOTE = 500;
 const MAX_KNOWN_CHANGES = 100;
+/** How often a save begins again because a plan was made, changed or cancelled in between. */
+const MAX_SAVES = 3;
+const MOST_NAMED = 10;
 const CONVERTED = 'Stored as data; comments are in the version before';
 const TOO_LONG: Mistake = {
   line: 0,
@@ -75,6 +104,7 @@ const TOO_LONG: Mistake = {
 export class StoredCatalog implements CatalogSource {
   readonly current: () => Catalog;
   readonly drafts: CatalogDrafts;
+  readonly plans: CatalogPlans;
   readonly #options: StoredCatalogOptions;
   readonly #versions: CatalogVersions;
   readonly #keys: ProviderKeys;
@@ -88,6 +118,13 @@ export class StoredCatalog implements CatalogSource {
   readonly #changes = new Map<number, readonly CatalogChange[]>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> = Promise.resolve();
+  /** The look that begins when the running one is over: it serves all who ask until then. */
+  #nextLook: Promise<void> | undefined;
+  #plan: CatalogPlan | undefined;
+  /** The end of what is known, by the store's clock; nothing before the first look. */
+  #validUntil = 0;
+  /** The store's clock as it was read last, and this process's own time before it was. */
+  #read = { now: 0, at: 0 };
   #closed = false;
   #unreachable = false;
 
@@ -101,7 +138,8 @@ export class StoredCatalog implements CatalogSource {
     this.#newest = parts.first;
     const { log, clock } = options;
     this.drafts = new CatalogDrafts(options.db, clock);
-    this.#live = new LiveCatalog(parts.catalog, { kind: 'store', path: undefined, log, clock });
+    this.plans = new CatalogPlans(options.db);
+    this.#live = new LiveCatalog(this.#dated(parts.catalog), { kind: 'store', path: undefined, log, clock });
     this.current = this.#live.current;
     this.#schedule();
   }
@@ -112,6 +150,11 @@ export class StoredCatalog implements CatalogSource {
 
   status(): CatalogStatus {
     return this.#live.status();
+  }
+
+  async inForce(): Promise<Catalog> {
+    if (this.#plan && this.#latestNow() >= this.#plan.from) await this.refresh();
+    return this.current();
   }
 
   close(): void {
@@ -177,23 +220,123 @@ export class StoredCatalog implements CatalogSource {
 
   /** Makes this text the catalog of every node, unless it is invalid or another was saved since `expectedVersion`. */
   async save(text: string, actor: string, note: string, expectedVersion: number): Promise<SaveResult> {
+    for (let saves = 1; ; saves++) {
+      await this.refresh();
+      const checked = this.#checked(text);
+      if ('kind' in checked) return checked;
+      if (checked.hasGroups) await this.#options.requireGroups?.();
+      const plan = this.#plan && this.#onTop(this.#plan, checked.data);
+      const row = { text: checked.json, actor, note: note.slice(0, MAX_NOTE) };
+      const version = await this.#versions.add([...this.#origin(expectedVersion), row], expectedVersion, {
+        begin: (tx) => this.plans.follow(tx, plan),
+      });
+      await this.#options.durable();
+      await this.refresh();
+      if (version !== undefined) return { kind: 'saved', version };
+      const { version: newest } = this.#newest;
+      if (newest !== expectedVersion || saves === MAX_SAVES) return { kind: 'conflict', version: newest };
+    }
+  }
+
+  /** Makes this text the catalog of every node from a moment on, and says so to those who buy. Throws what is wrong with the moment. */
+  async planFor(from: number, { text, actor, note, version }: PlannedText): Promise<PlanResult> {
     await this.refresh();
+    const now = await this.#now();
+    const { leadMs = LEAD_MS } = this.#options;
+    if (from < now + leadMs || from > now + MAX_AHEAD_MS)
+      throw new Fault('invalid_field', 'from must be at least a minute, and at most a year, from now.', {
+        param: 'from',
+      });
+    const checked = this.#checked(text);
+    if ('kind' in checked) return checked;
+    if (version !== this.#newest.version) return { kind: 'conflict', version: this.#newest.version };
+    const { json: base } = this.#newest;
+    if (checked.json === base)
+      throw new Fault('invalid_field', 'This is what is published: nothing would change.', { param: 'yaml' });
+    if (this.#plan) throw alreadyPlanned(this.#plan);
+    await this.#options.requireGroups?.();
+    const plan = { from, madeAt: now, actor, note: note.slice(0, MAX_NOTE), text: checked.json, base };
+    const planned = await this.#versions.add(this.#origin(version), version, {
+      begin: (tx) => this.plans.add(tx, plan),
+    });
+    await this.#options.durable();
+    await this.refresh();
+    if (planned !== undefined) return { kind: 'planned' };
+    if (this.#plan) throw alreadyPlanned(this.#plan);
+    return { kind: 'conflict', version: this.#newest.version };
+  }
+
+  /** What takes effect later, if anything does. */
+  plan(): CatalogPlan | undefined {
+    return this.#plan;
+  }
+
+  /** False: it is over. */
+  async cancelPlan(id: number, actor: string): Promise<boolean> {
+    // What is due is published, not cancelled.
+    await this.refresh();
+    const cancelled = await this.plans.cancel(id, { actor, now: await this.#now() });
+    await this.#options.durable();
+    await this.refresh();
+    return cancelled;
+  }
+
+  /** What a plan changes for those who buy; `undefined`: this node cannot read it. */
+  changesOf({ base, text }: Pick<CatalogPlan, 'base' | 'text'>, group?: string): PriceChange[] | undefined {
+    const [before, after] = [this.#readable(base), this.#readable(text)];
+    return before && after && priceChanges(before, after, group);
+  }
+
+  /** So that the history of the first edit shows what it changed. */
+  #origin(expectedVersion: number): readonly NewVersion[] {
+    if (expectedVersion !== 0) return [];
+    const text = canonicalText(this.#options.builtin(this.#newest.env));
+    return [{ text, actor: 'tollgate', note: 'Built-in catalog' }];
+  }
+
+  #checked(text: string): CheckedText | (SaveResult & { kind: 'invalid' }) {
     const { mistakes, data, built } = this.inspect(text);
     if (mistakes.length > 0 || !data) return { kind: 'invalid', mistakes };
-    if (built?.catalog.groups?.size) await this.#options.requireGroups?.();
     const json = storedText(data);
     // Quotes make it longer than the YAML was.
     if (json.length > MAX_YAML_CHARACTERS) return { kind: 'invalid', mistakes: [TOO_LONG] };
-    const row = { text: json, actor, note: note.slice(0, MAX_NOTE) };
-    // So that the history of the first edit shows what it changed.
-    const builtin = canonicalText(this.#options.builtin(this.#newest.env));
-    const origin = { text: builtin, actor: 'tollgate', note: 'Built-in catalog' };
-    const version = await this.#versions.add(expectedVersion === 0 ? [origin, row] : [row], expectedVersion);
-    await this.#options.durable();
-    await this.refresh();
-    return version === undefined
-      ? { kind: 'conflict', version: this.#newest.version }
-      : { kind: 'saved', version };
+    return { data, json, hasGroups: (built?.catalog.groups?.size ?? 0) > 0 };
+  }
+
+  /** The plan with what is published now. What was announced stays: where it would not, the publication is refused. */
+  #onTop(plan: CatalogPlan, published: CatalogMap): CatalogPlan {
+    const moved = rebased(plan, published);
+    const conflicts = 'conflicts' in moved ? moved.conflicts : this.#brokenPromises(plan, moved);
+    if ('conflicts' in moved || conflicts.length > 0)
+      throw new Fault(
+        'conflict',
+        `This does not fit the change that is planned for ${timeText(plan.from)}: ${conflicts.slice(0, MOST_NAMED).join(', ')}. Cancel that first.`,
+      );
+    return moved;
+  }
+
+  /** The models that would not cost what customers were told. */
+  #brokenPromises(plan: CatalogPlan, moved: CatalogPlan): readonly string[] {
+    const [before, planned, after] = [plan.base, plan.text, moved.text].map((text) => this.#readable(text));
+    if (!after) return ['it would not be a catalog any more'];
+    if (!before || !planned) return [];
+    return [undefined, ...(planned.groups?.keys() ?? [])].flatMap((group) => {
+      const nameOf = ({ endpoint, model }: PriceChange): string =>
+        `${endpoint}/${model}${group === undefined ? '' : ` for ${group}`}`;
+      const announced = new Set(priceChanges(before, planned, group).map(nameOf));
+      return priceChanges(planned, after, group)
+        .map(nameOf)
+        .filter((name) => announced.has(name));
+    });
+  }
+
+  #readable(text: string): Catalog | undefined {
+    try {
+      return this.parse(text);
+    } catch (error) {
+      if (!(error instanceof CatalogError)) throw error;
+      return undefined;
+    }
   }
 
   /**
@@ -274,24 +417,79 @@ export class StoredCatalog implements CatalogSource {
    * requested.
    */
   refresh(): Promise<void> {
-    this.#looking = this.#looking.catch(() => undefined).then(() => this.#look());
-    return this.#looking;
+    if (this.#nextLook) return this.#nextLook;
+    const look = this.#looking
+      .catch(() => undefined)
+      .then(() => {
+        this.#nextLook = undefined;
+        return this.#look();
+      });
+    this.#nextLook = look;
+    this.#looking = look;
+    return look;
   }
 
   async #look(): Promise<void> {
+    const at = performance.now();
+    // First: what is read after it is at least as new.
+    const now = await this.#now();
+    let plan = await this.plans.waiting();
+    if (plan && plan.from <= now) {
+      await this.#publish(plan);
+      plan = await this.plans.waiting();
+    }
     const stored = await readStored(this.#options, this.#versions, this.#keys, this.#newest);
-    if (stored === this.#newest) return;
+    // Nothing waits from here on: what is sold, and until when, change together.
+    const isSame = stored === this.#newest && plan?.id === this.#plan?.id && plan?.tag === this.#plan?.tag;
     this.#newest = stored;
+    this.#plan = plan;
+    this.#read = { now, at };
+    this.#validUntil = Math.min(plan?.from ?? Number.POSITIVE_INFINITY, now + KNOWN_MS);
+    if (isSame) return;
     try {
-      this.#live.replace(stored.parse());
+      this.#live.replace(this.#dated(stored.parse()));
     } catch (error) {
       this.#live.refuse(error);
     }
   }
 
+  /** By whichever node comes first. */
+  async #publish(plan: CatalogPlan): Promise<void> {
+    const { text, actor, note } = plan;
+    const expected = await this.#versions.newestId();
+    const now = await this.#now();
+    await this.#versions.add([...this.#origin(expected), { text, actor, note }], expected, {
+      begin: (tx) => this.plans.publish(tx, plan, now),
+      end: (tx, version) => this.plans.publishedAs(tx, plan, version),
+    });
+    await this.#options.durable();
+  }
+
+  /** The catalog with what is planned after it. It is nobody's any more once another has taken its place. */
+  #dated(catalog: Catalog): Catalog {
+    const planned = this.#plan && this.#readable(this.#plan.text);
+    if (this.#plan && !planned) this.#options.log.warn('catalog_plan_unreadable', { from: this.#plan.from });
+    const version = this.#plan ? `${catalog.version}+${this.#plan.id}.${this.#plan.tag}` : catalog.version;
+    const next = this.#plan && planned && { from: this.#plan.from, catalog: planned };
+    const validUntil = () => (this.#live.current().version === version ? this.#validUntil : 0);
+    return { ...catalog, version, next, validUntil };
+  }
+
+  #now(): Promise<number> {
+    return this.#options.now?.() ?? Promise.resolve(this.#options.clock.now());
+  }
+
+  /** The store's clock is not later than this. */
+  #latestNow(): number {
+    return this.#read.now + performance.now() - this.#read.at;
+  }
+
   #schedule(): void {
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.#poll(), this.#options.pollMs ?? POLL_MS);
+    // At the moment itself where something is planned.
+    const { pollMs = POLL_MS } = this.#options;
+    const planMs = this.#plan ? Math.max(0, this.#plan.from - this.#latestNow()) + 1 : pollMs;
+    this.#timer = setTimeout(() => void this.#poll(), Math.min(pollMs, planMs));
     this.#timer.unref();
   }
 
@@ -306,6 +504,30 @@ export class StoredCatalog implements CatalogSource {
     }
     this.#schedule();
   }
+}
+
+interface PlannedText {
+  readonly text: string;
+  readonly actor: string;
+  readonly note: string;
+  /** That the editor started with. */
+  readonly version: number;
+}
+
+type PlanResult = Exclude<SaveResult, { kind: 'saved' }> | { readonly kind: 'planned' };
+
+interface CheckedText {
+  readonly data: CatalogMap;
+  readonly json: string;
+  readonly hasGroups: boolean;
+}
+
+function alreadyPlanned({ from }: CatalogPlan): Fault {
+  return new Fault('conflict', `A change is planned for ${timeText(from)} already. Cancel it first.`);
+}
+
+function timeText(at: number): string {
+  return new Date(at).toISOString();
 }
 
 interface Stored {

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import type { Schema } from '../store/schema.ts';
 
@@ -14,7 +14,7 @@ export interface CatalogVersionDetail extends CatalogVersion {
   readonly text: string;
 }
 
-interface NewVersion {
+export interface NewVersion {
   readonly text: string;
   readonly actor: string;
   readonly note: string;
@@ -82,36 +82,70 @@ export class CatalogVersions {
   }
 
   /**
-   * Adds versions after `expected`, all or none; `undefined` if another save was faster. Both saves update the pointer
-   * row: the second waits for the first and then finds that the row has changed, on both databases.
+   * Adds versions after `expected`, all or none; `undefined` if another save was faster, or if `beside` says no. Both saves
+   * update the pointer row: the second waits for the first and then finds that the row has changed, on both databases.
    */
-  add(versions: readonly NewVersion[], expected: number): Promise<number | undefined> {
+  async add(
+    versions: readonly NewVersion[],
+    expected: number,
+    beside?: DoneBeside,
+  ): Promise<number | undefined> {
+    try {
+      return await this.#db
+        .transaction()
+        .execute((transaction) => this.#add(transaction, { versions, expected, beside }));
+    } catch (error) {
+      if (error instanceof Overtaken) return undefined;
+      throw error;
+    }
+  }
+
+  async #add(
+    transaction: Transaction<Schema>,
+    { versions, expected, beside }: Addition,
+  ): Promise<number | undefined> {
     const now = this.#clock.now();
-    return this.#db.transaction().execute(async (transaction) => {
-      await transaction
-        .insertInto('setting')
-        .values({ key: POINTER, value: '0', updated_at: now })
-        .onConflict((conflict) => conflict.column('key').doNothing())
-        .execute();
-      const pointer = transaction.updateTable('setting').where('key', '=', POINTER);
-      const moved = await pointer
-        .set({ value: 'moving', updated_at: now })
-        .where('value', '=', String(expected))
+    await transaction
+      .insertInto('setting')
+      .values({ key: POINTER, value: '0', updated_at: now })
+      .onConflict((conflict) => conflict.column('key').doNothing())
+      .execute();
+    const pointer = transaction.updateTable('setting').where('key', '=', POINTER);
+    const moved = await pointer
+      .set({ value: 'moving', updated_at: now })
+      .where('value', '=', String(expected))
+      .executeTakeFirstOrThrow();
+    if (moved.numUpdatedRows !== 1n) return undefined;
+    // The pointer must go back to where it was.
+    if (beside && !(await beside.begin(transaction))) throw new Overtaken();
+    let newest = expected;
+    for (const { text, actor, note } of versions) {
+      // Named in the days when it was YAML; older nodes read it.
+      const row = { created_at: now, actor, note, yaml: text };
+      const { id } = await transaction
+        .insertInto('catalog_version')
+        .values(row)
+        .returning('id')
         .executeTakeFirstOrThrow();
-      if (moved.numUpdatedRows !== 1n) return undefined;
-      let newest = expected;
-      for (const { text, actor, note } of versions) {
-        // Named in the days when it was YAML; older nodes read it.
-        const row = { created_at: now, actor, note, yaml: text };
-        const { id } = await transaction
-          .insertInto('catalog_version')
-          .values(row)
-          .returning('id')
-          .executeTakeFirstOrThrow();
-        newest = id;
-      }
-      await pointer.set({ value: String(newest), updated_at: now }).execute();
-      return newest;
-    });
+      newest = id;
+    }
+    await pointer.set({ value: String(newest), updated_at: now }).execute();
+    await beside?.end?.(transaction, newest);
+    return newest;
   }
 }
+
+interface Addition {
+  readonly versions: readonly NewVersion[];
+  readonly expected: number;
+  readonly beside: DoneBeside | undefined;
+}
+
+/** What is done in the same transaction. */
+interface DoneBeside {
+  /** False: nothing is done. */
+  begin(tx: Transaction<Schema>): Promise<boolean>;
+  end?(tx: Transaction<Schema>, newest: number): Promise<void>;
+}
+
+class Overtaken extends Error {}

@@ -7,15 +7,21 @@ import type { FileSettings } from '../catalog/file-schema.ts';
 import { priceDifferences } from '../catalog/import/price-check.ts';
 import { catalogJsonSchema } from '../catalog/json-schema.ts';
 import type { Environment } from '../catalog/key-rules.ts';
-import { CatalogError, type Mistake } from '../catalog/mistakes.ts';
+import { CatalogError, ImportError, type Mistake } from '../catalog/mistakes.ts';
+import { Fault } from '../std/fault.ts';
+import type { Store } from '../store/store.ts';
+import { momentOf } from './spending-limits.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import { priceLabel } from '../catalog/price-label.ts';
+import { recordCommand } from './audited.ts';
 import { catalogImportCommand } from './catalog-import.ts';
 import type { CommandCatalog } from './command-catalog.ts';
 import {
+  CommandRefused,
   JSON_FLAG,
   NotFoundError,
   printResult,
+  textFlag,
   type CliCommand,
   type CliContext,
   type CommandInput,
@@ -33,6 +39,22 @@ export const catalogCommands: readonly CliCommand[] = [
     minArguments: 0,
     maxArguments: 1,
     run: checkCatalog,
+  },
+  {
+    name: 'catalog publish',
+    usage: 'FILE [--from TIME] [--note TEXT] [--json]',
+    about: 'make a file the catalog in the store: at once, or from a moment on such as 2030-01-01T00:00Z',
+    flags: { ...JSON_FLAG, from: { type: 'string' }, note: { type: 'string' } },
+    minArguments: 1,
+    run: (input, context) => context.withCatalog((current) => publish(input, context, current)),
+  },
+  {
+    name: 'catalog plans',
+    usage: '[--cancel] [--json]',
+    about: 'list the catalog that takes effect at a moment, and those that have or were cancelled; cancel it',
+    flags: { ...JSON_FLAG, cancel: { type: 'boolean' } },
+    minArguments: 0,
+    run: (input, context) => context.withCatalog((current) => listPlans(input, context, current)),
   },
   {
     name: 'catalog example',
@@ -59,6 +81,61 @@ export const catalogCommands: readonly CliCommand[] = [
     },
   },
 ];
+
+/** Where the operator's file is the catalog, there is nothing to publish. */
+function requirePlans({ plans, place }: CommandCatalog): NonNullable<CommandCatalog['plans']> {
+  if (plans) return plans;
+  throw new CommandRefused(
+    `The catalog is the file ${place}: it is changed there, and takes effect at once.`,
+  );
+}
+
+async function publish(input: CommandInput, context: CliContext, current: CommandCatalog): Promise<number> {
+  const plans = requirePlans(current);
+  const [path = ''] = input.arguments;
+  if (!existsSync(path)) throw new NotFoundError(`There is no file '${path}'.`);
+  const [text, note] = [readFileSync(path, 'utf8'), textFlag(input, 'note') ?? ''];
+  const from = textFlag(input, 'from');
+  const moment = from === undefined ? undefined : momentOf(from);
+  const record = (detail: Readonly<Record<string, unknown>>) => (store: Store) =>
+    recordCommand(store, { action: 'catalog.save', target: '', detail }, { input, context });
+  try {
+    if (moment === undefined) await current.save(text, note, record({ note }));
+    else {
+      await plans.record(record({ note, from: moment }));
+      await plans.add(text, { from: moment, note });
+    }
+  } catch (error) {
+    if (error instanceof ImportError || error instanceof Fault) throw new CommandRefused(error.message);
+    throw error;
+  }
+  const at = moment === undefined ? null : new Date(moment).toISOString();
+  printResult(input, context, { published: true, from: at }, [
+    at === null ? 'It is in force.' : `It is in force from ${at} on.`,
+  ]);
+  return 0;
+}
+
+async function listPlans(input: CommandInput, context: CliContext, current: CommandCatalog): Promise<number> {
+  const plans = requirePlans(current);
+  const cancels = input.flags['cancel'] === true;
+  if (cancels) {
+    const entry = { action: 'catalog.cancel-plan', target: '', detail: {} };
+    await plans.record((store) => recordCommand(store, entry, { input, context }));
+    if (!(await plans.cancel())) throw new CommandRefused('Nothing is planned.');
+  }
+  const all = (await plans.list()).map(({ from, madeAt, actor, note, state, version }) => ({
+    from: new Date(from).toISOString(),
+    state,
+    note,
+    actor,
+    made_at: new Date(madeAt).toISOString(),
+    version: version ?? null,
+  }));
+  const lines = all.map(({ from, state, note, actor }) => `${from}  ${state}  ${actor}  ${note}`.trimEnd());
+  printResult(input, context, { plans: all }, lines.length === 0 ? ['Nothing is planned.'] : lines);
+  return 0;
+}
 
 async function checkCatalog(input: CommandInput, context: CliContext): Promise<number> {
   const [path] = input.arguments;

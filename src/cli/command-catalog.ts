@@ -2,7 +2,8 @@ import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync
 import type { Catalog } from '../catalog/catalog.ts';
 import { storedText, type CatalogMap } from '../catalog/catalog-data.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
-import { ImportError } from '../catalog/mistakes.ts';
+import { ImportError, type Mistake } from '../catalog/mistakes.ts';
+import type { CatalogPlan } from '../catalog/plans.ts';
 import type { Environment } from '../catalog/key-rules.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import type { StoredCatalog } from '../catalog/stored.ts';
@@ -21,6 +22,18 @@ export interface CommandCatalog {
   readonly write: (text: string, changed: CatalogMap) => string;
   /** Throws an {@link ImportError} if it was changed meanwhile. `record`: for the audit log of the store that has it. */
   save(changed: string, note: string, record: (store: Store) => Promise<void>): Promise<void>;
+  /** What a file cannot have: a catalog that takes effect at a moment. */
+  readonly plans?: CommandPlans | undefined;
+}
+
+interface CommandPlans {
+  list(): Promise<readonly CatalogPlan[]>;
+  /** Throws an {@link ImportError} if the text is no catalog, and what is wrong with the moment. */
+  add(text: string, plan: { readonly from: number; readonly note: string }): Promise<void>;
+  /** False: none waits, or it has just taken effect. */
+  cancel(): Promise<boolean>;
+  /** Before something is done to them. */
+  record(write: (store: Store) => Promise<void>): Promise<void>;
 }
 
 export function fileCatalog(
@@ -60,14 +73,35 @@ export function storeCatalog(catalog: StoredCatalog, { store }: { readonly store
     async save(changed, note, record) {
       await record(store);
       const result = await catalog.save(changed, 'cli', note, version);
-      if (result.kind === 'saved') return;
-      throw new ImportError(
-        result.kind === 'conflict'
-          ? `Somebody saved version ${result.version} of the catalog meanwhile; look at it again.`
-          : `The catalog would not be valid: ${result.mistakes[0]?.message ?? 'it has a mistake'}.`,
-      );
+      if (result.kind !== 'saved') throw notSaved(result);
+    },
+    plans: {
+      list: () => catalog.plans.list(),
+      async add(changed, { from, note }) {
+        const result = await catalog.planFor(from, { text: changed, actor: 'cli', note, version });
+        if (result.kind !== 'planned') throw notSaved(result);
+      },
+      async cancel() {
+        const plan = catalog.plan();
+        return plan !== undefined && (await catalog.cancelPlan(plan.id, 'cli'));
+      },
+      record: (write) => write(store),
     },
   };
+}
+
+function notSaved(
+  result: Exclude<Awaited<ReturnType<StoredCatalog['save']>>, { kind: 'saved' }>,
+): ImportError {
+  return new ImportError(
+    result.kind === 'conflict'
+      ? `Somebody saved version ${result.version} of the catalog meanwhile; look at it again.`
+      : `The catalog would not be valid: ${mistakeText(result.mistakes)}.`,
+  );
+}
+
+function mistakeText([first]: readonly Mistake[]): string {
+  return first ? `${first.path} ${first.message}`.trim() : 'it has a mistake';
 }
 
 function readText(path: string): string {

@@ -20,7 +20,11 @@ function listOf(text: string | undefined): readonly string[] | null | undefined 
 }
 
 function timeOf(text: string): number | null {
-  if (text === 'none') return null;
+  return text === 'none' ? null : momentOf(text);
+}
+
+/** UTC, where the text names no other zone. */
+export function momentOf(text: string): number {
   const time = Date.parse(text);
   if (Number.isNaN(time)) throw new UsageError(`'${text}' is not a date such as 2030-12-31.`);
   return time;

@@ -24,7 +24,7 @@ export async function catalogSeenBy(
   parts: Pick<RouteParts, 'catalog' | 'store'>,
   user: Pick<Visitor, 'accountId'> | undefined,
 ): Promise<Catalog> {
-  const catalog = parts.catalog.current();
+  const catalog = await parts.catalog.inForce();
   if (!user || catalog.groups === undefined || catalog.groups.size === 0) return catalog;
   return catalogFor(catalog, await priceGroupOf(parts.store, user.accountId));
 }

@@ -40,7 +40,7 @@ export interface ConsoleParts {
   readonly codes: Codes;
   /** Absent while payments by card are off. */
   readonly payments: Payments | undefined;
-  readonly catalog: Pick<CatalogSource, 'current' | 'status'>;
+  readonly catalog: Pick<CatalogSource, 'current' | 'inForce' | 'status'>;
   /** Keys of the catalog's file whose new value is not in force before the next start. */
   restartNeeded(): readonly string[];
   /** Absent when the operator's file is the catalog: then it is shown and not edited. */
@@ -72,6 +72,10 @@ export type CatalogEditor = Pick<
   | 'draft'
   | 'drafts'
   | 'save'
+  | 'planFor'
+  | 'plan'
+  | 'plans'
+  | 'cancelPlan'
   | 'history'
   | 'at'
   | 'changesAt'

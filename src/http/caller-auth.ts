@@ -1,7 +1,6 @@
 import { rateState } from '../ledger/decide.ts';
 import type { Caller, AccountSnapshot, RateState } from '../ledger/port.ts';
-import { identified, RefusedRequest } from '../relay/admission.ts';
-import type { RelayParts } from '../relay/call.ts';
+import { identified, RefusedRequest, type IdentifyingParts } from '../relay/admission.ts';
 import { addressMatcher, isLoopback, parseAddress } from '../std/addresses.ts';
 import { Fault } from '../std/fault.ts';
 import type { TokenHash, AccountId } from '../std/ids.ts';
@@ -21,14 +20,14 @@ interface CallerAuthOptions {
 
 /** Authenticates callers and requires HTTPS. */
 export class CallerAuth {
-  readonly #parts: Pick<RelayParts, 'ledger' | 'catalog' | 'seenGroups'>;
+  readonly #parts: IdentifyingParts;
   readonly #options: CallerAuthOptions;
   #freeCalls: FreeCallRate | undefined;
   #isTrusted: (address: string) => boolean;
   #trustsProxies: boolean;
   #hasSilentProxy = false;
 
-  constructor(parts: Pick<RelayParts, 'ledger' | 'catalog'>, options: CallerAuthOptions) {
+  constructor(parts: IdentifyingParts, options: CallerAuthOptions) {
     this.#parts = parts;
     this.#options = options;
     this.#isTrusted = addressMatcher(options.trustedProxies);

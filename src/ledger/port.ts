@@ -106,6 +106,8 @@ export interface AdmissionRequest {
   readonly model: string;
   /** Names the price group that it was quoted for. A wallet in another one is refused (`quote_again`). */
   readonly price: Price;
+  /** The moment, by the store's clock, at which nobody knows any more that this is the price: refused from then on (`quote_again`). */
+  readonly validUntil?: number | undefined;
   readonly ceiling: Ceiling;
   /**
    * Set while the ceiling's input is only a loose bound that can be replaced by a count. With `if_dear` the ledger asks
@@ -171,7 +173,7 @@ export type ReachedLimit = 'month' | `budget_${Period}`;
 export type RefusalReason =
   /** Not for clients: the request is to be admitted again once its input was counted. */
   | 'count_first'
-  /** Not for clients: the price is not the one of the wallet's group, and the request is to be quoted again. */
+  /** Not for clients: the price is not, or no longer, the one of the wallet, and the request is to be quoted again. */
   | 'quote_again'
   | 'invalid_token'
   | 'network_not_allowed'

@@ -287,6 +287,7 @@ function makeRelay(
     ledger,
     catalog: catalog.current,
     seenGroups: new SeenGroups(catalogFor),
+    refreshCatalog: () => catalog.refresh(),
     upstreams,
     settlements,
     lifetime,

@@ -1,6 +1,17 @@
+import type { Clock } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 
 const SAMPLES = 3;
+
+/** What the store's clock says. That of SQLite is the machine's. */
+export async function storeNow({ backend }: Pick<Store, 'backend'>, machine: Clock): Promise<number> {
+  if (backend.kind === 'sqlite') return machine.now();
+  const { rows } = await backend.pool.query<{ now: number }>(
+    'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now',
+  );
+  // What it has begun of a millisecond is not over.
+  return Math.floor(rows[0]?.now ?? machine.now());
+}
 
 /**
  * How far this machine's clock is ahead of the database's, negative if it is behind; 0 as far as nobody can tell. SQLite

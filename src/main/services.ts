@@ -21,7 +21,7 @@ import { ImageBucket } from '../store/image-s3.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { requireWallets } from '../store/other-nodes.ts';
 import type { Config } from './config.ts';
-import { aheadOfDatabaseMs } from './database-clock.ts';
+import { aheadOfDatabaseMs, storeNow } from './database-clock.ts';
 import { SERVER_SETTINGS } from './server-settings.ts';
 
 /** What the command line and the server both need: the store, its secret and its ledger. */
@@ -183,6 +183,7 @@ export async function openAnyCatalog(services: Services): Promise<CatalogSource 
 export async function openStored({ config, store, secret, log, clock }: Services): Promise<StoredCatalog> {
   return await openStoredCatalog({
     requireGroups: () => requireWallets(store),
+    now: () => storeNow(store, clock),
     db: store.db,
     durable: () => store.durable(),
     sealingKey: secret.key('provider keys'),

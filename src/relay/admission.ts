@@ -194,7 +194,7 @@ async function afterCountOrTopUp<C extends Call<unknown>, Q extends Quote>(
   return admission;
 }
 
-/** How often one request is quoted for a group: it may be changed while the request is on its way. */
+/** How often one request is quoted: its group or its price may be changed while it is on its way. */
 const MAX_QUOTES = 5;
 
 async function decided<C extends Call<unknown>, Q extends Quote>(
@@ -284,6 +284,7 @@ function admissionRequest<C extends Call<unknown>, Q extends Quote>({
     endpoint: endpoint.code,
     model: model.id,
     price: quote.price,
+    validUntil: quote.route.validUntil,
     ceiling: quote.ceiling,
     counting: countingOf(quote),
     leastShare: quote.leastShare,
@@ -406,17 +407,23 @@ function modelNotAllowed(): Fault {
   );
 }
 
-/** The account behind a caller, where nothing is admitted: its token must be valid here and now all the same. */
+/**
+ * The account behind a caller, where nothing is admitted: its token must be valid here and now all the same. By the time at
+ * which the store says so, the catalog is the one in force.
+ */
 export async function identified(
   caller: Caller,
-  { ledger, seenGroups }: Pick<RelayParts, 'ledger' | 'seenGroups'>,
+  { ledger, seenGroups, catalog, refreshCatalog }: IdentifyingParts,
 ): Promise<AccountSnapshot> {
   const snapshot = await ledger.identify(caller);
   if (!snapshot) throw invalidToken();
   seenGroups?.saw(caller, snapshot.priceGroup);
   if (!snapshot.isNetworkAllowed) throw networkNotAllowed();
+  if ((catalog().validUntil?.() ?? Number.POSITIVE_INFINITY) <= snapshot.now) await refreshCatalog?.();
   return snapshot;
 }
+
+export type IdentifyingParts = Pick<RelayParts, 'ledger' | 'seenGroups' | 'catalog' | 'refreshCatalog'>;
 
 /** Whether a caller's token may use a model; of a caller without one nothing is known. */
 export function mayUse(

@@ -168,6 +168,8 @@ export interface RelayParts {
   readonly ledger: Ledger;
   /** With list prices; see `catalogOf`. */
   catalog(): Catalog;
+  /** Looks for newer prices, where those that are known may have ended. */
+  readonly refreshCatalog?: (() => Promise<void>) | undefined;
   /** Absent where no wallet is in a price group. */
   readonly seenGroups?: SeenPriceGroups | undefined;
   readonly upstreams: UpstreamPool;

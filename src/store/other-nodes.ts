@@ -11,7 +11,7 @@ const WALLET_STEP = 20;
 const SERVED_BY = 'server.schema_step';
 
 /**
- * Before the first team, budget, limit of a token or price group: an earlier version would take the money of the wrong account,
+ * Before the first team, budget, limit of a token, price group or catalog with a date: an earlier version would take the money of the wrong account,
  * ignore the limit, and sell at the list price. So none may be running, and none starts from then on.
  */
 export async function requireWallets(store: Store): Promise<void> {
@@ -19,7 +19,7 @@ export async function requireWallets(store: Store): Promise<void> {
   if (earlier.length > 0)
     throw new Fault(
       'conflict',
-      `Teams, budgets and price groups need every server to know them. Upgrade and restart first: ${earlier.join(', ')}.`,
+      `Teams, budgets, price groups and catalogs with a date need every server to know them. Upgrade and restart first: ${earlier.join(', ')}.`,
     );
   await sql`UPDATE schema_step SET compatible_from = ${WALLET_STEP}
     WHERE number = ${WALLET_STEP} AND compatible_from < ${WALLET_STEP}`.execute(store.db);

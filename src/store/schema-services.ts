@@ -430,3 +430,40 @@ interface OperatorGrantTable {
   day: number;
   amount: number;
 }
+
+/** What is sold: every version of it, what takes effect later, and the keys of providers. */
+export interface CatalogSchema {
+  catalog_version: CatalogVersionTable;
+  catalog_plan: CatalogPlanTable;
+  provider_key: ProviderKeyTable;
+}
+
+interface CatalogVersionTable {
+  id: Generated<number>;
+  created_at: number;
+  actor: string;
+  note: string;
+  yaml: string;
+}
+
+export interface CatalogPlanTable {
+  id: Generated<number>;
+  from_at: number;
+  made_at: number;
+  actor: string;
+  note: string;
+  text: string;
+  base: string;
+  tag: number;
+  state: 'waiting' | 'published' | 'cancelled';
+  ended_at: Nullable<number>;
+  ended_by: Nullable<string>;
+  version: Nullable<number>;
+}
+
+interface ProviderKeyTable {
+  name: string;
+  sealed: string;
+  hint: string;
+  updated_at: number;
+}

@@ -3,6 +3,7 @@ import type { Period } from '../std/calendar.ts';
 import type { DURATION_COLUMNS } from './receipt-codes.ts';
 import type {
   AuthSchema,
+  CatalogSchema,
   ImageJobSchema,
   ImageSchema,
   Nullable,
@@ -15,11 +16,12 @@ import type {
 /**
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
  * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here, or in schema-services.ts: sign-in,
- * messages, payments, images and operators are there.
+ * messages, payments, images, operators and the catalog are there.
  */
 export interface Schema
   extends
     AuthSchema,
+    CatalogSchema,
     ImageSchema,
     ImageJobSchema,
     OperatorSchema,
@@ -57,8 +59,6 @@ export interface Schema
   setting: SettingTable;
   invite: InviteTable;
   audit: AuditTable;
-  catalog_version: CatalogVersionTable;
-  provider_key: ProviderKeyTable;
   refused_call: RefusedCallTable;
 }
 
@@ -558,21 +558,6 @@ export interface AuditTable {
   target: string;
   /** JSON. */
   detail: string;
-}
-
-interface CatalogVersionTable {
-  id: Generated<number>;
-  created_at: number;
-  actor: string;
-  note: string;
-  yaml: string;
-}
-
-interface ProviderKeyTable {
-  name: string;
-  sealed: string;
-  hint: string;
-  updated_at: number;
 }
 
 /** All calls of an account that were refused alike within a few minutes. */

@@ -4,6 +4,7 @@ import { emailsOf } from '../../activity/accounts.ts';
 import type { Endpoint } from '../../catalog/catalog.ts';
 import { groupChanges, type CatalogChange, type CatalogChangeGroup } from '../../catalog/diff.ts';
 import { KNOWN_HOSTS } from '../../catalog/key-rules.ts';
+import type { CatalogPlan } from '../../catalog/plans.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
 import { shownYaml } from '../../catalog/yaml-text.ts';
 import { Fault } from '../../std/fault.ts';
@@ -11,7 +12,7 @@ import { usd } from '../amounts.ts';
 import type { Page, Millis } from '../contract.ts';
 import { limitOf, numberCursor, pageOf, pagingSchema } from '../table-query.ts';
 import type { CatalogEditor, RouteParts } from '../parts.ts';
-import { MEGABYTE, route } from '../route.ts';
+import { emptyBody, MEGABYTE, route } from '../route.ts';
 import { followPublished } from './follow-published.ts';
 
 export const catalogText = z.string().max(2_000_000);
@@ -77,9 +78,40 @@ export const catalogRoutes = [
       note: z.string().trim().max(500),
       /** The revision this edit began from; 409 `conflict` when somebody saved another one meanwhile. */
       revision: z.number().int().min(0),
+      /** From when on it is in force, on every server at once; absent: now. */
+      from: z.number().int().optional(),
     }),
-    handle: (parts, { operator, body: { yaml: text, note, revision } }) =>
-      saveDraft(requireEditor(parts), operator.id, { text, note, revision }),
+    handle: (parts, { operator, body: { yaml: text, note, revision, from } }) => {
+      const editor = requireEditor(parts);
+      const draft = { text, note, revision };
+      return from === undefined
+        ? saveDraft(editor, operator.id, draft)
+        : planDraft(editor, operator.id, { ...draft, from });
+    },
+  }),
+  route('GET /api/console/admin/catalog/plans', {
+    who: 'operator',
+    may: 'see_business',
+    summary: 'List catalogs with a date: the one that waits, and those that are over',
+    compressed: true,
+    async handle(parts) {
+      const editor = requireEditor(parts);
+      const plans = await editor.plans.list();
+      const emails = await emailsOf(
+        parts.store.db,
+        plans.flatMap(({ actor, endedBy }) => [actor, endedBy ?? '']),
+      );
+      return { items: plans.map((plan) => planItem(editor, plan, emails)) };
+    },
+  }),
+  route('POST /api/console/admin/catalog/plans/{id}/cancel', {
+    who: 'operator',
+    may: 'change_catalog',
+    summary: 'Cancel a catalog with a date',
+    audit: 'catalog.cancel-plan',
+    body: emptyBody,
+    handle: (parts, { params, operator }) =>
+      cancelPlan(requireEditor(parts), operator.id, numberCursor(params.id) ?? 0),
   }),
   route('GET /api/console/admin/catalog/history', {
     who: 'operator',
@@ -175,22 +207,81 @@ export function requireEditor({ catalog, catalogEditor }: RouteParts): CatalogEd
 export async function saveDraft(
   editor: CatalogEditor,
   actor: string,
-  draft: { readonly text: string; readonly note: string; readonly revision: number },
-): Promise<{ revision: number }> {
+  draft: PublishedDraft,
+): Promise<Publication> {
   const result = await editor.save(draft.text, actor, draft.note, draft.revision);
+  if (result.kind !== 'saved') throw notPublished(result);
+  await followPublished(editor, actor);
+  return { revision: result.version, from: null };
+}
+
+interface PublishedDraft {
+  readonly text: string;
+  readonly note: string;
+  readonly revision: number;
+}
+
+interface Publication {
+  /** The newest version. */
+  revision: number;
+  /** From when on it is in force; null: now. */
+  from: Millis | null;
+}
+
+async function planDraft(
+  editor: CatalogEditor,
+  actor: string,
+  { from, revision, ...draft }: PublishedDraft & { readonly from: number },
+): Promise<Publication> {
+  const result = await editor.planFor(from, { ...draft, actor, version: revision });
+  if (result.kind !== 'planned') throw notPublished(result);
+  // It is in the plan now, from which a cancellation brings it back.
+  await editor.drafts.remove(actor);
+  return { revision: editor.newest().version, from };
+}
+
+async function cancelPlan(editor: CatalogEditor, actor: string, id: number) {
+  const plan = (await editor.plans.list()).find((one) => one.id === id);
+  if (!plan) throw new Fault('not_found', 'There is no such plan.');
+  if (!(await editor.cancelPlan(id, actor)))
+    throw new Fault('conflict', 'It is in force already, or was cancelled.');
+  // Back as a draft, to be changed and published again, unless there is another one.
+  const { text, base } = plan;
+  await editor.drafts.save(actor, { text, base, revision: editor.newest().version }, undefined);
+  await followPublished(editor, actor);
+  return {};
+}
+
+function planItem(editor: CatalogEditor, plan: CatalogPlan, emails: ReadonlyMap<string, string>) {
+  const changes = plan.state === 'waiting' ? editor.propose(plan.text).changes : [];
+  return {
+    id: plan.id,
+    from: plan.from,
+    madeAt: plan.madeAt,
+    actor: emails.get(plan.actor) ?? plan.actor,
+    note: plan.note,
+    state: plan.state,
+    endedAt: plan.endedAt ?? null,
+    /** Who cancelled it. */
+    endedBy: plan.endedBy === undefined ? null : (emails.get(plan.endedBy) ?? plan.endedBy),
+    /** The version that it became. */
+    revision: plan.version ?? null,
+    /** Of the one that waits: what it will change. */
+    changes: changes.slice(0, MOST_CHANGES).map(changeItem),
+  };
+}
+
+function notPublished(result: Exclude<Awaited<ReturnType<CatalogEditor['save']>>, { kind: 'saved' }>): Fault {
   switch (result.kind) {
-    case 'saved':
-      await followPublished(editor, actor);
-      return { revision: result.version };
     case 'conflict':
-      throw new Fault(
+      return new Fault(
         'conflict',
         `Somebody saved version ${result.version} meanwhile. Look at it, then save again.`,
       );
     case 'invalid': {
       const [first] = result.mistakes;
       const place = first && first.line > 0 ? `Line ${first.line}` : (first?.path ?? '');
-      throw new Fault('invalid_field', `${place}: ${first?.message ?? 'not a catalog'}`, {
+      return new Fault('invalid_field', `${place}: ${first?.message ?? 'not a catalog'}`, {
         param: 'yaml',
       });
     }

@@ -30,7 +30,7 @@ import { modelIdAt, soldModels, typicalCost, type ShownOffer, type SoldModel } f
 import { statusJson, statusPage, type ServiceStatus } from './status-page.ts';
 
 interface PublicPageParts {
-  readonly catalog: Pick<CatalogSource, 'current'>;
+  readonly catalog: Pick<CatalogSource, 'inForce'>;
   readonly backends: Pick<BackendHealth, 'list'>;
   readonly store: Store;
   readonly clock: Clock;
@@ -77,7 +77,7 @@ export function makePublicPages(parts: PublicPageParts): PublicPages {
         ? await respond(new DrawnDocument(robots(undefined)), origin, incoming)
         : undefined;
     const url = new URL(request.url, incoming.origin);
-    const sold = parts.catalog.current();
+    const sold = await parts.catalog.inForce();
     const hasGroups = sold.groups !== undefined && sold.groups.size > 0;
     const group = hasGroups ? await visitorsGroup(parts, incoming) : undefined;
     const catalog = catalogFor(sold, group);

@@ -6,7 +6,7 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 const PARAMETERS = `
   p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_share_parts bigint, p_max_count bigint, p_team_factor bigint,
   g_hash text[], g_account text[], g_images boolean[], g_per_minute bigint[], g_concurrent bigint[], g_last bigint[],
-  g_total bigint[], g_needed bigint[], g_price_group text[],
+  g_total bigint[], g_needed bigint[], g_price_group text[], g_valid_until bigint[],
   s_lowerable boolean[], s_least_share bigint[], s_route bigint[], s_price bigint[], s_input_price bigint[],
   s_output_price bigint[], s_fixed_price bigint[], s_stream bigint[], s_client text[],
   q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_full_from bigint[], q_required bigint[], q_uncounted bigint[],
@@ -47,7 +47,7 @@ const GROUP = 5;
  *   in order, so a charge that was acknowledged never lacks its hold, nor does anything else that came after it. The
  *   node that runs such a request remembers the hold and writes it again when it comes to close it (`ledger_restore`).
  *
- * Names: `g_` groups of the batch (one caller, one kind of rate limit, one set of defaults, one price group), `s_` shapes (what requests
+ * Names: `g_` groups of the batch (one caller, one kind of rate limit, one set of defaults, one price group, one end of its prices), `s_` shapes (what requests
  * of one model and client share), `q_` requests, ordered by group. Requests and results pass as arrays because a row
  * each way per request costs more than its decision.
  *
@@ -55,7 +55,7 @@ const GROUP = 5;
  * before it, limit per minute, backlog before it in microseconds, what was left of the budget before it, or -1. A request's result, if there is one, is nine: verdict,
  * held, output cap, available, limit per minute, backlog, whose (the budget's period from 1 to 4, and 8 more for a team),
  * what is left of the budget, or -1, and the clock. Verdicts: 0 admitted, 2 rate, 3 concurrency, 4 insufficient balance, 5 monthly limit,
- * 6 funds on hold, 7 request exceeds balance, 8 count the input first, 9 budget, 10 network, 11 model, 12 the team's rate, 13 another price group.
+ * 6 funds on hold, 7 request exceeds balance, 8 count the input first, 9 budget, 10 network, 11 model, 12 the team's rate, 13 another price group, or a price that has ended.
  *
  * Where a team pays, its row is locked after those of all accounts, and it takes all groups of its accounts together that fit, or decides
  * them one by one. So is decided whose token is limited to models or networks, and who is first in a period of a budget.
@@ -200,7 +200,7 @@ BEGIN
           SELECT 1 FROM route o, unnest(string_to_array(v_account.token_models, E'\\n')) AS pattern
           WHERE o.id = s_route[q_shape[n]] AND o.endpoint || '/' || o.model LIKE ${likePattern('pattern')}) THEN
         v_refusal := 11;
-      ELSIF v_wallet.price_group IS DISTINCT FROM g_price_group[v_group] THEN
+      ELSIF v_wallet.price_group IS DISTINCT FROM g_price_group[v_group] OR v_start >= g_valid_until[v_group] THEN
         v_refusal := 13;
       END IF;
       v_verdict := CASE
@@ -390,7 +390,7 @@ function hasMoney(g: GroupSql): string {
 }
 
 function isPriced(g: GroupSql): string {
-  return `${g.row}.price_group IS NOT DISTINCT FROM ${g.of('g_price_group')}`;
+  return `(${g.row}.price_group IS NOT DISTINCT FROM ${g.of('g_price_group')} AND v_start < ${g.of('g_valid_until')})`;
 }
 
 function hasRoom(g: GroupSql): string {

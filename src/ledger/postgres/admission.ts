@@ -70,6 +70,7 @@ export class AdmissionBatch {
       plain(this.#groups.map(({ total }) => total)),
       plain(this.#groups.map(({ needed }) => needed)),
       texts(this.#groups.map(({ priceGroup }) => priceGroup)),
+      plain(this.#groups.map(({ validUntil }) => validUntil)),
       ...shapes.columns(numbers),
       texts(this.#members.map(({ request }) => request.requestId)),
       plain(this.#members.map(({ group }) => group.number)),
@@ -157,7 +158,7 @@ export interface AdmitRow {
 
 const NUMBERS_PER_GROUP = 5;
 const NUMBERS_PER_REQUEST = 9;
-const PARAMETERS = 37;
+const PARAMETERS = 38;
 
 const ADMIT = admitBy(LEDGER_ADMIT.name);
 const ADMIT_ONE = admitBy(LEDGER_ADMIT_ONE.name);
@@ -176,7 +177,7 @@ export const PROBE: BoundStatement = {
   statement: ADMIT_ONE,
   values: [
     [0, 1_000, 0, ...RULES],
-    ['nobody', null, false, 1, 1, 1, 0, 0, null],
+    ['nobody', null, false, 1, 1, 1, 0, 0, null, 0],
     [false, 0, 0, 0, 0, 0, 0, 0, ''],
     ['probe', 1, 1, 0, 0, 0, 0, 0, 0, 1, null],
   ].flat(),
@@ -189,7 +190,7 @@ interface Member extends HoldRange {
   readonly place: number;
 }
 
-/** Requests of one caller under one kind of limit, at the prices of one group: whether all of them fit is one question. */
+/** Requests of one caller under one kind of limit, at the prices of one group and time: whether all of them fit is one question. */
 class Group {
   readonly caller: Caller;
   /** Counted from one, as the database does. */
@@ -199,19 +200,22 @@ class Group {
   readonly concurrent: number;
   /** That its requests were quoted for. */
   readonly priceGroup: string | null;
+  /** When their prices end. */
+  readonly validUntil: number;
   readonly members: Member[] = [];
   /** What all of them would hold. Beyond any balance it need not be exact. */
   total = 0;
   /** What must be free beside that: the input of a member was not counted, or it has no cap of its own. */
   #spare = 0;
 
-  constructor({ caller, rate, limits, price }: AdmissionRequest, number: number) {
+  constructor({ caller, rate, limits, price, validUntil }: AdmissionRequest, number: number) {
     this.caller = caller;
     this.number = number;
     this.images = rate === 'images';
     this.perMinute = this.images ? limits.imagesPerMinute : limits.chatPerMinute;
     this.concurrent = limits.concurrent;
     this.priceGroup = price.group ?? null;
+    this.validUntil = validUntil ?? Number.MAX_SAFE_INTEGER;
   }
 
   add(request: AdmissionRequest, place: number): void {
@@ -230,9 +234,9 @@ class Group {
   }
 }
 
-function groupKey({ caller, rate, limits, price }: AdmissionRequest): string {
+function groupKey({ caller, rate, limits, price, validUntil }: AdmissionRequest): string {
   const who = caller.kind === 'token' ? caller.hash : caller.id;
-  return `${caller.kind} ${rate} ${limits.chatPerMinute} ${limits.imagesPerMinute} ${limits.concurrent} ${who} ${price.group ?? ''}`;
+  return `${caller.kind} ${rate} ${limits.chatPerMinute} ${limits.imagesPerMinute} ${limits.concurrent} ${who} ${price.group ?? ''} ${validUntil}`;
 }
 
 /** What requests have in common is sent once: most of a batch is the same few models and clients. */

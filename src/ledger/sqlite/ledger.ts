@@ -298,7 +298,9 @@ function admitRequest(transaction: LedgerTransaction, request: AdmissionRequest,
   const refusal = account.tokenLimits && tokenRefusal(account.tokenLimits, tokenUse(request, nowMs));
   if (refusal !== undefined) return { ...UNKNOWN_CALLER, reason: refusal };
   const { budget, wallet } = account;
-  if ((request.price.group ?? null) !== wallet.row.price_group)
+  const { price, validUntil } = request;
+  const hasEnded = validUntil !== undefined && nowMs >= validUntil;
+  if (hasEnded || (price.group ?? null) !== wallet.row.price_group)
     return { ...UNKNOWN_CALLER, reason: 'quote_again' };
   budget?.enter(nowMs);
   const decision = decide(account.stateFor(request), request, nowMs * 1000);

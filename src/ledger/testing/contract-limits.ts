@@ -151,6 +151,15 @@ function monthCases(check: ContractCheck): void {
 }
 
 function refusalCases(check: ContractCheck): void {
+  check('a price is taken until the moment at which it ends, and not at it', async (harness) => {
+    const account = await addAccount(harness, 1_000_000);
+    const { now = 0 } = (await harness.ledger().identify({ kind: 'account', id: account.id })) ?? {};
+    const request = () => chatAdmission(account, { validUntil: now + 60_000 });
+    await hold(harness, request());
+    await harness.advance(60_000);
+    expect(refusal(await harness.ledger().admit(request())).reason).toBe('quote_again');
+  });
+
   check('limits are checked in a fixed order: rate, concurrency, money', async (harness) => {
     const account = await addAccount(harness, 2_100);
     const limits = { chatPerMinute: 1, imagesPerMinute: 1, concurrent: 1 };

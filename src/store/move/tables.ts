@@ -23,6 +23,7 @@ export const TABLES: Readonly<Record<string, Treatment>> = {
   setting: { kind: 'moved', only: `key <> 'move'`, madeBySchema: `key = 'secret.fingerprint'` },
   provider_key: { kind: 'moved' },
   catalog_version: { kind: 'moved' },
+  catalog_plan: { kind: 'moved' },
   backend: { kind: 'moved' },
   node: { kind: 'moved' },
   price: { kind: 'moved' },

@@ -11,6 +11,7 @@ const VALUES: Readonly<Record<string, (row: number) => Readonly<Record<string, V
   auth_passkey: (row) => ({ userId: `auth_user ${row}` }),
   auth_session: (row) => ({ userId: `auth_user ${row}` }),
   auth_two_factor: (row) => ({ userId: `auth_user ${row}` }),
+  catalog_plan: (row) => ({ state: row === 1 ? 'waiting' : 'published' }),
   cost_entry: () => ({ possible_cost: -5 }),
   entry: (row) => ({ account_id: `account ${row}`, kind: 'credit' }),
   image_job: () => ({ state: 'done' }),

@@ -71,6 +71,7 @@ export const audit: typeof english = {
       invite: { make: 'Einladung erstellen', remove: 'Einladung widerrufen' },
       catalog: {
         save: 'Katalog veröffentlichen',
+        'cancel-plan': 'Geplanten Katalog absagen',
         import: 'Modelle in den Katalog übernehmen',
         'import-preview': 'Modelle eines Backends auflisten',
       },

@@ -72,6 +72,7 @@ export const audit = {
       invite: { make: 'Create an invite', remove: 'Revoke an invite' },
       catalog: {
         save: 'Publish the catalog',
+        'cancel-plan': 'Cancel a planned catalog',
         import: 'Import models into the catalog',
         'import-preview': 'List the models of a backend',
       },

@@ -46,3 +46,24 @@ export function priceGroups(): readonly string[] {
 export function chatWebhooks(): readonly string[] {
   return ['ALTER TABLE webhook ADD COLUMN format TEXT', 'ALTER TABLE webhook ADD COLUMN language TEXT'];
 }
+
+/** Catalogs that take effect at a moment. Nobody makes one before every node knows them. */
+export function catalogPlans(d: Dialect): readonly string[] {
+  return [
+    `CREATE TABLE catalog_plan (
+      id ${d.autoId},
+      from_at ${d.int64} NOT NULL,
+      made_at ${d.int64} NOT NULL,
+      actor TEXT NOT NULL,
+      note TEXT NOT NULL,
+      text TEXT NOT NULL,
+      base TEXT NOT NULL,
+      tag ${d.int64} NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('waiting', 'published', 'cancelled')),
+      ended_at ${d.int64},
+      ended_by TEXT,
+      version ${d.int64}
+    )`,
+    `CREATE UNIQUE INDEX catalog_plan_waiting ON catalog_plan (state) WHERE state = 'waiting'`,
+  ];
+}
