@@ -2,13 +2,14 @@
  * `npm run check`: everything that must hold before a change lands, cheapest first, stopping at the first that does not.
  * With `-- --timings` the tests tell their CPU seconds, as the other steps always do.
  */
-import { FEW_COLLECTIONS, TYPES } from './static-steps.ts';
+import { FEW_COLLECTIONS, ONLY_TESTED, TYPES } from './static-steps.ts';
 
 const STEPS: readonly { readonly name: string; readonly command: readonly string[] }[] = [
   { name: 'types', command: TYPES },
   { name: 'lint', command: ['oxlint', '--type-aware', '--deny-warnings'] },
   { name: 'format', command: ['oxfmt', '--check'] },
   { name: 'dead code', command: ['knip'] },
+  { name: 'code that only tests use', command: ONLY_TESTED },
   { name: 'dependencies', command: ['bun', 'scripts/sbom.ts', '--check'] },
   { name: 'tests', command: ['bun', 'scripts/test.ts', ...process.argv.slice(2)] },
 ];

@@ -10,3 +10,8 @@ export const TYPES = ['tsc', '-p', '.', '--checkers', '1', '--incremental', '--t
  * collect none until this much memory is in use.
  */
 export const FEW_COLLECTIONS = { GOGC: 'off', GOMEMLIMIT: '3GiB' } as const;
+
+/** What the program and the console reach. All of `src/main` is named, because `main.ts` is not seen where scripts start it. */
+export const ONLY_TESTED = 'knip --production -c knip.production.json --include files,exports,types'.split(
+  ' ',
+);

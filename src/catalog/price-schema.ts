@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { parseUsd } from '../std/money.ts';
-import { FACTOR_ONE, ROWS, TOKEN_ROWS, type PricedItem, type TokenRow } from '../std/price-dimensions.ts';
+import {
+  FACTOR_ONE,
+  MAX_TOKEN_PRICE,
+  ROWS,
+  TOKEN_ROWS,
+  type PricedItem,
+  type TokenRow,
+} from '../std/price-dimensions.ts';
 import { strict } from './strict.ts';
 
-/**
- * The ledger accepts no price above this (10,000 USD per million tokens); a larger one has a misplaced decimal point.
- */
-const MAX_TOKEN_PRICE = 10_000_000_000_000;
-/** 1,000 USD for one image, one request or one call of a tool, for the same reason. */
+/** 1,000 USD for one image, one request or one call of a tool: a larger one has a misplaced decimal point. */
 const MAX_UNIT_PRICE = 1_000_000_000_000;
 const MAX_FACTOR = 100;
 const MAX_TIERS = 8;

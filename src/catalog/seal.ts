@@ -1,9 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-
-/** The key that seals stored provider keys: derived from the server's secret, for this use alone. */
-export function deriveSealingKey(secret: string): Uint8Array {
-  return new Uint8Array(hkdfSync('sha256', secret, '', 'tollgate provider keys v1', 32));
-}
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 /** `v1` had no origin: such a key can be decrypted, but is not sent until it is entered again. */
 const VERSION = 'v2';

@@ -12,12 +12,11 @@ import { builtinCatalog } from './builtin.ts';
 import type { Catalog } from './catalog.ts';
 import { CatalogDrafts } from './draft/drafts.ts';
 import { canonicalText } from './parse.ts';
-import { deriveSealingKey } from './seal.ts';
 import { openStoredCatalog, type StoredCatalog, type StoredCatalogOptions } from './stored.ts';
 import { CatalogVersions } from './versions.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 
-const SEALING_KEY = deriveSealingKey('a secret for tests');
+const SEALING_KEY = new Uint8Array(32).fill(1);
 const OPENAI = 'https://api.openai.com';
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -435,7 +434,7 @@ describe('the catalog in the store', () => {
     const open = await freshStore('sqlite');
     const here = await openOn(open);
     await here.setProviderKey('OPENAI_API_KEY', 'sk-proj-0000000001', OPENAI);
-    const other = await openOn(open, { sealingKey: deriveSealingKey('another secret') });
+    const other = await openOn(open, { sealingKey: new Uint8Array(32).fill(2) });
     expect(other.current().endpoints.get('partner_chat')!.unavailable).toContain('OPENAI_API_KEY');
   });
 

@@ -37,7 +37,6 @@ export interface StoredCatalogOptions {
   readonly db: Kysely<Schema>;
   /** The store's: waits until a save is durable. */
   readonly durable: () => Promise<void>;
-  /** From `deriveSealingKey`. */
   readonly sealingKey: Uint8Array;
   readonly builtin: (env: Environment) => string;
   readonly env: Environment;

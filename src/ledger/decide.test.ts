@@ -10,7 +10,8 @@ import {
   expectedDecision,
 } from './testing/model-rules.ts';
 import type { AdmissionRequest } from './port.ts';
-import { MAX_COUNT, MAX_TOKEN_PRICE, type Price } from './price.ts';
+import { MAX_COUNT, type Price } from './price.ts';
+import { MAX_TOKEN_PRICE } from '../std/price-dimensions.ts';
 
 /** The rule against the rules on paper, where amounts, counts and clocks are at their bounds. */
 

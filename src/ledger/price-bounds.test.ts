@@ -4,13 +4,13 @@ import {
   affordableOutput,
   costOf,
   MAX_COUNT,
-  MAX_TOKEN_PRICE,
   NO_USAGE,
   priceFromText,
   priceToText,
   type Price,
 } from './price.ts';
 import { MAX_COST } from './priced-parts.ts';
+import { MAX_TOKEN_PRICE } from '../std/price-dimensions.ts';
 
 /** Prices and counts at their bounds. */
 

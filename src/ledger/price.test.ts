@@ -4,7 +4,8 @@ import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
 import { costOf } from './price.ts';
 import { affordableOutput, worstCase } from './price.ts';
 import type { Ceiling } from './port.ts';
-import { MAX_COUNT, MAX_TOKEN_PRICE, NO_USAGE, type Price } from './price.ts';
+import { MAX_COUNT, NO_USAGE, type Price } from './price.ts';
+import { MAX_TOKEN_PRICE } from '../std/price-dimensions.ts';
 
 const price = fc.record({
   kind: fc.constant('tokens' as const),

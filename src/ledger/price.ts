@@ -35,8 +35,6 @@ export const NO_USAGE: Usage = { input: 0, cached: 0, output: 0, reasoning: 0, i
 export const MAX_COUNT = 100_000_000;
 /** Ten images of the largest size that a catalog can name. */
 const MAX_PIXELS = 1_000_000_000;
-/** 10,000 USD per million tokens. */
-export const MAX_TOKEN_PRICE = 10_000_000_000_000;
 
 /** `output` is per choice, `choices` is the client's `n`. */
 export interface TokenCeiling {

@@ -3,6 +3,8 @@ import type { NanoUsd } from './money.ts';
 /** A factor of 1. */
 export const FACTOR_ONE = 1_000_000;
 export const MILLION = 1_000_000 as const;
+/** 10,000 USD per million tokens: a larger one has a misplaced decimal point, and sums stay exact below it. */
+export const MAX_TOKEN_PRICE = 10_000_000_000_000;
 
 /** Something that a request can be charged for. */
 interface Dimension {

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { IMAGE_QUOTA_BYTES } from '../../activity/image-store.ts';
 import { builtinCatalog } from '../../catalog/builtin.ts';
-import { deriveSealingKey } from '../../catalog/seal.ts';
 import { storedText } from '../../catalog/catalog-data.ts';
 import { openStoredCatalog, type StoredCatalog } from '../../catalog/stored.ts';
 import { CallerAuth } from '../../http/caller-auth.ts';
@@ -144,7 +143,7 @@ function openTestCatalog(store: Store, clock: Clock): Promise<StoredCatalog> {
   return openStoredCatalog({
     db: store.db,
     durable: () => store.durable(),
-    sealingKey: deriveSealingKey(SECRET),
+    sealingKey: new Uint8Array(32).fill(1),
     builtin: builtinCatalog,
     env: {},
     log: silentLog,

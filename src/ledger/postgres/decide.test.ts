@@ -14,7 +14,8 @@ import {
 } from '../testing/contract-harness.ts';
 import { availableOf, decide, type AccountState } from '../decide.ts';
 import type { Admission, AdmissionRequest } from '../port.ts';
-import { MAX_COUNT, MAX_TOKEN_PRICE, type Price } from '../price.ts';
+import { MAX_COUNT, type Price } from '../price.ts';
+import { MAX_TOKEN_PRICE } from '../../std/price-dimensions.ts';
 
 const RUNS = 500;
 /** For each that is decided in one batch. */

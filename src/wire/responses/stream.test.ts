@@ -6,7 +6,7 @@ import type { ChatChunk } from '../openai/chat.ts';
 import type { OutputItem, ResponseContext, ResponseObject } from './answer.ts';
 import type { ResponsesEvent } from './items.ts';
 import { responsesRequestSchema } from './request.ts';
-import { chatToResponse, closeResponse, openResponse, reduceResponse } from './stream.ts';
+import { chatToResponse, openResponse, reduceResponse, responsesEncoder } from './stream.ts';
 
 const contextOf = (fields: Record<string, unknown> = {}): ResponseContext => ({
   id: 'req_1',
@@ -17,8 +17,9 @@ const contextOf = (fields: Record<string, unknown> = {}): ResponseContext => ({
 });
 
 function eventsOf(chunks: readonly ChatChunk[], context = contextOf()): ResponsesEvent[] {
-  const state = openResponse(context);
-  return [...chunks.flatMap((chunk) => reduceResponse(state, chunk)), ...closeResponse(state)];
+  const encoder = responsesEncoder(context);
+  const text = [...chunks.map((chunk) => encoder.chunk('', chunk)), encoder.done()].join('');
+  return text.split('\n').flatMap((line) => (line.startsWith('data: ') ? [JSON.parse(line.slice(6))] : []));
 }
 
 function finalOf(events: readonly ResponsesEvent[]): ResponseObject {

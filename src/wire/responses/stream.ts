@@ -84,11 +84,6 @@ export function reduceResponse(state: ResponsesState, chunk: ChatChunk): Respons
   });
 }
 
-/** The end of the answer: closes whatever is open, then sends the whole answer. */
-export function closeResponse(state: ResponsesState): ResponsesEvent[] {
-  return [...endOfItems(state), ...endOfResponse(state)];
-}
-
 function endOfItems(state: ResponsesState): ResponsesEvent[] {
   return collect(state, (emit) => endItems(state, emit));
 }
