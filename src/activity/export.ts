@@ -3,6 +3,7 @@ import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import type { AccountRow, Schema } from '../store/schema.ts';
 import { accountLines, dollars, time, type AccountLine } from './export-account.ts';
 import type { Reader } from './reader.ts';
+import { tagsOf } from './request-tags.ts';
 import type { RefusedCallRow } from './refused-calls.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
@@ -112,7 +113,11 @@ async function* receiptPages(
         .orderBy('id')
         .limit(PAGE),
     );
-    yield rows.map((row) => ({ type: 'receipt', ...receiptView(receiptOf(row)), client: row.client }));
+    const tags = await tagsOf(reader, db, { accountId, ids: rows.map(({ id }) => id) });
+    yield rows.map((row) => {
+      const receipt = { ...receiptView(receiptOf(row)), client: row.client };
+      return { type: 'receipt', ...receipt, tags: tags.get(row.id) };
+    });
     const last = rows.at(-1);
     if (rows.length < PAGE || !last) return;
     after = last.id;

@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from 'kysely';
+import { sql, type Kysely, type Selectable } from 'kysely';
 import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
@@ -28,6 +28,26 @@ export function usageRows(
       .orderBy('model')
       .limit(MAX_USAGE_ROWS + 1),
   );
+}
+
+/** Of several accounts together. */
+export async function usageOfAccounts(
+  { db, reader }: { db: Kysely<Schema>; reader: Pick<Reader, 'all'> },
+  accountIds: readonly string[],
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<{ readonly requests: number; readonly charged: number }> {
+  const [sums] = await reader.all(
+    db
+      .selectFrom('usage_day')
+      .select([
+        sql<number>`CAST(coalesce(sum(requests), 0) AS BIGINT)`.as('requests'),
+        sql<number>`CAST(coalesce(sum(charged), 0) AS BIGINT)`.as('charged'),
+      ])
+      .where('account_id', 'in', accountIds)
+      .where('day', '>=', from)
+      .where('day', '<=', to),
+  );
+  return sums ?? { requests: 0, charged: 0 };
 }
 
 /** The columns of every table of usage, as SQL adds them up. */

@@ -6,6 +6,7 @@ import type { IncomingRequest } from '../http/router.ts';
 import type { Caller } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
+import { metadataSchema } from '../wire/openai/chat.ts';
 import { conversationItems } from '../wire/responses/request.ts';
 import { BODY_ERRORS, OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import { work } from './inference.ts';
@@ -23,10 +24,6 @@ const EXAMPLE_ITEM = {
 const CONVERSATION_ID = { name: 'id', description: 'The id of a conversation', example: EXAMPLE_ID };
 const ITEM_ID = { name: 'item', description: 'The id of an item', example: EXAMPLE_ITEM.id };
 
-const metadata = z
-  .record(z.string().max(64), z.string().max(512))
-  .refine((notes) => Object.keys(notes).length <= 16, 'must have at most 16 keys');
-
 const CONVERSATION = {
   name: 'Conversation',
   schema: z.object({
@@ -42,7 +39,7 @@ const CONVERSATION = {
 
 const createSchema = z.looseObject({
   items: conversationItems.nullish().describe('What the conversation begins with, at most 20 items.'),
-  metadata: metadata.nullish(),
+  metadata: metadataSchema.nullish(),
 });
 
 const addSchema = z.looseObject({

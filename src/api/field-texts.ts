@@ -62,8 +62,9 @@ export const FIELD_TEXTS: Readonly<Record<string, string>> = {
   disable_parallel_tool_use: 'Whether at most one tool is called at a time.',
   parallel_tool_calls: 'Whether several tools may be called at once.',
   seed: 'The same number gives a similar result where the model honours it.',
-  user: 'An id of your own user, for the backend; it is not used here.',
-  metadata: 'Your own notes about the request.',
+  user: 'An id of your own user, for the backend. Kept with the receipt where the account asks for it.',
+  metadata:
+    'Your own notes about the request, at most 16 of up to 512 characters. Those that the account asks for are kept with the receipt.',
   user_id: 'An id of your own user, for the backend; it is not used here.',
   system: 'Instructions that hold for the whole conversation.',
   instructions: 'Instructions that hold for the whole conversation.',

@@ -125,7 +125,13 @@ export function callOf(
   requestRecord.askedModel = value['model'];
   requestRecord.askedEndpoint = value['endpoint'] ?? value['endpoint_code'];
   const maxCost = takeMaxCost(value, headers.get(MAX_COST_HEADER));
-  return { requestId, caller, client, connection: incoming, size, maxCost, requestRecord };
+  const tags = saidTags(value);
+  return { requestId, caller, client, connection: incoming, size, maxCost, requestRecord, tags };
+}
+
+/** Most requests say nothing about themselves. */
+function saidTags({ user, metadata }: JsonBody['value']): CallBase['tags'] {
+  return user === undefined && metadata === undefined ? undefined : { user, metadata };
 }
 
 function clientOf({ headers }: Request): string {

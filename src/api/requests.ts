@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/router.ts';
 import { json, rateHeaders } from '../http/response.ts';
+import { tagsOf } from '../activity/request-tags.ts';
+import { IN_PLACE } from '../activity/reader.ts';
 import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import { rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
@@ -42,6 +44,10 @@ const receiptAnswer = z.object({
   ),
   held_usd: usd,
   charged_usd: usd,
+  tags: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('What the request said in `user` and `metadata`, as far as its account keeps it'),
   price_group: z.string().optional().describe('Whose prices these are, where they are not the list prices'),
   backend: z.string().nullable(),
   retry_of: z
@@ -125,5 +131,8 @@ async function answerReceipt(
     .where('account_id', '=', snapshot.accountId)
     .executeTakeFirst();
   if (!row) throw new Fault('not_found', 'There is no such request on this account.');
-  return json(receiptView(receiptOf(row)), incoming.requestId, rateHeaders(rateOf(snapshot, 'chat', relay)));
+  const kept = await tagsOf(IN_PLACE, store.db, { accountId: row.account_id, ids: [row.id] });
+  const tags = kept.get(row.id);
+  const receipt = { ...receiptView(receiptOf(row)), ...(tags && { tags }) };
+  return json(receipt, incoming.requestId, rateHeaders(rateOf(snapshot, 'chat', relay)));
 }

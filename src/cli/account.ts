@@ -1,3 +1,4 @@
+import { chosenTags } from '../activity/request-tags.ts';
 import { moneyOf, type Account, type AccountLimits } from '../identity/accounts/accounts.ts';
 import { readOperatorRole } from '../identity/accounts/operator-roles.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';
@@ -22,7 +23,7 @@ import {
 } from './command.ts';
 import { accountGroupCommand } from './price-group.ts';
 import { resetLinkCommand } from './reset-link.ts';
-import { limitsOf } from './spending-limits.ts';
+import { limitsOf, setTags } from './spending-limits.ts';
 
 const PASSWORD_STDIN_FLAG = { 'password-stdin': { type: 'boolean' } } as const;
 
@@ -106,8 +107,8 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account limit',
     usage:
-      'EMAIL [--chat N] [--images N] [--concurrent N] [--monthly USD] [--budget 5/day|none] [--models PATTERN,…|none] [--networks CIDR,…|none] [--expires DATE|none] [--json]   (`default` restores the default)',
-    about: 'set the limits of one account',
+      'EMAIL [--chat N] [--images N] [--concurrent N] [--monthly USD] [--budget 5/day|none] [--models PATTERN,…|none] [--networks CIDR,…|none] [--expires DATE|none] [--tags project,customer|none] [--json]   (`default` restores the default)',
+    about: 'set the limits of one account, and which tags of its requests are kept',
     flags: {
       ...JSON_FLAG,
       chat: { type: 'string' },
@@ -118,6 +119,7 @@ export const accountCommands: readonly CliCommand[] = [
       models: { type: 'string' },
       networks: { type: 'string' },
       expires: { type: 'string' },
+      tags: { type: 'string' },
     },
     minArguments: 1,
     audit: ({ flags }) => onAccount('account.limits', { ...flags, json: undefined, as: undefined }),
@@ -211,9 +213,9 @@ async function create(input: CommandInput, context: CliContext): Promise<number>
 }
 
 async function show(input: CommandInput, context: CliContext): Promise<number> {
-  return await context.withServices(async ({ accounts }) => {
+  return await context.withServices(async ({ accounts, store }) => {
     const account = await accounts.require(input.arguments[0] ?? '');
-    const view = accountView(account);
+    const view = { ...accountView(account), tags: await chosenTags(store.db, account.id) };
     printResult(
       input,
       context,
@@ -319,12 +321,14 @@ async function limit(input: CommandInput, context: CliContext): Promise<number> 
     monthlyLimit: moneyFlag(input, 'monthly'),
   };
   const spending = limitsOf(input);
-  return await context.withServices(async ({ accounts, teams }) => {
+  return await context.withServices(async (services) => {
+    const { accounts, teams, store } = services;
     const account = await accounts.require(input.arguments[0] ?? '');
     await accounts.setLimits(account.id as AccountId, limits);
     const spender = (await teams.membership(account.id)) ?? account;
     await teams.setLimits(spender.id, spending);
-    return await show(input, { ...context, withServices: async (work) => work({ accounts } as CliServices) });
+    await setTags(input, { store, clock: context.clock, walletId: account.id });
+    return await show(input, { ...context, withServices: (work) => work(services) });
   });
 }
 

@@ -1,4 +1,4 @@
-import { metricsToken } from '../identity/accounts/metrics-token.ts';
+import { metricsToken } from '../identity/accounts/secret.ts';
 import { JSON_FLAG, printResult, type CliCommand } from './command.ts';
 
 export const metricsCommand: CliCommand = {

@@ -1,4 +1,7 @@
+import { chooseTags, parseTagNames } from '../activity/request-tags.ts';
 import { parseBudget, type SpendingLimits } from '../identity/accounts/account-limits.ts';
+import type { Clock } from '../std/clock.ts';
+import type { Store } from '../store/store.ts';
 import { textFlag, UsageError, type CommandInput } from './command.ts';
 
 /** Of an account's budget and its token; `none` removes a limit. */
@@ -12,6 +15,15 @@ export function limitsOf(input: CommandInput): SpendingLimits {
     networks: listOf(networks),
     expiresAt: expires === undefined ? undefined : timeOf(expires),
   };
+}
+
+/** Which tags of a wallet's requests are kept; servers know it a few seconds later. */
+export async function setTags(
+  input: CommandInput,
+  { store, clock, walletId }: { readonly store: Store; readonly clock: Clock; readonly walletId: string },
+): Promise<void> {
+  const tags = textFlag(input, 'tags');
+  if (tags !== undefined) await chooseTags(store, walletId, parseTagNames(tags), clock.now());
 }
 
 function listOf(text: string | undefined): readonly string[] | null | undefined {

@@ -1,3 +1,4 @@
+import { chosenTags } from '../activity/request-tags.ts';
 import { parseBudget } from '../identity/accounts/account-limits.ts';
 import type { Account } from '../identity/accounts/accounts.ts';
 import { MOST_ACCOUNTS, TEAM_ROLES, type Teams } from '../identity/accounts/teams.ts';
@@ -16,7 +17,7 @@ import {
   type CommandInput,
 } from './command.ts';
 import { teamGroupCommand } from './price-group.ts';
-import { limitsOf } from './spending-limits.ts';
+import { limitsOf, setTags } from './spending-limits.ts';
 
 const LIMIT_FLAGS = {
   budget: { type: 'string' },
@@ -98,14 +99,15 @@ export const teamCommands: readonly CliCommand[] = [
   {
     name: 'team limit',
     usage:
-      'NAME [--chat N] [--images N] [--concurrent N] [--monthly USD] [--json]   (`default` restores the default)',
-    about: 'set what all accounts of a team may do together',
+      'NAME [--chat N] [--images N] [--concurrent N] [--monthly USD] [--tags project,customer|none] [--json]   (`default` restores the default)',
+    about: 'set what all accounts of a team may do together, and which tags of their requests are kept',
     flags: {
       ...JSON_FLAG,
       chat: { type: 'string' },
       images: { type: 'string' },
       concurrent: { type: 'string' },
       monthly: { type: 'string' },
+      tags: { type: 'string' },
     },
     minArguments: 1,
     audit: audited('team.limits'),
@@ -279,9 +281,10 @@ async function limit(input: CommandInput, context: CliContext): Promise<number> 
     concurrent: countFlag(input, 'concurrent'),
     monthlyLimit: moneyFlag(input, 'monthly'),
   };
-  return await context.withServices(async ({ accounts, teams }) => {
+  return await context.withServices(async ({ accounts, teams, store }) => {
     const { id } = await teams.require(input.arguments[0] ?? '');
     await accounts.setLimits(id as AccountId, limits);
+    await setTags(input, { store, clock: context.clock, walletId: id });
     const team = await teams.require(input.arguments[0] ?? '');
     const view = {
       team: team.name,
@@ -289,6 +292,7 @@ async function limit(input: CommandInput, context: CliContext): Promise<number> 
       images_per_minute: team.images_per_minute,
       concurrent: team.concurrent,
       monthly_usd: team.monthly_limit === null ? null : toUsdNumber(nanoUsd(team.monthly_limit)),
+      tags: await chosenTags(store.db, id),
     };
     printResult(
       input,

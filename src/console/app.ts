@@ -1,10 +1,12 @@
 import type { z } from 'zod';
+import { writeAudit } from '../activity/audit.ts';
 import { makeReader } from '../activity/reader.ts';
 import { NO_BODY, type BodyRule } from '../http/request-body.ts';
 import type { HttpRoute, IncomingRequest, Method } from '../http/router.ts';
 import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
 import { Fault } from '../std/fault.ts';
 import type { Operator } from '../identity/accounts/operators.ts';
+import type { TeamRight } from '../identity/accounts/team-roles.ts';
 import type { ErrorFormat } from '../http/response.ts';
 import type { AccountId } from '../std/ids.ts';
 import { answer, CONSOLE_ERRORS, listAnswer, withApiHeaders } from './answers.ts';
@@ -15,7 +17,7 @@ import type { ConsoleParts, RouteParts } from './parts.ts';
 import { authMeta, type RouteDeclaration } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { requireOwnPage } from './security.ts';
-import { loggedInTeam } from './team-log.ts';
+import { requireTeamRight } from './team-view.ts';
 
 /** The console's API: everything under /api/console and /api/auth. */
 export interface Console {
@@ -190,4 +192,42 @@ async function sessionCaller(
     user,
     operator: { kind: 'person', id: user.accountId, role: user.role, personId: user.accountId },
   };
+}
+
+interface TeamChange {
+  readonly action: string;
+  readonly right: TeamRight;
+  readonly user: Visitor;
+  /** The account or invitation that is changed. */
+  readonly about: string | undefined;
+  readonly body: unknown;
+}
+
+/**
+ * Recorded before it is done, for the team's owners; a refusal adds a second entry. Whoever may not change anything leaves
+ * none: entries are kept for ever.
+ */
+async function loggedInTeam<Result>(
+  parts: RouteParts,
+  { action, right, user, about = '', body }: TeamChange,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { teamId } = await requireTeamRight(parts, user, right);
+  parts.auth.throttle.act('team', user.accountId);
+  const entry = { actor: user.accountId, target: teamId };
+  const { store, clock } = parts;
+  await writeAudit(store, { ...entry, action, detail: { account: about, ...recordable(body) } }, clock.now());
+  try {
+    return await work();
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'internal_error';
+    await writeAudit(store, { ...entry, action: `${action}.refused`, detail: { code } }, clock.now());
+    throw error;
+  }
+}
+
+/** Not what an app is called: an entry cannot be changed, and an app can be anybody's. */
+function recordable(body: unknown): Record<string, unknown> {
+  const { name: _, ...said } = { name: undefined, ...(body as object | undefined) };
+  return said;
 }

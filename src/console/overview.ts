@@ -90,7 +90,7 @@ async function overview(parts: RouteParts, user: Visitor) {
     token: await ownToken(parts, user),
     /** As the rows of the usage report. */
     chart: (await usageDaysByModel(at, charted, chartDays, models)).map(modelRow),
-    latest: latest.rows.map(requestItem),
+    latest: latest.rows.map((row) => requestItem(row)),
   };
 }
 

@@ -7,7 +7,7 @@ import type { LoggedRequest } from '../activity/request-log.ts';
 import type { Millis, RequestOutcome, RequestState, Usd } from './contract.ts';
 
 /** A row of the request log as the contract shows it. */
-export function requestItem(row: LoggedRequest): RequestItem {
+export function requestItem(row: LoggedRequest, tags?: RequestTagTexts): RequestItem {
   return {
     id: row.id,
     at: row.created_at,
@@ -29,6 +29,7 @@ export function requestItem(row: LoggedRequest): RequestItem {
     firstByteMs: row.first_byte_ms,
     durationMs: row.duration_ms,
     client: row.client,
+    tags,
   };
 }
 
@@ -53,15 +54,20 @@ export interface RequestItem {
   durationMs: number | null;
   /** The client's User-Agent. */
   client: string;
+  /** What the request said, as far as it is kept. */
+  tags?: RequestTagTexts | undefined;
 }
+
+/** By the name of the tag. */
+export type RequestTagTexts = Readonly<Record<string, string>>;
 
 const SOURCES = ['upstream', 'counted', 'mixed'] as const;
 
 /** A request's bill, line by line, computed again from the price it was admitted at. */
-export function receiptDetail(row: StoredRequest, catalog: Catalog) {
+export function receiptDetail(row: StoredRequest, catalog: Catalog, tags?: RequestTagTexts) {
   const { lines, total, attempts, price } = billOf(row);
   return {
-    ...requestItem(row),
+    ...requestItem(row, tags),
     ...namesOf(row, catalog),
     /** What was held and not charged; null while it runs. */
     releasedUsd: row.state === 'pending' ? null : usd(row.held - row.charged),

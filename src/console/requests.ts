@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { csvLine } from '../activity/csv.ts';
 import { requestValues } from '../activity/list-values.ts';
+import { chosenTags, tagsOf } from '../activity/request-tags.ts';
 import { sortedRequests, type SortedCursor } from '../activity/sorted-requests.ts';
 import { requestById, requestPage, type LoggedRequest, type RequestFilter } from '../activity/request-log.ts';
 import { ALL_ACCOUNTS } from '../activity/usage.ts';
@@ -54,15 +55,19 @@ export const requestRoutes = [
     async handle(parts, { user, query }): Promise<SearchedPage<RequestItem>> {
       // The rows themselves are not for customers: they name backends and costs.
       const { rows, ...page } = await findRequests(parts, filterOf(query, user.accountId), query);
-      return { ...page, items: rows.map(requestItem) };
+      const tags = await tagsOf(parts.reader, parts.store.db, idsOf(user.accountId, rows));
+      return { ...page, items: rows.map((row) => requestItem(row, tags.get(row.id))) };
     },
   }),
   /** One line per request, streamed; takes the filters of the list, not its cursor. */
   route('GET /api/console/requests.csv', {
     who: 'user',
     query: fileSchema,
-    handle: (parts, { user, query }) =>
-      Promise.resolve(csvResponse('requests', requestCsv(parts, filterOf(query, user.accountId), CSV_OWN))),
+    async handle(parts, { user, query }) {
+      const tags = { accountId: user.accountId, names: await chosenTags(parts.store.db, user.accountId) };
+      const filter = filterOf(query, user.accountId);
+      return csvResponse('requests', requestCsv(parts, filter, { columns: CSV_OWN, tags }));
+    },
   }),
   /** What the filters offer. */
   route('GET /api/console/request-values', {
@@ -76,10 +81,15 @@ export const requestRoutes = [
       const find = (owner: string) => requestById(parts.store.db, params.id, owner);
       const row = await foundInOwn(parts, user, find);
       if (!row) throw new Fault('not_found', 'There is no such request.');
-      return receiptDetail(row, parts.catalog.current());
+      const tags = await tagsOf(parts.reader, parts.store.db, idsOf(row.account_id, [row]));
+      return receiptDetail(row, parts.catalog.current(), tags.get(row.id));
     },
   }),
 ];
+
+function idsOf(accountId: string, rows: readonly { readonly id: string }[]) {
+  return { accountId, ids: rows.map(({ id }) => id) };
+}
 
 export function filterOf(query: RequestQuery, accountId: string | undefined): RequestFilter {
   return {
@@ -178,18 +188,29 @@ function columnOf({ item, unit, used }: (typeof EXTRA_USAGE_ROWS)[number]): stri
 
 const CSV_PAGE = 1_000;
 
+interface RequestCsv {
+  readonly columns: CsvColumns;
+  /** A column for each name, after the others. */
+  readonly tags?: { readonly accountId: string; readonly names: readonly string[] };
+}
+
 /** Page after page by key, as fast as they are read: a million lines need no more memory than a thousand. */
 export async function* requestCsv(
   { store, reader }: Pick<RouteParts, 'store' | 'reader'>,
   filter: RequestFilter,
-  columns: CsvColumns,
+  { columns, tags: { accountId, names } = { accountId: '', names: [] } }: RequestCsv,
 ): AsyncGenerator<string> {
-  yield csvLine(columns.map(([column]) => column));
+  yield csvLine([...columns.map(([column]) => column), ...names.map((name) => `tag_${name}`)]);
   let before: string | undefined;
   do {
     const page = await requestPage({ db: store.db, reader }, filter, { before, limit: CSV_PAGE });
     before = page.next;
-    const lines = page.rows.map((row) => csvLine(columns.map(([, cell]) => cell(row))));
+    const kept = names.length > 0 ? await tagsOf(reader, store.db, idsOf(accountId, page.rows)) : undefined;
+    const lines = page.rows.map((row) => {
+      const tags = kept?.get(row.id);
+      const said = names.map((name) => (tags && Object.hasOwn(tags, name) ? (tags[name] ?? null) : null));
+      return csvLine([...columns.map(([, cell]) => cell(row)), ...said]);
+    });
     if (lines.length > 0) yield lines.join('');
   } while (before !== undefined);
 }

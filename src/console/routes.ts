@@ -34,6 +34,7 @@ import { signInRoutes } from './sign-in.ts';
 import { sessionRoutes } from './session.ts';
 import { sharedReceiptRoutes } from './shared-receipt.ts';
 import { statementRoutes } from './statements.ts';
+import { tagRoutes } from './tags.ts';
 import { teamRoutes } from './team.ts';
 import { teamAccountRoutes } from './team-accounts.ts';
 import { teamActivityRoutes } from './team-activity.ts';
@@ -52,6 +53,7 @@ export const ROUTES = [
   ...overviewRoutes,
   ...tokenRoutes,
   ...usageRoutes,
+  ...tagRoutes,
   ...requestRoutes,
   ...sharedReceiptRoutes,
   ...refusedCallRoutes,

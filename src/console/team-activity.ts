@@ -1,17 +1,22 @@
 import { z } from 'zod';
 import { teamAudit } from '../activity/audit.ts';
+import { csvLine } from '../activity/csv.ts';
 import { requestById, requestPage } from '../activity/request-log.ts';
+import { tagsOf } from '../activity/request-tags.ts';
+import { usageRows } from '../activity/usage.ts';
 import { usageModels } from '../activity/usage-sums.ts';
 import { teamRoleMay } from '../identity/accounts/team-roles.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import { DAY_MS, dayOf } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';
-import { usd } from './amounts.ts';
+import { dayText, usd } from './amounts.ts';
 import { limitOf, pagingFields } from './table-query.ts';
 import type { RouteParts } from './parts.ts';
 import { receiptDetail, requestItem } from './receipt.ts';
 import { route } from './route.ts';
 import { requireTeamRight } from './team-view.ts';
+import { csvResponse, rangeFields, rangeOf } from './usage.ts';
+import { monthsOf, USAGE_COUNTS, usageCells, type DayRange } from './usage-file.ts';
 
 const USAGE_DAYS = 30;
 const MOST_MODELS = 50;
@@ -22,6 +27,16 @@ export const teamActivityRoutes = [
     who: 'user',
     compressed: true,
     handle: (parts, { user }) => usage(parts, user),
+  }),
+  /** A line for each day, account and model. */
+  route('GET /api/console/team/usage.csv', {
+    who: 'user',
+    query: z.strictObject(rangeFields),
+    async handle(parts, { user, query }) {
+      const range = rangeOf(query, parts.clock.now());
+      const lines = usageFile(parts, await seenAccounts(parts, user, MOST_ACCOUNTS_IN_FILE), range);
+      return csvResponse(`team-usage-${range.from}-${range.to}`, lines);
+    },
   }),
   route('GET /api/console/team/log', {
     who: 'user',
@@ -46,7 +61,8 @@ export const teamActivityRoutes = [
       const row = await requestById(parts.store.db, params.id);
       if (!row || !seen.some(({ id }) => id === row.account_id))
         throw new Fault('not_found', 'There is no such request.');
-      return receiptDetail(row, parts.catalog.current());
+      const tags = await tagsOf(parts.reader, parts.store.db, { accountId: row.account_id, ids: [row.id] });
+      return receiptDetail(row, parts.catalog.current(), tags.get(row.id));
     },
   }),
 ];
@@ -113,6 +129,25 @@ async function usage(parts: RouteParts, user: Visitor) {
   };
 }
 
+/** One account and month after the other: so much is in memory at a time. */
+async function* usageFile(
+  { store, reader }: RouteParts,
+  accounts: readonly SeenAccount[],
+  range: DayRange,
+): AsyncGenerator<string> {
+  yield csvLine(['day', 'account', 'kind', 'name', 'endpoint', 'model', ...USAGE_COUNTS]);
+  const at = { db: store.db, reader: { ...reader, all: reader.sums.all } };
+  for (const month of monthsOf(range)) {
+    for (const { id, kind, name } of accounts) {
+      const rows = await usageRows(at, id, month);
+      const lines = rows.map((row) =>
+        csvLine([dayText(row.day), id, kind, name, row.endpoint, row.model, ...usageCells(row)]),
+      );
+      if (lines.length > 0) yield lines.join('');
+    }
+  }
+}
+
 type SeenAccount = Awaited<ReturnType<typeof seenAccounts>>[number];
 
 async function newestRequests(
@@ -137,8 +172,9 @@ async function newestRequests(
 
 /** Those of a team that were there lately, also if they have ended: each is read by itself. */
 const MOST_ACCOUNTS_READ = 200;
+const MOST_ACCOUNTS_IN_FILE = 10_000;
 
-async function seenAccounts(parts: RouteParts, user: Visitor) {
+async function seenAccounts(parts: RouteParts, user: Visitor, limit = MOST_ACCOUNTS_READ) {
   const member = await requireTeamRight(parts, user, 'see_own');
   const accounts = parts.store.db
     .selectFrom('account')
@@ -146,7 +182,7 @@ async function seenAccounts(parts: RouteParts, user: Visitor) {
     .where('wallet_id', '=', member.teamId)
     .orderBy((order) => order.fn.coalesce('ended_at', order.val(Number.MAX_SAFE_INTEGER)), 'desc')
     .orderBy('id')
-    .limit(MOST_ACCOUNTS_READ);
+    .limit(limit);
   return teamRoleMay(member.role, 'see_all')
     ? await accounts.execute()
     : await accounts.where('id', '=', member.account.id).execute();

@@ -48,6 +48,10 @@ const MONEY_ROUTES: Readonly<Record<string, { readonly who: readonly Role[]; rea
   'GET /api/console/images': { who: ROLES },
   'GET /api/console/image-facets': { who: ROLES },
   'POST /api/console/image-deletions': { who: ROLES, body: { ids: ['img_none'] } },
+  'GET /api/console/tags': { who: ROLES },
+  'PUT /api/console/tags': { who: PAYING, body: { names: ['project'] } },
+  'GET /api/console/tags/usage': { who: ROLES },
+  'GET /api/console/tags/usage.csv': { who: ROLES },
   'GET /api/console/statements': { who: SEEING },
   'GET /api/console/statements/{month}/days': { who: SEEING },
   'GET /api/console/statements/{month}/csv': { who: SEEING },
@@ -119,7 +123,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
 
   const monthNow = (): string => new Date(site.clock.now()).toISOString().slice(0, 7);
   const pathOf = (name: string): string =>
-    `${name.split(' ')[1]?.replace('{month}', monthNow())}?wallet=team`;
+    `${name.split(' ')[1]?.replace('{month}', monthNow())}?wallet=team${name.includes('/tags/usage') ? '&name=project' : ''}`;
 
   test('each route about money lets exactly the right roles at the money of their own team', async () => {
     const declared = (ROUTES as readonly RouteDeclaration[]).filter(({ wallet }) => wallet !== undefined);

@@ -26,7 +26,7 @@ const KEYS: Record<Grouping, readonly string[]> = {
   hour: ['hour'],
   day: ['day'],
 };
-const COUNTS = [
+export const USAGE_COUNTS = [
   'requests', 'failures', 'input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens', 'images', 'charged_usd',
   'saved_usd',
 ]; // prettier-ignore
@@ -38,14 +38,14 @@ interface FileLine {
 
 /** One line per day and what it is grouped by, or per hour. Month by month, so that a year of many models is never in memory at once. */
 export async function* usageFile(parts: RouteParts, query: FileQuery): AsyncGenerator<string> {
-  yield csvLine([...KEYS[query.by], ...COUNTS]);
+  yield csvLine([...KEYS[query.by], ...USAGE_COUNTS]);
   for (const month of monthsOf(query)) {
     const lines = await monthLines(parts, { ...query, ...month });
-    if (lines.length > 0) yield lines.map(({ key, sums }) => csvLine([...key, ...cells(sums)])).join('');
+    if (lines.length > 0) yield lines.map(({ key, sums }) => csvLine([...key, ...usageCells(sums)])).join('');
   }
 }
 
-function cells(sums: UsageSums): (string | number)[] {
+export function usageCells(sums: UsageSums): (string | number)[] {
   return [
     sums.requests, sums.failures, sums.input_tokens, sums.cached_tokens, sums.output_tokens, sums.reasoning_tokens,
     sums.images, usd(sums.charged), usd(sums.saved),
@@ -103,7 +103,7 @@ function localHour(at: number, timeZone: string): string {
   return `${part('year')}-${part('month')}-${part('day')}T${part('hour')}:${part('minute')}${offset}`;
 }
 
-function monthsOf({ from, to }: DayRange): DayRange[] {
+export function monthsOf({ from, to }: DayRange): DayRange[] {
   const months: DayRange[] = [];
   for (let first = from; first <= to; first = nextMonth(first)) {
     months.push({ from: first, to: Math.min(to, Math.floor(first / 100) * 100 + 31) });

@@ -25,7 +25,7 @@ import {
 const day = z.iso.date().optional();
 const name = z.string().min(1).max(256).optional();
 /** Both days inclusive, UTC; the default is the last 30. */
-const rangeFields = { from: day, to: day };
+export const rangeFields = { from: day, to: day };
 /** Whose hours they are, such as `Europe/Berlin`; the default is UTC. */
 const zone = z.string().max(64).refine(isTimeZone, 'A time zone looks like Europe/Berlin.').optional();
 const querySchema = z.strictObject({
@@ -137,7 +137,7 @@ async function heatMap(parts: RouteParts, accountId: string, query: z.output<typ
   };
 }
 
-function rangeOf(
+export function rangeOf(
   query: { readonly from?: string | undefined; readonly to?: string | undefined },
   now: number,
 ): DayRange {

@@ -21,6 +21,8 @@ export interface ChosenWallet {
   readonly isTeams: boolean;
   /** Whether the caller may pay into it, and change how it is paid. */
   readonly mayPay: boolean;
+  /** Whether the caller sees what every account used of it; otherwise the spender's alone. */
+  readonly seesAll: boolean;
 }
 
 type WalletQuery<Fields extends z.ZodRawShape> = z.ZodObject<Fields & typeof walletFields, z.core.$strict>;
@@ -76,11 +78,11 @@ async function chosenWallet(
   { wallet = 'own', right }: { wallet: (typeof WALLETS)[number] | undefined; right: WalletRight },
 ): Promise<ChosenWallet> {
   const own = user.accountId;
-  if (wallet === 'own') return { id: own, spenderId: own, isTeams: false, mayPay: true };
+  if (wallet === 'own') return { id: own, spenderId: own, isTeams: false, mayPay: true, seesAll: true };
   const { account, teamId, role } = await requireTeamRight(parts, user, right);
-  const mayPay = teamRoleMay(role, 'change_money');
+  const [mayPay, seesAll] = [teamRoleMay(role, 'change_money'), teamRoleMay(role, 'see_all')];
   // The primary key of an account is an account id.
-  return { id: teamId as AccountId, spenderId: account.id as AccountId, isTeams: true, mayPay };
+  return { id: teamId as AccountId, spenderId: account.id as AccountId, isTeams: true, mayPay, seesAll };
 }
 
 /** What somebody has: of the own account, and of the one in their team. */

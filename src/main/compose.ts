@@ -1,6 +1,7 @@
 import { currentRelease, releaseName } from '../std/release.ts';
 import { backendCosts } from '../activity/margin.ts';
 import type { Metrics } from '../activity/metrics.ts';
+import { RequestTags } from '../activity/request-tags.ts';
 import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeTelemetry, composeMetrics, serveMetrics } from './compose-telemetry.ts';
@@ -13,7 +14,7 @@ import { openCertificate, type Certificate } from './certificate.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
 import { MetricsGuard } from '../http/health.ts';
-import { metricsToken } from '../identity/accounts/metrics-token.ts';
+import { metricsToken } from '../identity/accounts/secret.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
 import type { ImageLinks } from '../api/image-links.ts';
 import { openApiDocument } from '../api/openapi.ts';
@@ -97,7 +98,7 @@ export async function startTollgate(
     const messages = composeOutbox(services, opened);
     const payments = await openPayments(services);
     const watched = { eventLoop, certificate, ...(await openWatch(services, { settings, catalog }, opened)) };
-    const relay = makeRelay(services, catalog, { ...watched, messages, payments });
+    const relay = await makeRelay(services, catalog, { ...watched, messages, payments });
     const links = makeImageLinks(services);
     const refusedCalls = openRefusedCalls(services, opened);
     const imageJobs = makeImageJobs(services, relay, links);
@@ -251,15 +252,16 @@ interface Relay extends RelayParts {
   readonly upstreams: Pool;
   readonly metrics: Metrics;
   readonly dailyCosts: DailyCosts;
+  readonly tags: RequestTags;
   readonly requestSlots: RequestSlots;
   /** What requests hold in memory. */
 }
 
-function makeRelay(
+async function makeRelay(
   services: Services,
   catalog: CatalogSource,
   parts: WatchedParts & Pick<ServerParts, 'messages' | 'payments'>,
-): Relay {
+): Promise<Relay> {
   const { eventLoop, certificate, setupWatch, heartbeat, messages, payments } = parts;
   const { config, store, clock, log } = services;
   const { ledger } = services.ledger;
@@ -308,10 +310,18 @@ function makeRelay(
     commentMs: config.commentMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
     onLimitReached: (caller, limit) => messages.reachedLimits.note(caller, limit),
+    tags: await openTags(services),
     topUps: payments?.trigger,
     clock,
     log,
   };
+}
+
+/** Known before the first request. */
+async function openTags({ store, clock }: Services): Promise<RequestTags> {
+  const tags = new RequestTags(store, clock);
+  await tags.refresh();
+  return tags;
 }
 
 interface ServerParts extends WatchedParts {

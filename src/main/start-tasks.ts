@@ -1,6 +1,7 @@
 import type { Metrics } from '../activity/metrics.ts';
 import { countModelDays } from '../activity/model-days.ts';
 import { RefusedCalls } from '../activity/refused-calls.ts';
+import type { RequestTags } from '../activity/request-tags.ts';
 import { UsageHours } from '../activity/usage-hours.ts';
 import { TenDaySums } from '../activity/ten-day-sums.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
@@ -28,6 +29,7 @@ interface TaskParts {
   readonly relay: {
     readonly upstreams: NoticedParts['pool'];
     readonly dailyCosts: DailyCosts;
+    readonly tags: RequestTags;
     readonly metrics: Metrics;
     readonly lifetime: LongestLife;
   };
@@ -44,7 +46,7 @@ interface TaskParts {
 /** Everything that runs periodically beside requests. */
 export function startPeriodicTasks(services: Services, parts: TaskParts): PeriodicTasks {
   const { auth, settings, refusedCalls, imageJobs, messages, certificate } = parts;
-  const { dailyCosts, metrics, lifetime, upstreams: pool } = parts.relay;
+  const { dailyCosts, tags, metrics, lifetime, upstreams: pool } = parts.relay;
   const { config, store, clock, log, notices } = services;
   const { ledger } = services.ledger;
   const answers = new IdempotencyStore(store, clock);
@@ -53,6 +55,7 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
   return new PeriodicTasks(
     [
       { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
+      { name: 'chosen tags', everyMs: 2_000, run: () => tags.refresh() },
       { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
       { name: 'refused calls', everyMs: 2_000, run: () => refusedCalls.flush() },
       { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },

@@ -46,6 +46,8 @@ export interface Call<Request> {
   readonly isKeyed?: boolean | undefined;
   /** The client pays no more than this. */
   readonly maxCost?: NanoUsd | undefined;
+  /** What its client says about it, if anything; see {@link KeptTags}. */
+  readonly tags?: SaidTags | undefined;
   /** The fields of the request that need a decision, if it has any. */
   readonly knobs?: Knobs | undefined;
   /**
@@ -58,6 +60,12 @@ export interface Call<Request> {
    * unavailable.
    */
   readonly onClosed?: ((end: HoldEnd, settled: Settled | undefined) => void) | undefined;
+}
+
+/** OpenAI's fields, as they came. */
+interface SaidTags {
+  readonly user?: unknown;
+  readonly metadata?: unknown;
 }
 
 /** Most requests are over before anybody asks for the signal, and the runtime makes it only then. */
@@ -189,6 +197,7 @@ export interface RelayParts {
   readonly onLimitReached?: ((caller: Caller, limit: ReachedLimit) => void) | undefined;
   /** What requests take of the process. */
   readonly places?: { share(caller: string, wallet: string): void } | undefined;
+  readonly tags?: KeptTags | undefined;
   /** Absent where no card is ever charged. */
   readonly topUps?: AdmissionTopUps | undefined;
   readonly clock: Clock;
@@ -203,6 +212,15 @@ interface SeenPriceGroups {
   saw(caller: Caller, group: string | undefined): void;
   /** The catalog as the caller's wallet was last seen to see it. */
   view(catalog: Catalog, caller: Caller): Catalog;
+}
+
+/** The tags of requests, for wallets whose owners asked for them. */
+interface KeptTags {
+  /** `undefined`: there is nothing to keep. Otherwise no backend is called before they are kept. */
+  keep(
+    call: Pick<Call<unknown>, 'requestId' | 'tags'>,
+    admitted: { readonly accountId: AccountId; readonly walletId?: AccountId | undefined },
+  ): Promise<void> | undefined;
 }
 
 /** Saved cards that are charged when a balance runs low. */
@@ -312,4 +330,5 @@ export type CallBase = Pick<
   | 'retryOf'
   | 'isKeyed'
   | 'requestRecord'
+  | 'tags'
 >;

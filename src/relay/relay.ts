@@ -26,6 +26,8 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   const hold = new ActiveHold(call, parts, streamed, loweredCap(quote, admission.output));
   try {
     hold.start();
+    const kept = call.tags && parts.tags?.keep(call, admission);
+    if (kept) await kept;
     if (operation.onHeld) await operation.onHeld({ call, quote, hold }, admission);
     const served = await firstAnswer({ call, quote, admission, parts }, hold, operation);
     const summary = admissionSummary(call, quote, admission, { upstream: served.upstream, parts });

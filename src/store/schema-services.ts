@@ -467,3 +467,37 @@ interface ProviderKeyTable {
   hint: string;
   updated_at: number;
 }
+
+/** What is kept beside receipts. */
+export interface ReceiptSchema {
+  receipt_link: ReceiptLinkTable;
+  tag_choice: TagChoiceTable;
+  request_tag: RequestTagTable;
+}
+
+/** Which tags of its requests a wallet's owner wants kept. */
+interface TagChoiceTable {
+  wallet_id: string;
+  /** One a line; empty: none any more. */
+  names: string;
+  changed_at: number;
+}
+
+/** What a request said under a name that was asked for. Written at its admission, it leaves with its receipt. */
+interface RequestTagTable {
+  wallet_id: string;
+  request_id: string;
+  name: string;
+  value: string;
+}
+
+/** A link that shows a receipt to others. What opens it is its signature, which is not here. */
+interface ReceiptLinkTable {
+  id: string;
+  account_id: string;
+  request_id: string;
+  created_at: number;
+  expires_at: number;
+  /** When its owner ended it. */
+  ended_at: Nullable<number>;
+}

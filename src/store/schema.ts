@@ -11,12 +11,13 @@ import type {
   OutboxSchema,
   PaymentSchema,
   ResponseSchema,
+  ReceiptSchema,
 } from './schema-services.ts';
 
 /**
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
  * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here, or in schema-services.ts: sign-in,
- * messages, payments, images, operators and the catalog are there.
+ * messages, payments, images, what belongs to receipts, operators and the catalog are there.
  */
 export interface Schema
   extends
@@ -27,7 +28,8 @@ export interface Schema
     OperatorSchema,
     OutboxSchema,
     PaymentSchema,
-    ResponseSchema {
+    ResponseSchema,
+    ReceiptSchema {
   account: AccountTable;
   entry: EntryTable;
   debt: DebtTable;
@@ -54,7 +56,6 @@ export interface Schema
   model_day: ModelDayTable;
   cost_entry: CostEntryTable;
   statement: StatementTable;
-  receipt_link: ReceiptLinkTable;
   answer: AnswerTable;
   setting: SettingTable;
   invite: InviteTable;
@@ -506,17 +507,6 @@ interface StatementTable {
   issued_at: number;
   /** JSON of the rest. */
   content: string;
-}
-
-/** A link that shows a receipt to others. What opens it is its signature, which is not here. */
-interface ReceiptLinkTable {
-  id: string;
-  account_id: string;
-  request_id: string;
-  created_at: number;
-  expires_at: number;
-  /** When its owner ended it. */
-  ended_at: Nullable<number>;
 }
 
 interface AnswerTable {

@@ -3,8 +3,9 @@ import { runCli } from '../../src/cli/cli.ts';
 import type { CliContext, CliServices } from '../../src/cli/command.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { catalogFor, Gateway } from '../support/gateway.ts';
+import { eventually } from '../support/node-process.ts';
 import { testPostgres } from '../support/postgres.ts';
-import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
+import { completion, ScriptedBackend, streamed, usage } from '../support/scripted-backend.ts';
 
 /**
  * A team as its operator, its members and its apps see it: made at the command line, called with tokens. A token of output
@@ -23,7 +24,11 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     const databaseUrl = store === 'postgres' ? await (await testPostgres()).freshDatabase() : undefined;
     const yaml = catalogFor([backend.baseUrl], { prices: 'input: 0, output: 10' });
     gateway = await Gateway.start({ yaml, ...(databaseUrl && { databaseUrl }) });
-    backend.script(({ body }) => completion('x', usage(5, Number(body['max_tokens']))));
+    backend.script(({ body }) =>
+      body['stream'] === true
+        ? streamed(['x'], { prompt: 5, completion: 1 })
+        : completion('x', usage(5, Number(body['max_tokens']))),
+    );
   });
   afterEach(async () => expect((await gateway.verify()).breaches).toEqual([]));
   afterAll(async () => {
@@ -249,5 +254,91 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     }
     const { accounts } = await tollgate<{ accounts: object[] }>('team', 'show', name);
     expect(accounts).toHaveLength(1);
+  });
+
+  test('tags that a team asked for are on its receipts, in every dialect; those of others are nowhere', async () => {
+    const { name } = await newTeam('1');
+    const { token } = await tollgate<Token>('team', 'app', name, 'billed');
+    const { token: stranger } = await tollgate<Token>('team', 'app', (await newTeam('1')).name, 'other');
+    const limit = await tollgate('team', 'limit', name, '--tags', 'project,user,__proto__,user_id');
+    expect(limit).toMatchObject({ tags: ['project', 'user', '__proto__', 'user_id'] });
+    const asked = { model: 'svc_chat/m', max_tokens: 1, messages: [{ role: 'user', content: 'hi' }] };
+    // Written out, since a literal cannot have a member of that name.
+    const metadata = JSON.parse(
+      '{"project":"=cmd","__proto__":"\\ud800 \\u0000 ü 漢 😀","left out":"x"}',
+    ) as object;
+    const tagsOf = async (path: string, body: object, by = token): Promise<unknown> => {
+      const response = await gateway.post(path, by, body);
+      expect([path, response.status, (await response.text()).slice(0, 300)]).toEqual([
+        path,
+        200,
+        expect.anything(),
+      ]);
+      const id = response.headers.get('x-request-id') ?? '';
+      await eventually('the receipt', async () => (await gateway.receipt(id)).state === 'posted');
+      const receipt = await gateway.fetch(`/api/public/v1/requests/${id}`, { token: by });
+      return ((await receipt.json()) as { tags?: unknown }).tags;
+    };
+    // A server hears of it a moment later.
+    const known = async (): Promise<boolean> =>
+      (await tagsOf('/v1/chat/completions', { ...asked, user: 'ann' })) !== undefined;
+    await eventually('the tags are kept', known);
+    const kept = JSON.parse('{"project":"=cmd","__proto__":"\ufffd \ufffd ü 漢 😀","user":"ann"}') as object;
+    const said = { user: 'ann', metadata };
+    for (const [path, body] of [
+      ['/v1/chat/completions', { ...asked, ...said }],
+      ['/v1/chat/completions', { ...asked, ...said, stream: true }],
+      ['/api/public/v1/chat/completions', { ...asked, ...said }],
+      ['/v1/completions', { model: 'svc_chat/m', prompt: 'hi', max_tokens: 1, ...said }],
+      ['/v1/responses', { model: 'svc_chat/m', input: 'hi', max_output_tokens: 16, ...said }],
+    ] as const)
+      expect([path, await tagsOf(path, body)]).toEqual([path, kept]);
+    const ofAnthropic = { ...asked, metadata: { user_id: 'ann' } };
+    expect(await tagsOf('/v1/messages', ofAnthropic)).toEqual({ user_id: 'ann' });
+    expect(await tagsOf('/v1/chat/completions', asked)).toBeUndefined();
+    expect(await tagsOf('/v1/chat/completions', { ...asked, ...said }, stranger)).toBeUndefined();
+    expect((await tollgate('team', 'limit', name, '--tags', 'none'))['tags']).toEqual([]);
+  });
+
+  test('metadata is what the reference says it may be: more, longer or something else is refused, and nothing is held', async () => {
+    const { token } = await gateway.account('1');
+    const pairs = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, 'v'.repeat(512)]));
+    for (const path of ['/v1/chat/completions', '/v1/completions', '/v1/responses']) {
+      const tried = async (metadata: unknown) => {
+        const input = { messages: [{ role: 'user', content: 'hi' }], prompt: 'hi', input: 'hi' };
+        const field =
+          { '/v1/chat/completions': 'messages', '/v1/completions': 'prompt', '/v1/responses': 'input' }[
+            path
+          ] ?? '';
+        const said = { model: 'svc_chat/m', [field]: input[field as keyof typeof input], metadata };
+        const response = await gateway.post(path, token, said);
+        return { status: response.status, body: (await response.json()) as { error?: object } };
+      };
+      expect((await tried(pairs(16))).status).toBe(200);
+      for (const metadata of [
+        pairs(17),
+        { k: 'v'.repeat(513) },
+        { ['k'.repeat(65)]: 'v' },
+        { k: 1 },
+        { k: { a: 'b' } },
+        ['a'],
+      ]) {
+        const { status, body } = await tried(metadata);
+        expect([path, status]).toEqual([path, 400]);
+        expect(body.error).toMatchObject({
+          code: 'invalid_field',
+          param: expect.stringMatching(/^metadata/) as string,
+        });
+      }
+    }
+    for (const names of [
+      'a b',
+      'a,a',
+      Array.from({ length: 17 }, (_, at) => `k${at}`).join(','),
+      'k'.repeat(65),
+      '',
+    ])
+      expect((await ran('account', 'limit', 'user1@example.com', '--tags', names)).err).toContain('tags:');
   });
 });

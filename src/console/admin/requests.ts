@@ -56,7 +56,7 @@ export const adminRequestRoutes = [
     summary: 'Download requests as CSV',
     query: fileSchema,
     handle: async (parts, { query }) =>
-      csvResponse('all-requests', requestCsv(parts, await adminFilter(parts, query), CSV_ALL)),
+      csvResponse('all-requests', requestCsv(parts, await adminFilter(parts, query), { columns: CSV_ALL })),
   }),
   route('GET /api/console/admin/request-values', {
     who: 'operator',

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { accountNamed } from '../../activity/accounts.ts';
 import { accountState } from '../../activity/audit.ts';
+import { chooseTags, chosenTags } from '../../activity/request-tags.ts';
 import type { Account } from '../../identity/accounts/accounts.ts';
 import { TEAM_ROLES } from '../../identity/accounts/teams.ts';
 import { Fault } from '../../std/fault.ts';
@@ -9,6 +10,7 @@ import { readUsd, usd } from '../amounts.ts';
 import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
 import { emptyBody, route } from '../route.ts';
+import { tagNames } from '../tags.ts';
 import { budgetSchema, limitsSchema, readBudget, setRates, spendingOf } from '../team-limits.ts';
 import { teamAccountView } from '../team-view.ts';
 
@@ -170,6 +172,21 @@ export const adminTeamRoutes = [
       await parts.teams.setLimits(params.id, spendingOf(body));
       await setRates(parts, params.id, body);
       return await accountView(parts, params.id);
+    },
+  }),
+  /** Of a person's own balance or a team's; of a team's accounts the team decides. */
+  route('PUT /api/console/admin/accounts/{id}/tags', {
+    who: 'operator',
+    may: 'change_accounts',
+    summary: 'Choose which tags of requests are kept',
+    audit: 'account.tags',
+    state: accountState,
+    body: z.strictObject({ names: tagNames }),
+    async handle(parts, { params, body }) {
+      const { id, wallet_id } = await requireAccount(parts, params.id);
+      if (wallet_id !== null) throw new Fault('conflict', 'Its team decides which tags are kept.');
+      await chooseTags(parts.store, id, body.names, parts.clock.now());
+      return { names: await chosenTags(parts.store.db, id) };
     },
   }),
   /** The only time the token is shown; the one before it is refused from that moment on. */

@@ -27,7 +27,7 @@ interface Removal {
 
 /**
  * Removes the person behind an account: address, name, token, ways to sign in, images and jobs, kept answers, stored
- * responses and conversations, refused calls, links to receipts, a draft of the catalog. Its books stay under its id, statements among them. It is closed
+ * responses and conversations, tags of requests, refused calls, links to receipts, a draft of the catalog. Its books stay under its id, statements among them. It is closed
  * first, so that nothing new can begin; after an interruption this can simply be called again. What they used in a team stays
  * with the team, under the number of an account that has ended; the last owner of a team is not removed.
  */
@@ -44,6 +44,7 @@ export async function removeAccount(
     await storeNoResponses(parts, id);
     for (const table of OWNED) await deleteOwned(store, table, id);
   }
+  await deleteTags(parts, removal.accountId);
   await store.db.transaction().execute((tx) => anonymise(tx, removal.accountId, parts.clock.now()));
   await store.durable();
   return { writtenOff };
@@ -159,6 +160,31 @@ async function deleteOwned({ db }: Store, table: OwnedTable, accountId: string):
     if (rows.length === 0) return;
     const keys = rows.map((row) => row.key);
     await db.deleteFrom(table).where('account_id', '=', accountId).where(key, 'in', keys).execute();
+  }
+}
+
+/** Those of the own balance; what requests of a team said stays with the team. No node keeps new ones. */
+async function deleteTags({ store, clock }: RemovalParts, walletId: string): Promise<void> {
+  const { db } = store;
+  await db
+    .updateTable('tag_choice')
+    .set({ names: '', changed_at: clock.now() })
+    .where('wallet_id', '=', walletId)
+    .execute();
+  for (;;) {
+    const rows = await db
+      .selectFrom('request_tag')
+      .select('request_id')
+      .where('wallet_id', '=', walletId)
+      .limit(TOGETHER)
+      .execute();
+    if (rows.length === 0) return;
+    const ids = rows.map(({ request_id }) => request_id);
+    await db
+      .deleteFrom('request_tag')
+      .where('wallet_id', '=', walletId)
+      .where('request_id', 'in', ids)
+      .execute();
   }
 }
 

@@ -1,7 +1,7 @@
 import { archiveEntry, type ArchiveBatch, type LeftBatch } from '../archive.ts';
 import type { LedgerTransaction } from './transaction.ts';
 
-/** One batch of a day's receipts, inside a batch's transaction. The trigger on receipts adds up what leaves. */
+/** One batch of a day's receipts, with their tags, inside a batch's transaction. The trigger on receipts adds up what leaves. */
 export function leave(transaction: LedgerTransaction, { accountId, span, ids }: ArchiveBatch): LeftBatch {
   const { statements, nowMs } = transaction;
   const { day, fromMs, toMs } = span;
@@ -10,14 +10,17 @@ export function leave(transaction: LedgerTransaction, { accountId, span, ids }: 
   const before = statements.archivedDay.get(accountId, day);
   if (before?.entry_id) return { kind: 'refused', reason: 'archived_before' };
   if (!before) statements.openArchivedDay.run(accountId, day);
-  for (const id of ids) statements.deleteReceipt.run(id, accountId, fromMs, toMs);
+  const walletId = transaction.account(accountId)?.wallet.id ?? accountId;
+  for (const id of ids)
+    if (statements.deleteReceipt.run(id, accountId, fromMs, toMs).changes > 0)
+      statements.deleteTags.run(walletId, id);
   const gone = statements.archivedDay.get(accountId, day);
   const sums = statements.daySums.get(accountId, day);
   if (!gone || !sums || gone.requests !== sums.requests || gone.charged !== sums.charged)
     return { kind: 'more' };
   const { once, cause, actor, createdAt } = archiveEntry(accountId, span);
   const { lastInsertRowid } = statements.insertEntry.run(
-    transaction.account(accountId)?.wallet.id ?? accountId,
+    walletId,
     'charge',
     gone.charged === 0 ? 0 : -gone.charged,
     null,

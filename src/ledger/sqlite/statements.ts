@@ -189,6 +189,9 @@ function prepareArchive(database: Database) {
     deleteReceipt: database.prepare<void, [string, string, number, number]>(
       'DELETE FROM receipt WHERE id = ? AND account_id = ? AND created_at >= ? AND created_at < ?',
     ),
+    deleteTags: database.prepare<void, [string, string]>(
+      'DELETE FROM request_tag WHERE wallet_id = ? AND request_id = ?',
+    ),
     daySums: database.prepare<{ requests: number; charged: number }, [string, number]>(
       `SELECT coalesce(sum(requests), 0) AS requests, coalesce(sum(charged), 0) AS charged FROM usage_day
        WHERE account_id = ? AND day = ?`,

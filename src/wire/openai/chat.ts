@@ -131,6 +131,14 @@ const integer = ({ min, max }: NumberBounds) => z.number().int().min(min).max(ma
 const MODEL_CHARACTERS = 256;
 const MOST_MESSAGES = 10_000;
 
+/**
+ * "Set of 16 key-value pairs that can be attached to an object … Keys are strings with a maximum length of 64 characters. Values are
+ * strings with a maximum length of 512 characters" (https://platform.openai.com/docs/api-reference/chat/create, `metadata`).
+ */
+export const metadataSchema = z
+  .record(z.string().max(64), z.string().max(512))
+  .refine((notes) => Object.keys(notes).length <= 16, 'must have at most 16 keys');
+
 /** The canonical chat request: OpenAI's, without the selector fields of the public API. */
 const chatRequestFields = z.looseObject({
   model: z.string().min(1).max(MODEL_CHARACTERS),
@@ -148,6 +156,7 @@ const chatRequestFields = z.looseObject({
   tools: z.array(toolSchema).max(512).nullish(),
   seed: z.number().int().nullish(),
   user: z.string().max(512).nullish(),
+  metadata: metadataSchema.nullish(),
 });
 
 /** Compiled: every chat is validated by it, and an ordinary one takes a quarter of the time. */

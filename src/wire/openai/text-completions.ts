@@ -70,6 +70,7 @@ export const textCompletionRequestSchema = z.looseObject({
   logprobs: z.int().min(0).max(MOST_TOP_LOGPROBS).nullish(),
   seed: chatFields.seed,
   user: chatFields.user,
+  metadata: chatFields.metadata,
 });
 
 type Parsed = z.infer<typeof textCompletionRequestSchema>;

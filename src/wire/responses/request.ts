@@ -7,6 +7,7 @@ import {
   type FieldRules,
   isAbsent,
 } from '../field-table.ts';
+import { metadataSchema } from '../openai/chat.ts';
 import { taggedUnion } from '../tagged-union.ts';
 
 /**
@@ -132,7 +133,7 @@ export const responsesRequestSchema = z.looseObject({
   conversation: z.union([z.string().max(128), z.looseObject({ id: z.string().max(128) })]).nullish(),
   prompt: z.unknown().optional(),
   background: z.boolean().nullish(),
-  metadata: z.record(z.string(), z.unknown()).nullish(),
+  metadata: metadataSchema.nullish(),
   user: z.string().max(512).nullish(),
   service_tier: z.string().max(64).nullish(),
 });

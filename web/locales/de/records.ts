@@ -216,6 +216,7 @@ export const records: typeof english = {
   receipt: {
     ...countedNames('de'),
     title: 'Beleg',
+    tag: 'Tag {{name}}',
     factor: '× {{factor, number}} für die Servicestufe',
     at: 'zu {{price}} pro Million',
     each: 'zu je {{price}}',

@@ -213,6 +213,7 @@ export const records = {
   receipt: {
     ...countedNames('en'),
     title: 'Receipt',
+    tag: 'Tag {{name}}',
     factor: '× {{factor, number}} for the service tier',
     at: 'at {{price}} per million',
     each: 'at {{price}} each',

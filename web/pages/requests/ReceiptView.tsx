@@ -137,6 +137,10 @@ function ReceiptFacts({ receipt, more }: ReceiptFactsProps) {
         ]
       : []),
     ...(receipt.priceGroup === null ? [] : [{ label: t('receipt.priceGroup'), value: receipt.priceGroup }]),
+    ...Object.entries(receipt.tags ?? {}).map(([name, value]) => ({
+      label: t('receipt.tag', { name }),
+      value: <span className="break-words">{value}</span>,
+    })),
     ...(receipt.errorCode
       ? [{ label: t('receipt.error'), value: <ErrorCodeLink code={receipt.errorCode} /> }]
       : []),

@@ -15,6 +15,7 @@ import { Money } from '../../ui/Money.tsx';
 import { NextLimitLine } from '../../ui/NextLimitLine.tsx';
 import { Empty, FormError, Loaded, Skeleton } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
+import TagUsage from '../usage/TagUsage.tsx';
 import { AppToken, type MadeToken } from './AppToken.tsx';
 import { CloseTeam } from './CloseTeam.tsx';
 import { CreateTeam } from './CreateTeam.tsx';
@@ -122,6 +123,7 @@ function OwnTeam({ team }: { team: Team }) {
         <TeamTable team={team} onToken={setMade} />
       </Card>
       {team.invites.length > 0 ? <OpenInvites team={team} /> : null}
+      <TagUsage wallet="team" />
       <TeamRequests />
       {rights.includes('see_log') ? <TeamLog /> : null}
       {dialog === 'app' ? <NewApp onMade={setMade} onClose={() => setDialog(undefined)} /> : null}

@@ -1,5 +1,6 @@
+import Download from 'lucide-react/icons/download';
 import type { ItemOf } from '../../../src/console/contract/routes.ts';
-import { useApi } from '../../lib/api.ts';
+import { urlOf, useApi } from '../../lib/api.ts';
 import { addUsd } from '../../lib/money.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
@@ -17,7 +18,21 @@ export function TeamUsage() {
   const { t } = useTranslation();
   const usage = useApi('GET /api/console/team/usage');
   return (
-    <Card title={t('team.usage')} hint={t('team.usageHint')}>
+    <Card
+      title={t('team.usage')}
+      hint={t('team.usageHint')}
+      actions={
+        <a
+          href={urlOf('GET /api/console/team/usage.csv')}
+          download
+          aria-label={t('team.exportUsage')}
+          className="inline-flex h-8 items-center gap-2 rounded-md border border-line bg-surface px-3 text-sm font-medium hover:bg-hover"
+        >
+          <Download size={14} aria-hidden />
+          {t('requests.export')}
+        </a>
+      }
+    >
       <Loaded query={usage} skeleton={<Skeleton className="h-20 w-full" />}>
         {({ items }) =>
           items.length === 0 ? <p className="text-ink-3">{t('team.usageNone')}</p> : <Lines items={items} />

@@ -1,10 +1,12 @@
 import Download from 'lucide-react/icons/download';
-import { memo, useCallback, useDeferredValue, useMemo } from 'react';
+import { memo, Suspense, useCallback, useDeferredValue, useMemo } from 'react';
 import { useLocation } from 'wouter';
 import type { UsageReport, UsageSaved } from '../../lib/answers.ts';
 import { chosenBars, daysBetween, usageBars } from '../../charts/usageBars.ts';
 import { UsageChart } from '../../charts/UsageChart.tsx';
 import { urlOf, useApi } from '../../lib/api.ts';
+import { later } from '../../lib/chunk.ts';
+import { loadTexts } from '../../lib/i18n.ts';
 import { formatUsdTick, addUsd, approximate, formatUsd } from '../../lib/money.ts';
 import { formatUtcDay, shiftDay, useToday } from '../../lib/time.ts';
 import { formatCompactTick, formatCount, formatPercent } from '../../lib/numbers.ts';
@@ -62,9 +64,15 @@ export default function UsagePage() {
       <Loaded query={usage} skeleton={<Skeleton className="h-80 w-full rounded-lg" />}>
         {(data) => (data.rows.length === 0 ? <NoUsage /> : <Report {...{ data, range, drawing, change }} />)}
       </Loaded>
+      <Suspense fallback={<Skeleton className="h-24 w-full rounded-lg" />}>
+        <TagUsage wallet="own" range={range} />
+      </Suspense>
     </Page>
   );
 }
+
+/** Few have tags: what shows them is loaded after the page. */
+const TagUsage = later(async () => (await Promise.all([import('./TagUsage.tsx'), loadTexts('team')]))[0]);
 
 const RANGE_DAYS = ['7', '30', '90'] as const;
 const USUAL_DAYS = '30';

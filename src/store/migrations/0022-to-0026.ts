@@ -67,3 +67,25 @@ export function catalogPlans(d: Dialect): readonly string[] {
     `CREATE UNIQUE INDEX catalog_plan_waiting ON catalog_plan (state) WHERE state = 'waiting'`,
   ];
 }
+
+/**
+ * The tags of requests, beside receipts that never change: which names a wallet's owner asked for, and what the requests of
+ * its accounts said under them. The row of a wallet stays, without names, when nothing is asked for any more.
+ */
+export function requestTags(d: Dialect): readonly string[] {
+  return [
+    `CREATE TABLE tag_choice (
+      wallet_id TEXT PRIMARY KEY,
+      names TEXT NOT NULL,
+      changed_at ${d.int64} NOT NULL
+    )`,
+    `CREATE INDEX tag_choice_changed ON tag_choice (changed_at)`,
+    `CREATE TABLE request_tag (
+      wallet_id TEXT NOT NULL,
+      request_id ${d.byteOrderedText} NOT NULL,
+      name TEXT NOT NULL,
+      value ${d.byteOrderedText} NOT NULL,
+      PRIMARY KEY (wallet_id, request_id, name)
+    )${d.clusteredByKey}`,
+  ];
+}

@@ -1,0 +1,289 @@
+import { sql, type Kysely } from 'kysely';
+import { spanOf } from '../ledger/archive.ts';
+import type { Clock } from '../std/clock.ts';
+import { Fault } from '../std/fault.ts';
+import { requestIdAt, type AccountId, type RequestId } from '../std/ids.ts';
+import { COMPLETED } from '../store/receipt-codes.ts';
+import type { Schema } from '../store/schema.ts';
+import type { Store } from '../store/store.ts';
+import type { Reader } from './reader.ts';
+
+/** What a client says about its request: OpenAI's fields, as they came. */
+interface SaidTags {
+  readonly user?: unknown;
+  readonly metadata?: unknown;
+}
+
+interface TaggedCall {
+  readonly requestId: RequestId;
+  /** Absent from a request that says nothing. */
+  readonly tags?: SaidTags | undefined;
+}
+
+interface TagRow {
+  readonly wallet_id: string;
+  readonly request_id: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+/** As many, and as long, as OpenAI allows in `metadata`. */
+const MOST_NAMES = 16;
+const LONGEST_NAME = 64;
+const LONGEST_VALUE = 512;
+/** So many requests are written in one statement. */
+const TOGETHER = 100;
+/** A change may be seen this much later than it was dated. */
+const OVERLAP_MS = 60_000;
+
+/**
+ * Keeps the tags of requests for wallets whose owners asked for them. They are written between the admission and the first
+ * call of a backend, so every charge has its tags whatever ends the process; a request of any other wallet costs a look into a map.
+ */
+export class RequestTags {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  /** By wallet; empty while nobody asks for tags. */
+  readonly #chosen = new Map<string, readonly string[]>();
+  #seenTo = 0;
+  #waiting: { readonly rows: readonly TagRow[]; readonly written: PromiseWithResolvers<void> }[] = [];
+  #isWriting = false;
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** `undefined`: there is nothing to keep. Otherwise the request waits, and fails where the store does. */
+  keep(
+    { requestId, tags }: TaggedCall,
+    { accountId, walletId = accountId }: { accountId: AccountId; walletId?: AccountId | undefined },
+  ): Promise<void> | undefined {
+    if (tags === undefined || this.#chosen.size === 0) return undefined;
+    const names = this.#chosen.get(walletId);
+    if (!names) return undefined;
+    const rows = names.flatMap((name) => {
+      const value = valueOf(tags, name);
+      return value === undefined ? [] : [{ wallet_id: walletId, request_id: requestId, name, value }];
+    });
+    return rows.length === 0 ? undefined : this.#write(rows);
+  }
+
+  /** What changed since the last time, on any node. */
+  async refresh(): Promise<void> {
+    const now = this.#clock.now();
+    const changes = await this.#store.db
+      .selectFrom('tag_choice')
+      .select(['wallet_id', 'names'])
+      .where('changed_at', '>=', this.#seenTo - OVERLAP_MS)
+      .execute();
+    for (const { wallet_id, names } of changes) {
+      if (names === '') this.#chosen.delete(wallet_id);
+      else this.#chosen.set(wallet_id, names.split('\n'));
+    }
+    this.#seenTo = now;
+  }
+
+  #write(rows: readonly TagRow[]): Promise<void> {
+    const written = Promise.withResolvers<void>();
+    this.#waiting.push({ rows, written });
+    if (!this.#isWriting) void this.#writeAll();
+    return written.promise;
+  }
+
+  /** Those that come while others are being written go together. */
+  async #writeAll(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, TOGETHER);
+      const values = batch.flatMap(({ rows }) => rows);
+      try {
+        await this.#store.db
+          .insertInto('request_tag')
+          .values(values)
+          .onConflict((conflict) => conflict.doNothing())
+          .execute();
+        for (const { written } of batch) written.resolve();
+      } catch (cause) {
+        for (const { written } of batch) written.reject(notWritten(cause));
+      }
+    }
+    this.#isWriting = false;
+  }
+}
+
+function notWritten(cause: unknown): Fault {
+  return new Fault('service_unavailable', 'The service is briefly unavailable. Retry soon.', {
+    cause,
+    detail: 'the tags of a request could not be written',
+    retryAfterMs: 1_000,
+  });
+}
+
+/** `user` is the field of that name, every other name one of `metadata`. What is longer than OpenAI allows is not kept. */
+function valueOf({ user, metadata }: SaidTags, name: string): string | undefined {
+  const value = name === 'user' ? user : memberOf(metadata, name);
+  if (typeof value !== 'string' || value === '' || value.length > LONGEST_VALUE) return undefined;
+  // Postgres takes neither in a text.
+  return value.toWellFormed().replaceAll('\0', '\uFFFD');
+}
+
+/** `__proto__` is a name like any other. */
+function memberOf(metadata: unknown, name: string): unknown {
+  if (typeof metadata !== 'object' || metadata === null || !Object.hasOwn(metadata, name)) return undefined;
+  return Object.getOwnPropertyDescriptor(metadata, name)?.value;
+}
+
+/** `project,customer`, or `none`. */
+export function parseTagNames(text: string): readonly string[] {
+  return text === 'none' ? [] : text.split(',').map((name) => name.trim());
+}
+
+export async function chooseTags(
+  store: Store,
+  walletId: string,
+  names: readonly string[],
+  now: number,
+): Promise<void> {
+  const change = { names: checkedNames(names).join('\n'), changed_at: now };
+  await store.db
+    .insertInto('tag_choice')
+    .values({ wallet_id: walletId, ...change })
+    .onConflict((conflict) => conflict.column('wallet_id').doUpdateSet(change))
+    .execute();
+  await store.durable();
+}
+
+function checkedNames(names: readonly string[]): readonly string[] {
+  const isName = (name: string): boolean => /^[\w.:-]+$/.test(name) && name.length <= LONGEST_NAME;
+  const isRight = names.length <= MOST_NAMES && new Set(names).size === names.length && names.every(isName);
+  if (isRight) return names;
+  throw new Fault(
+    'invalid_field',
+    `tags: name at most ${MOST_NAMES} fields of metadata such as project, or user, each once; letters, digits and . : _ - only.`,
+    { param: 'tags' },
+  );
+}
+
+export async function chosenTags(db: Kysely<Schema>, walletId: string): Promise<readonly string[]> {
+  const row = await db
+    .selectFrom('tag_choice')
+    .select('names')
+    .where('wallet_id', '=', walletId)
+    .executeTakeFirst();
+  return row === undefined || row.names === '' ? [] : row.names.split('\n');
+}
+
+/** By request; those without any are missing. All are of one account. */
+export async function tagsOf(
+  reader: Pick<Reader, 'all'>,
+  db: Kysely<Schema>,
+  { accountId, ids }: { readonly accountId: string; readonly ids: readonly string[] },
+): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> {
+  if (ids.length === 0) return new Map();
+  const rows = await reader.all(
+    db
+      .selectFrom('request_tag')
+      .select(['request_id', 'name', 'value'])
+      .where('wallet_id', '=', walletOf(db, accountId))
+      .where('request_id', 'in', ids)
+      .orderBy('name'),
+  );
+  const found = Map.groupBy(rows, ({ request_id }) => request_id);
+  return new Map(
+    // Not assigned one by one: a name may be `__proto__`.
+    [...found].map(([id, tags]) => [id, Object.fromEntries(tags.map(({ name, value }) => [name, value]))]),
+  );
+}
+
+function walletOf(db: Kysely<Schema>, accountId: string) {
+  return db
+    .selectFrom('account')
+    .select((row) => row.fn.coalesce('wallet_id', 'id').as('wallet'))
+    .where('id', '=', accountId);
+}
+
+interface TagFilter {
+  readonly walletId: string;
+  readonly name: string;
+  /** yyyymmdd, both inclusive, UTC. */
+  readonly from: number;
+  readonly to: number;
+  /** Only of this account. */
+  readonly accountId?: string | undefined;
+  readonly limit: number;
+}
+
+/** A request gets its id on arrival and its time at its admission, by another clock. */
+const SLACK_MS = 3_600_000;
+
+function taggedReceipts(db: Kysely<Schema>, { walletId, name, from, to, accountId }: TagFilter) {
+  const { fromMs } = spanOf(from);
+  const { toMs } = spanOf(to);
+  const query = db
+    .selectFrom('request_tag as tag')
+    .innerJoin('receipt', 'receipt.id', 'tag.request_id')
+    .where('tag.wallet_id', '=', walletId)
+    .where('tag.name', '=', name)
+    .where('tag.request_id', '>=', requestIdAt(fromMs - SLACK_MS))
+    .where('tag.request_id', '<', requestIdAt(toMs + SLACK_MS))
+    .where('receipt.created_at', '>=', fromMs)
+    .where('receipt.created_at', '<', toMs)
+    .select((row) => [
+      'tag.value',
+      row.fn.countAll<number>().as('requests'),
+      sql<number>`CAST(SUM(CASE WHEN outcome <> ${sql.lit(COMPLETED)} THEN 1 ELSE 0 END) AS BIGINT)`.as(
+        'failures',
+      ),
+      sumOf('input_tokens'),
+      sumOf('cached_tokens'),
+      sumOf('output_tokens'),
+      sumOf('reasoning_tokens'),
+      sumOf('images'),
+      sumOf('charged'),
+    ]);
+  return accountId === undefined ? query : query.where('receipt.account_id', '=', accountId);
+}
+
+function sumOf<
+  Column extends
+    | 'input_tokens'
+    | 'cached_tokens'
+    | 'output_tokens'
+    | 'reasoning_tokens'
+    | 'images'
+    | 'charged',
+>(column: Column) {
+  return sql<number>`CAST(SUM(${sql.ref(column)}) AS BIGINT)`.as(column);
+}
+
+/** What was used under each value of a tag, the dearest first. Of receipts that are kept. */
+export function usageByTag(reader: Pick<Reader, 'all'>, db: Kysely<Schema>, filter: TagFilter) {
+  return reader.all(
+    taggedReceipts(db, filter)
+      .groupBy('tag.value')
+      .orderBy('charged', 'desc')
+      .orderBy('tag.value')
+      .limit(filter.limit),
+  );
+}
+
+/** The same by model as well, in order of value and model; `after`: where an earlier answer ended. */
+export function usageByTagAndModel(
+  reader: Pick<Reader, 'all'>,
+  db: Kysely<Schema>,
+  filter: TagFilter & { readonly after: Record<'value' | 'endpoint' | 'model', string> },
+) {
+  const { value, endpoint, model } = filter.after;
+  return reader.all(
+    taggedReceipts(db, filter)
+      .innerJoin('route', 'route.id', 'receipt.route')
+      .select(['route.endpoint', 'route.model'])
+      .where(sql<boolean>`(tag.value, route.endpoint, route.model) > (${value}, ${endpoint}, ${model})`)
+      .groupBy(['tag.value', 'route.endpoint', 'route.model'])
+      .orderBy('tag.value')
+      .orderBy('route.endpoint')
+      .orderBy('route.model')
+      .limit(filter.limit),
+  );
+}
