@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { abilitiesView } from '../catalog/abilities-view.ts';
-import type { Catalog } from '../catalog/catalog.ts';
+import type { Catalog, Model } from '../catalog/catalog.ts';
+import { priceChanges } from '../catalog/plans.ts';
 import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
 import { catalogFor } from '../catalog/groups.ts';
 import { json, rateHeaders } from '../http/response.ts';
@@ -57,6 +58,16 @@ export const abilitiesBody = z
 
 const usd = z.string().describe('Dollars as a decimal');
 
+const prices = z.array(
+  z.object({
+    dimension: z.string().describe('What is priced, as a receipt names it; of an image its size'),
+    usd,
+    per: z.int().describe('How many of it the price is for'),
+    above_input_tokens: z.int().nullable().describe('Only where the input has more tokens than this'),
+    quality: z.string().nullable(),
+  }),
+);
+
 const modelBody = z.object({
   id: z.string().describe('As requests name it: code/model, or an alias'),
   object: z.literal('model'),
@@ -86,17 +97,11 @@ const modelBody = z.object({
       image: usd,
     })
     .describe('Of one token, one search, one request, one image'),
-  prices: z
-    .array(
-      z.object({
-        dimension: z.string().describe('What is priced, as a receipt names it; of an image its size'),
-        usd,
-        per: z.int().describe('How many of it the price is for'),
-        above_input_tokens: z.int().nullable().describe('Only where the input has more tokens than this'),
-        quality: z.string().nullable(),
-      }),
-    )
-    .describe('Every price of the model'),
+  prices: prices.describe('Every price of the model'),
+  next_prices: z
+    .object({ from: z.string().describe('UTC'), prices: prices.describe('Every price of the model then') })
+    .optional()
+    .describe('Its prices from a moment on, where a change is announced; without prices it is not sold then'),
   service_tiers: z.record(z.string(), z.number()).describe('Factors of the token prices'),
   supported_parameters: z.array(z.string()),
   abilities: abilitiesBody.optional(),
@@ -206,6 +211,13 @@ async function one(incoming: IncomingRequest, { callerAuth, relay }: ApiParts): 
  * caller's token may use.
  */
 function modelEntries(catalog: Catalog, caller: AccountSnapshot): ModelEntry[] {
+  const { next } = catalog;
+  const changes = new Map(
+    (next ? priceChanges(catalog, next.catalog) : []).map(({ endpoint, model, after }) => [
+      `${endpoint}/${model}`,
+      after && priceLines(after),
+    ]),
+  );
   const entries = [...catalog.endpoints.values()]
     .filter((endpoint) => endpoint.unavailable === undefined)
     .flatMap((endpoint) =>
@@ -229,7 +241,10 @@ function modelEntries(catalog: Catalog, caller: AccountSnapshot): ModelEntry[] {
       model.price.kind === 'tokens'
         ? model.price
         : { kind: 'images', image: model.price.otherwise ?? [...model.price.bySize.values()][0] ?? 0 },
-    prices: priceRows(model).map(({ item, ...row }) => ({ dimension: item, ...row })),
+    prices: priceLines(model),
+    next: changes.has(`${endpoint.code}/${model.id}`)
+      ? { from: catalog.next?.from ?? 0, prices: changes.get(`${endpoint.code}/${model.id}`) ?? [] }
+      : undefined,
     serviceTiers: Object.fromEntries(
       serviceTiers(model).map(([tier, factor]) => [tier, factor / FACTOR_ONE]),
     ),
@@ -238,4 +253,8 @@ function modelEntries(catalog: Catalog, caller: AccountSnapshot): ModelEntry[] {
     reasoning: model.reasoning,
     abilities: endpoint.type === 'image_generation' ? { ...abilitiesView(model) } : undefined,
   }));
+}
+
+function priceLines(model: Model): ModelEntry['prices'] {
+  return priceRows(model).map(({ item, ...row }) => ({ dimension: item, ...row }));
 }

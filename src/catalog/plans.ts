@@ -58,13 +58,36 @@ export class CatalogPlans {
       .then((row) => row && planOf(row));
   }
 
-  /** Newest first. */
-  async list(limit = MAX_PAGE): Promise<CatalogPlan[]> {
+  /** The newest first, without what they say. */
+  async list(): Promise<Omit<CatalogPlan, 'text' | 'base'>[]> {
+    const rows = await this.#db
+      .selectFrom('catalog_plan')
+      .select([
+        'id',
+        'from_at',
+        'made_at',
+        'actor',
+        'note',
+        'tag',
+        'state',
+        'ended_at',
+        'ended_by',
+        'version',
+      ])
+      .orderBy('id', 'desc')
+      .limit(MAX_PAGE)
+      .execute();
+    return rows.map(planOf);
+  }
+
+  /** Those that wait or were over later than a moment, the oldest first. */
+  async since(moment: number): Promise<CatalogPlan[]> {
     const rows = await this.#db
       .selectFrom('catalog_plan')
       .selectAll()
-      .orderBy('id', 'desc')
-      .limit(Math.min(limit, MAX_PAGE))
+      .where((where) => where.or([where('state', '=', 'waiting'), where('ended_at', '>', moment)]))
+      .orderBy('id')
+      .limit(MAX_PAGE)
       .execute();
     return rows.map(planOf);
   }
@@ -113,7 +136,7 @@ export class CatalogPlans {
   }
 }
 
-function planOf(row: Selectable<CatalogPlanTable>): CatalogPlan {
+function planOf<Row extends Omit<Selectable<CatalogPlanTable>, 'text' | 'base'>>(row: Row) {
   const { from_at, made_at, ended_at, ended_by, version, ...same } = row;
   return {
     ...same,

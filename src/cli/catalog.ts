@@ -43,7 +43,8 @@ export const catalogCommands: readonly CliCommand[] = [
   {
     name: 'catalog publish',
     usage: 'FILE [--from TIME] [--note TEXT] [--json]',
-    about: 'make a file the catalog in the store: at once, or from a moment on such as 2030-01-01T00:00Z',
+    about:
+      'make a file the catalog in the store: at once, or from a moment on such as 2030-01-01T00:00Z, of which customers are told',
     flags: { ...JSON_FLAG, from: { type: 'string' }, note: { type: 'string' } },
     minArguments: 1,
     run: (input, context) => context.withCatalog((current) => publish(input, context, current)),
@@ -111,7 +112,7 @@ async function publish(input: CommandInput, context: CliContext, current: Comman
   }
   const at = moment === undefined ? null : new Date(moment).toISOString();
   printResult(input, context, { published: true, from: at }, [
-    at === null ? 'It is in force.' : `It is in force from ${at} on.`,
+    at === null ? 'It is in force.' : `It is in force from ${at} on. Customers are told.`,
   ]);
   return 0;
 }

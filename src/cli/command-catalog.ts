@@ -3,7 +3,6 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { storedText, type CatalogMap } from '../catalog/catalog-data.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import { ImportError, type Mistake } from '../catalog/mistakes.ts';
-import type { CatalogPlan } from '../catalog/plans.ts';
 import type { Environment } from '../catalog/key-rules.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import type { StoredCatalog } from '../catalog/stored.ts';
@@ -27,7 +26,7 @@ export interface CommandCatalog {
 }
 
 interface CommandPlans {
-  list(): Promise<readonly CatalogPlan[]>;
+  list(): ReturnType<StoredCatalog['plans']['list']>;
   /** Throws an {@link ImportError} if the text is no catalog, and what is wrong with the moment. */
   add(text: string, plan: { readonly from: number; readonly note: string }): Promise<void>;
   /** False: none waits, or it has just taken effect. */

@@ -1,12 +1,13 @@
 import { abilitiesView } from '../catalog/abilities-view.ts';
 import type { Catalog, Endpoint, Model, ModelPrice } from '../catalog/catalog.ts';
 import { catalogFor } from '../catalog/groups.ts';
+import { priceChanges, type PriceChange } from '../catalog/plans.ts';
 import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
 import { priceGroupOf } from '../activity/accounts.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import { usd } from './amounts.ts';
-import type { Usd } from './contract.ts';
+import type { Millis, Usd } from './contract.ts';
 import type { BackendHealth, RouteParts } from './parts.ts';
 import { route } from './route.ts';
 
@@ -54,8 +55,16 @@ const itemsOf = new WeakMap<Catalog, ModelItem[]>();
 export function modelItems(catalog: Catalog): ModelItem[] {
   const known = itemsOf.get(catalog);
   if (known) return known;
+  const { next } = catalog;
+  const changes = new Map(
+    (next ? priceChanges(catalog, next.catalog) : []).map((one) => [`${one.endpoint}/${one.model}`, one]),
+  );
   const items = shownEndpoints(catalog).flatMap(({ endpoint, isDemo }) =>
-    endpoint.models.map((model) => ({ ...modelItem(endpoint, model), isDemo })),
+    endpoint.models.map((model) => ({
+      ...modelItem(endpoint, model),
+      isDemo,
+      next: nextPrice(catalog, changes.get(`${endpoint.code}/${model.id}`)),
+    })),
   );
   itemsOf.set(catalog, items);
   return items;
@@ -107,7 +116,19 @@ function statusOf(endpoint: Endpoint, states: BackendStates): 'up' | 'degraded' 
 export type ModelItem = ReturnType<typeof modelItem> & {
   /** It only shows how things work: the built-in backend serves it, beside real ones. */
   isDemo: boolean;
+  /** What becomes of its price at a date; null: nothing that is known. */
+  next: {
+    from: Millis;
+    free: boolean;
+    /** Null: it is not sold any more. */ price: ListedPrice | null;
+  } | null;
 };
+
+function nextPrice({ next }: Catalog, change: PriceChange | undefined): ModelItem['next'] {
+  if (!next || !change) return null;
+  const { after } = change;
+  return { from: next.from, free: after?.free === true, price: after ? priceOf(after) : null };
+}
 
 function modelItem(endpoint: Endpoint, model: Model) {
   return {

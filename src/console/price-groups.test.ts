@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
 import type { Answer } from './contract/routes.ts';
+import { announcements } from '../main/compose-outbox.ts';
+import { watchPrices } from '../outbox/watch-accounts.ts';
+import { DAY_MS } from '../std/calendar.ts';
 import { PRICE, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 type Models = Answer<'GET /api/console/models'>;
@@ -14,7 +17,11 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
 
   beforeAll(async () => {
     const databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
-    site = await testConsole(databaseUrl === undefined ? {} : { databaseUrl });
+    site = await testConsole({
+      webhookRules: { lookup: () => Promise.resolve(['93.184.216.34']) },
+      mail: { smtpUrl: 'smtp://127.0.0.1:1', from: { name: '', address: 'gate@example.com' } },
+      ...(databaseUrl !== undefined && { databaseUrl }),
+    });
     admin = await site.admin();
     customer = await site.user('customer@example.com');
     customerId = await customer.accountId();
@@ -104,5 +111,101 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
       backend: 'house',
     });
     expect(belowCost.every(({ group }) => group === 'vip')).toBe(true);
+  });
+
+  test('new prices at a date are announced at the price of whoever looks, told once, and cancelled in one click', async () => {
+    await setGroup('vip');
+    const { revision } = await admin.must<{ revision: number }>('GET', '/api/console/admin/catalog');
+    const dearer = yaml.replace(
+      'model: house-guide, display_name: House Guide, input: 0.10',
+      'model: house-guide, display_name: House Guide, input: 0.30',
+    );
+    expect(dearer).not.toBe(yaml);
+    const publish = (from: number) =>
+      admin.call('POST', '/api/console/admin/catalog', { yaml: dearer, note: 'new year', revision, from });
+    const from = site.clock.now() + DAY_MS;
+    expect(await publish(site.clock.now() - DAY_MS)).toMatchObject({ status: 400 });
+    expect(await publish(from)).toMatchObject({ status: 200 });
+    expect(await publish(from)).toMatchObject({ status: 409 });
+    const nextOf = async (browser: Browser) => {
+      const { models } = await browser.must<Models>('GET', '/api/console/models');
+      const changed = models.filter(({ next }) => next !== null);
+      expect(changed.map(({ model }) => model)).toEqual(changed.map(() => 'house-guide'));
+      const next = changed[0]?.next;
+      return next?.price?.kind === 'tokens' ? [next.from, next.price.inputUsd] : undefined;
+    };
+    expect(await nextOf(admin)).toEqual([from, '0.30']);
+    expect(await nextOf(site.browser())).toEqual([from, '0.30']);
+    expect(await nextOf(customer)).toEqual([from, '0.15']);
+
+    const { messages, clock, store: database } = site;
+    await messages.webhooks.add(customerId, { url: 'https://hooks.example/a', events: ['price.changes'] });
+    const parts = { db: database.db, notices: messages.notices, clock };
+    const tell = async () => watchPrices(parts, await announcements(site.catalog, clock.now()));
+    await Promise.all([tell(), tell()]);
+    await tell();
+    const told = async (kind: 'mail' | 'webhook' = 'webhook') => {
+      const rows = await database.db
+        .selectFrom('outbox')
+        .selectAll()
+        .where('topic', '=', 'price.changes')
+        .where('kind', '=', kind)
+        .orderBy('id')
+        .execute();
+      return rows.map(
+        (row) => messages.outbox.read(row) as { data: { status: string; models: { prices: object[] }[] } },
+      );
+    };
+    expect(await told()).toEqual([
+      expect.objectContaining({
+        type: 'price.changes',
+        data: expect.objectContaining({ account: customerId, status: 'announced', more: 0 }),
+      }),
+    ]);
+    expect(await told('mail')).toHaveLength(2);
+    const [event] = await told();
+    expect(event?.data.models[0]).toMatchObject({
+      change: 'changed',
+      prices: [
+        { dimension: 'input', before_usd: '0.05', after_usd: '0.15' },
+        { dimension: 'cached_input', before_usd: '0.05', after_usd: '0.15' },
+      ],
+    });
+
+    type Plans = Answer<'GET /api/console/admin/catalog/plans'>;
+    const plans = () => admin.must<Plans>('GET', '/api/console/admin/catalog/plans');
+    const [waiting] = (await plans()).items;
+    expect(waiting).toMatchObject({ from, state: 'waiting', note: 'new year' });
+    expect(waiting?.changes.length).toBeGreaterThan(0);
+    const cancel = `/api/console/admin/catalog/plans/${waiting?.id}/cancel`;
+    expect((await customer.call('POST', cancel, {})).status).toBe(403);
+    expect((await admin.call('POST', cancel, {})).status).toBe(200);
+    expect((await admin.call('POST', cancel, {})).status).toBe(409);
+    expect(await nextOf(customer)).toBeUndefined();
+    site.advance(10);
+    await Promise.all([tell(), tell()]);
+    expect((await told()).map(({ data }) => data.status)).toEqual(['announced', 'cancelled']);
+    expect(await told('mail')).toHaveLength(4);
+    // It is a draft again, and the log says who did what.
+    const { draft } = await admin.must<Answer<'GET /api/console/admin/catalog/draft'>>(
+      'GET',
+      '/api/console/admin/catalog/draft',
+    );
+    expect(draft?.yaml).toContain('0.30');
+    const { items } = await admin.must<{ items: { action: string; detail: Record<string, unknown> }[] }>(
+      'GET',
+      '/api/console/admin/audit',
+    );
+    expect(items.map(({ action }) => action)).toEqual(
+      expect.arrayContaining([
+        'catalog.save',
+        'catalog.save.refused',
+        'catalog.cancel-plan',
+        'catalog.cancel-plan.refused',
+      ]),
+    );
+    expect(items.some(({ action, detail }) => action === 'catalog.save' && detail['from'] === from)).toBe(
+      true,
+    );
   });
 });

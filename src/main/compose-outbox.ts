@@ -1,11 +1,25 @@
+import type { CatalogSource, Model } from '../catalog/catalog.ts';
+import type { PriceChange } from '../catalog/plans.ts';
+import { priceRows } from '../catalog/price-rows.ts';
+import { StoredCatalog } from '../catalog/stored.ts';
 import { readSite } from '../identity/sign-in/site.ts';
+import type { AnnouncedModel, AnnouncedPrice } from '../outbox/events.ts';
 import { makeMailChannel } from '../outbox/mail-channel.ts';
 import { OutboxSender } from '../outbox/sender.ts';
-import { ReachedLimits, watchBalances, watchBudgets, watchTokens } from '../outbox/watch-accounts.ts';
+import {
+  ReachedLimits,
+  watchBalances,
+  watchBudgets,
+  watchPrices,
+  watchTokens,
+  type Announcement,
+} from '../outbox/watch-accounts.ts';
 import { leastLoss } from '../identity/sign-in/site.ts';
 import { BackendWatch, watchCertificate, watchMargin } from '../outbox/watch-operation.ts';
 import { makeWebhookChannel, type PausedWebhook, type WebhookRules } from '../outbox/webhook-channel.ts';
 import { makeWebhooks, type Webhooks } from '../outbox/webhooks.ts';
+import { DAY_MS } from '../std/calendar.ts';
+import { formatUsd, nanoUsd } from '../std/money.ts';
 import type { Pool } from '../upstream/pool.ts';
 import type { Certificate } from './certificate.ts';
 import type { PeriodicTask } from './periodic-tasks.ts';
@@ -42,12 +56,13 @@ export interface NoticedParts {
   readonly messages: MessageServices;
   readonly pool: Pool;
   readonly certificate: Certificate | undefined;
+  readonly catalog: CatalogSource;
 }
 
 /** Every worker raises notices about what only it can see; notices about the store are raised by the first worker. */
 export function messageTasks(
   { config, store, outbox, notices, clock }: Services,
-  { messages: { sender, reachedLimits }, pool, certificate }: NoticedParts,
+  { messages: { sender, reachedLimits }, pool, certificate, catalog }: NoticedParts,
 ): PeriodicTask[] {
   const { db } = store;
   const backends = new BackendWatch({ db, notices });
@@ -61,6 +76,12 @@ export function messageTasks(
     { name: 'old messages', everyMs: 60_000, run: () => outbox.sweep() },
     { name: 'low balances', everyMs: 15_000, maxTimeShare: 0.05, run: () => watchBalances(parts) },
     { name: 'used budgets', everyMs: 15_000, maxTimeShare: 0.05, run: () => watchBudgets(parts) },
+    {
+      name: 'announced prices',
+      everyMs: 5_000,
+      maxTimeShare: 0.05,
+      run: async () => watchPrices(parts, await announcements(catalog, clock.now())),
+    },
     { name: 'expiring tokens', everyMs: 60_000, maxTimeShare: 0.05, run: () => watchTokens(parts) },
     {
       name: 'margin of the day',
@@ -74,4 +95,47 @@ export function messageTasks(
     },
   ];
   return (config.worker ?? 0) === 0 ? [...ofEach, ...ofFirst] : ofEach;
+}
+
+/** Of the plans of the catalog that wait, or were over in the last day. */
+export async function announcements(catalog: CatalogSource, now: number): Promise<Announcement[]> {
+  if (!(catalog instanceof StoredCatalog)) return [];
+  const plans = await catalog.plans.since(now - DAY_MS);
+  return plans.map((plan) => {
+    const known = new Map<string | undefined, readonly AnnouncedModel[]>();
+    return {
+      ...plan,
+      isCancelled: plan.state === 'cancelled',
+      changesFor(group) {
+        const changes = known.get(group) ?? (catalog.changesOf(plan, group) ?? []).map(announcedModel);
+        known.set(group, changes);
+        return changes;
+      },
+    };
+  });
+}
+
+const MOST_PRICES = 12;
+
+function announcedModel({ endpoint, model, name, before, after }: PriceChange): AnnouncedModel {
+  const [was, is] = [pricesByName(before), pricesByName(after)];
+  const prices = [...new Set([...was.keys(), ...is.keys()])].flatMap((key): AnnouncedPrice[] => {
+    const [old, now] = [was.get(key), is.get(key)];
+    const row = now ?? old;
+    if (!row || old?.amount === now?.amount) return [];
+    const { item, per, above, quality } = row;
+    const named = { dimension: item, per, above_input_tokens: above ?? null, quality: quality ?? null };
+    return [{ ...named, before_usd: usdOf(old?.amount), after_usd: usdOf(now?.amount) }];
+  });
+  const change = before && after ? 'changed' : after ? 'new' : 'gone';
+  return { model: `${endpoint}/${model}`, name, change, prices: prices.slice(0, MOST_PRICES) };
+}
+
+function pricesByName(model: Model | undefined) {
+  const rows = model ? priceRows(model) : [];
+  return new Map(rows.map((row) => [`${row.item} ${row.above ?? ''} ${row.quality ?? ''}`, row]));
+}
+
+function usdOf(amount: number | undefined): string | null {
+  return amount === undefined ? null : formatUsd(nanoUsd(amount));
 }

@@ -118,7 +118,7 @@ export async function startTollgate(
     if (!(await setup.needed())) await auth.load();
     const running = { relay, settings, refusedCalls, imageJobs, stored, payments, ...watched };
     const state = { draining: false };
-    const tasks = startPeriodicTasks(services, { ...running, auth, messages });
+    const tasks = startPeriodicTasks(services, { ...running, auth, messages, catalog });
     opened.defer(() => tasks.stop());
     const served = { ...running, services, catalog, links, consoleServices, accessLog };
     const metrics = serveMetrics(config, { metrics: relay.metrics, ...watched }, opened);

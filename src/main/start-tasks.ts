@@ -39,6 +39,7 @@ interface TaskParts {
   readonly stored: StoredState;
   readonly messages: NoticedParts['messages'];
   readonly certificate: NoticedParts['certificate'];
+  readonly catalog: NoticedParts['catalog'];
   readonly payments: Payments | undefined;
   readonly setupWatch: SetupWatch;
 }
@@ -61,7 +62,7 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
       { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },
       ...imageTasks(services, imageJobs),
       ...responseTasks(parts.stored),
-      ...messageTasks(services, { messages, pool, certificate }),
+      ...messageTasks(services, { messages, pool, certificate, catalog: parts.catalog }),
       ...paymentTasks(parts.payments),
       ...setupTasks(services, parts.setupWatch),
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },

@@ -1,4 +1,4 @@
-import type { EventData, EventType } from './events.ts';
+import type { AnnouncedModel, EventData, EventType } from './events.ts';
 import type { MailSite } from './mail-data.ts';
 
 /** `standard` is signed JSON for a program; the others are what a chat tool takes at an address of its own. */
@@ -138,6 +138,9 @@ function chatText({ payload, language, isOperators }: ChatEvent, site: MailSite)
 function valueText(name: string, value: unknown, which: 0 | 1): string {
   if (value === null || value === undefined) return '';
   if (name === 'per') return wordOf(PERIODS, String(value), which);
+  if (name === 'status') return wordOf(STATES, String(value), which);
+  if (name === 'more' && value === 0) return '';
+  if (name === 'models') return (value as readonly AnnouncedModel[]).map(({ model }) => model).join(', ');
   if (typeof value === 'number') return name.endsWith('_usd') ? USD.format(value) : String(value);
   if (Array.isArray(value)) return value.join(', ');
   const text = String(value);
@@ -239,6 +242,7 @@ const TITLES: Readonly<Record<EventType, Words>> = {
   'token.expiring': ['API token expires soon', 'API-Token läuft bald ab'],
   'token.replaced': ['API token replaced', 'API-Token ersetzt'],
   'token.exposed': ['API token exposed', 'API-Token offengelegt'],
+  'price.changes': ['Prices change', 'Preise ändern sich'],
   'image_job.done': ['Image job done', 'Bildauftrag fertig'],
   'image_job.failed': ['Image job failed', 'Bildauftrag fehlgeschlagen'],
   'backend.down': ['Backend down', 'Backend ausgefallen'],
@@ -255,6 +259,11 @@ const PERIODS = {
   week: ['week', 'Woche'],
   month: ['month', 'Monat'],
   total: ['in total', 'insgesamt'],
+} as const;
+
+const STATES = {
+  announced: ['announced', 'angekündigt'],
+  cancelled: ['cancelled', 'abgesagt'],
 } as const;
 
 const LABELS: Readonly<Record<FieldName, Words>> = {
@@ -284,4 +293,8 @@ const LABELS: Readonly<Record<FieldName, Words>> = {
   payment: ['Payment', 'Zahlung'],
   breaches: ['Breaches', 'Verstöße'],
   rules: ['Rules', 'Regeln'],
+  status: ['Status', 'Stand'],
+  from: ['From', 'Ab'],
+  models: ['Models', 'Modelle'],
+  more: ['More models', 'Weitere Modelle'],
 };

@@ -10,6 +10,26 @@ interface BudgetEvent {
   readonly resets_at: string | null;
 }
 
+/** A price that changes; null: there was none, or there will be none. Amounts are decimals. */
+export interface AnnouncedPrice {
+  /** As a receipt names it; of an image its size. */
+  readonly dimension: string;
+  readonly per: number;
+  readonly above_input_tokens: number | null;
+  readonly quality: string | null;
+  readonly before_usd: string | null;
+  readonly after_usd: string | null;
+}
+
+/** A model whose prices change. */
+export interface AnnouncedModel {
+  /** `code/model` */
+  readonly model: string;
+  readonly name: string;
+  readonly change: 'changed' | 'new' | 'gone';
+  readonly prices: readonly AnnouncedPrice[];
+}
+
 /** What programs are told, with what each event says; amounts are dollars, as in the public API. */
 export interface EventData {
   'balance.low': {
@@ -30,6 +50,14 @@ export interface EventData {
     readonly name: string | null;
     readonly token_hint: string;
     readonly expires_at: string;
+  };
+  'price.changes': {
+    readonly account: string;
+    readonly status: 'announced' | 'cancelled';
+    readonly from: string;
+    readonly models: readonly AnnouncedModel[];
+    /** How many models there are beside those. */
+    readonly more: number;
   };
   'token.replaced': { readonly account: string; readonly token_hint: string };
   'token.exposed': { readonly account: string; readonly token_hint: string };
@@ -62,6 +90,7 @@ export const ACCOUNT_EVENTS = [
   'token.exposed',
   'image_job.done',
   'image_job.failed',
+  'price.changes',
 ] as const satisfies readonly EventType[];
 
 /** What the operator's may. */

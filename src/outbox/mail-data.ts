@@ -1,3 +1,5 @@
+import { priceLabels } from '../std/dimension-texts.ts';
+import type { AnnouncedModel, AnnouncedPrice } from './events.ts';
 import type { Period } from '../std/calendar.ts';
 
 interface BudgetMail {
@@ -6,6 +8,14 @@ interface BudgetMail {
   readonly used: string;
   /** When the next period begins; absent: never. */
   readonly resetsAt?: number | undefined;
+}
+
+interface PricesMail {
+  readonly from: number;
+  readonly isCancelled: boolean;
+  readonly models: readonly AnnouncedModel[];
+  /** How many models there are beside those. */
+  readonly more: number;
 }
 
 /** What each mail needs to know. Amounts are finished texts, such as `$5.00` or `25.00 EUR`; times are milliseconds. */
@@ -17,6 +27,7 @@ export interface MailData {
   'budget.low': BudgetMail;
   'budget.reached': BudgetMail;
   'token.expiring': { readonly hint: string; readonly expiresAt: number };
+  'price.changes': PricesMail;
   'sign-in.new-device': { readonly at: number; readonly address: string; readonly device: string };
   'payment.receipt': {
     readonly amount: string;
@@ -69,3 +80,28 @@ interface MailText {
 export type MailTexts = {
   readonly [T in MailTemplate]: (data: MailData[T], context: MailContext) => MailText;
 };
+
+/** A line for each model. */
+export function changeLines(
+  models: readonly AnnouncedModel[],
+  words: {
+    readonly language: 'en' | 'de';
+    above(label: string, tokens: number): string;
+    isNew(line: string): string;
+    isGone(name: string): string;
+  },
+): string[] {
+  const labels: Readonly<Record<string, string>> = priceLabels(words.language);
+  const priceText = ({ dimension, quality, above_input_tokens: above, ...price }: AnnouncedPrice): string => {
+    const label = [labels[dimension] ?? dimension, quality].filter((part) => part !== null).join(' ');
+    const amounts = [price.before_usd, price.after_usd].map((usd) => (usd === null ? '–' : `$${usd}`));
+    const shown = price.before_usd === null ? amounts.slice(1) : amounts;
+    return `${above === null ? label : words.above(label, above)} ${shown.join(' → ')}`;
+  };
+  return models.map(({ model, name, change, prices }) => {
+    const whole = `${name} (${model})`;
+    if (change === 'gone') return words.isGone(whole);
+    const line = prices.length === 0 ? whole : `${whole}: ${prices.map(priceText).join(', ')}`;
+    return change === 'new' ? words.isNew(line) : line;
+  });
+}

@@ -1,5 +1,5 @@
 import type { Period } from '../std/calendar.ts';
-import type { MailContext, MailSite, MailTexts } from './mail-data.ts';
+import { changeLines, type MailContext, type MailSite, type MailTexts } from './mail-data.ts';
 
 export const MAIL_TEXTS_DE: MailTexts = {
   'address.verify': ({ link, hours }, { name }) => ({
@@ -61,6 +61,26 @@ export const MAIL_TEXTS_DE: MailTexts = {
           : 'Wenn Sie ihn noch brauchen, bitten Sie einen Besitzer oder Admin des Teams um ein späteres Ende.',
     ],
     action: linkTo(site, site.account === undefined ? '/app/key' : '/app/team', 'Konsole öffnen'),
+  }),
+  'price.changes': ({ from, isCancelled, models, more }, site) => ({
+    subject: isCancelled
+      ? `Die Preisänderung${forTeam(site)} bei ${site.name} ist abgesagt`
+      : `Preise${forTeam(site)} bei ${site.name} ändern sich am ${timeText(from).slice(0, 10)}`,
+    paragraphs: isCancelled
+      ? [
+          `Die Änderung, die wir für ${timeText(from)} angekündigt hatten, findet nicht statt. Die Preise bleiben, wie sie sind.`,
+        ]
+      : [
+          `Diese Preise ändern sich am ${timeText(from)}. Bis dahin zahlen Sie die jetzigen. Tokenpreise gelten für eine Million Tokens.`,
+          ...changeLines(models, {
+            language: 'de',
+            above: (label, tokens) => `${label} ab ${tokens} Eingabe-Tokens`,
+            isNew: (line) => `Neu: ${line}`,
+            isGone: (name) => `${name} wird nicht mehr angeboten.`,
+          }),
+          ...(more > 0 ? [`Und ${more} weitere: die Seite der Modelle zeigt sie.`] : []),
+        ],
+    action: linkTo(site, '/app/models', 'Alle Preise ansehen'),
   }),
   'sign-in.new-device': ({ at, address, device }, site) => ({
     subject: `Neue Anmeldung bei ${site.name}`,
@@ -170,6 +190,10 @@ const PERIODS: Record<Period, string> = {
 
 function untilText(resetsAt: number | undefined): string {
   return resetsAt === undefined ? '' : `, bis zum ${timeText(resetsAt)}`;
+}
+
+function forTeam({ team }: MailContext): string {
+  return team === undefined ? '' : ` für ${team}`;
 }
 
 function linkToBilling(context: MailContext) {

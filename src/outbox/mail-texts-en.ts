@@ -1,5 +1,5 @@
 import type { Period } from '../std/calendar.ts';
-import type { MailContext, MailSite, MailTexts } from './mail-data.ts';
+import { changeLines, type MailContext, type MailSite, type MailTexts } from './mail-data.ts';
 
 export const MAIL_TEXTS_EN: MailTexts = {
   'address.verify': ({ link, hours }, { name }) => ({
@@ -61,6 +61,24 @@ export const MAIL_TEXTS_EN: MailTexts = {
           : 'If you still need it, ask an owner or admin of the team for a later end.',
     ],
     action: linkTo(site, site.account === undefined ? '/app/key' : '/app/team', 'Open the console'),
+  }),
+  'price.changes': ({ from, isCancelled, models, more }, site) => ({
+    subject: isCancelled
+      ? `The change of prices${forTeam(site)} at ${site.name} is cancelled`
+      : `Prices${forTeam(site)} at ${site.name} change on ${timeText(from).slice(0, 10)}`,
+    paragraphs: isCancelled
+      ? [`The change that we announced for ${timeText(from)} does not take place. Prices stay as they are.`]
+      : [
+          `These prices change on ${timeText(from)}. Until then you pay the present ones. Prices of tokens are per million tokens.`,
+          ...changeLines(models, {
+            language: 'en',
+            above: (label, tokens) => `${label} above ${tokens} input tokens`,
+            isNew: (line) => `New: ${line}`,
+            isGone: (name) => `${name} is no longer offered.`,
+          }),
+          ...(more > 0 ? [`And ${more} more: the page of models shows them.`] : []),
+        ],
+    action: linkTo(site, '/app/models', 'See all prices'),
   }),
   'sign-in.new-device': ({ at, address, device }, site) => ({
     subject: `A new sign-in at ${site.name}`,
@@ -162,6 +180,10 @@ const PERIODS: Record<Period, string> = {
 
 function untilText(resetsAt: number | undefined): string {
   return resetsAt === undefined ? '' : ` until ${timeText(resetsAt)}`;
+}
+
+function forTeam({ team }: MailContext): string {
+  return team === undefined ? '' : ` for ${team}`;
 }
 
 function linkToBilling(context: MailContext) {

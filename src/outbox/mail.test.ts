@@ -38,6 +38,28 @@ const SAMPLES: MailData = {
   'budget.low': { amount: '$5.00', per: 'day', used: '$4.10', resetsAt: 86_400_000 },
   'budget.reached': { amount: '$5.00', per: 'total', used: '$4.90' },
   'token.expiring': { hint: 'sk-…a1b2', expiresAt: 86_400_000 },
+  'price.changes': {
+    from: 86_400_000,
+    isCancelled: false,
+    models: [
+      {
+        model: 'svc_chat/gpt-5',
+        name: 'GPT-5',
+        change: 'changed',
+        prices: [
+          {
+            dimension: 'input',
+            per: 1_000_000,
+            above_input_tokens: null,
+            quality: null,
+            before_usd: '1.25',
+            after_usd: '1.50',
+          },
+        ],
+      },
+    ],
+    more: 2,
+  },
   'sign-in.new-device': { at: 0, address: '203.0.113.9', device: 'Firefox' },
   'payment.receipt': {
     amount: '25.00 EUR',

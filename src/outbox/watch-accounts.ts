@@ -3,7 +3,9 @@ import { DAY_MS, monthOf, periodEnd, periodStart, type Period } from '../std/cal
 import type { Clock } from '../std/clock.ts';
 import { formatUsd, nanoUsd, toUsdNumber } from '../std/money.ts';
 import type { AccountRow, Schema } from '../store/schema.ts';
+import type { AnnouncedModel } from './events.ts';
 import type { Notices } from './notices.ts';
+import { countWaitingByKind } from './outbox.ts';
 
 interface WatchParts {
   readonly db: Kysely<Schema>;
@@ -270,4 +272,83 @@ async function tellReached(
   };
   await notices.event(tx, { accountId: walletId, type: REACHED, data });
   await notices.mail(tx, { accountId: walletId, template: REACHED, data: { limit: `$${formatUsd(limit)}` } });
+}
+
+/** Prices that change at a moment, or a change that is cancelled. */
+export interface Announcement {
+  /** Later ones have higher numbers. */
+  readonly id: number;
+  readonly from: number;
+  /** Who came later has seen it. */
+  readonly madeAt: number;
+  readonly isCancelled: boolean;
+  /** What changes for a wallet of this price group. */
+  changesFor(group: string | undefined): readonly AnnouncedModel[];
+}
+
+const PRICES = 'price.changes';
+const MOST_MODELS = 30;
+/** So many mails wait at most because of announcements: others are not held up, and the outbox is never full of them. */
+const MOST_WAITING = 1_000;
+
+/** Tells each account once that its prices change, and those who were told when that is cancelled; the oldest announcement first. */
+export async function watchPrices(parts: WatchParts, announcements: readonly Announcement[]): Promise<void> {
+  for (const announcement of announcements) {
+    if ((await countWaitingByKind(parts.db)).mail >= MOST_WAITING) return;
+    const wallets = await untoldWallets(parts.db, announcement);
+    for (const wallet of wallets)
+      await parts.db.transaction().execute((tx) => tellPrices(tx, parts.notices, { wallet, announcement }));
+    if (wallets.length === AT_ONCE) return;
+  }
+}
+
+/** What was told last of prices: of which announcement, and whether there was something to tell. */
+function priceMark({ id }: Announcement, outcome: '' | ' cancelled' | ' nothing' = ''): string {
+  return `${String(id).padStart(12, '0')}${outcome}`;
+}
+
+async function untoldWallets(db: Kysely<Schema>, announcement: Announcement): Promise<ToldWallet[]> {
+  const mark = sql<string>`COALESCE(notice.mark, '')`;
+  const wallets = db
+    .selectFrom('account')
+    .leftJoin('notice', (join) =>
+      join.onRef('notice.account_id', '=', 'account.id').on('notice.topic', '=', PRICES),
+    )
+    .select(['account.id', 'account.kind', 'account.price_group'])
+    .where('account.kind', 'in', ['person', 'team'])
+    .where('account.role', '!=', 'system')
+    .where('account.status', '=', 'active')
+    .where('account.ended_at', 'is', null)
+    .limit(AT_ONCE);
+  return await (
+    announcement.isCancelled
+      ? wallets.where(mark, '=', priceMark(announcement))
+      : wallets
+          .where(mark, '<', priceMark(announcement))
+          .where('account.created_at', '<', announcement.madeAt)
+  ).execute();
+}
+
+type ToldWallet = Pick<AccountRow, 'id' | 'kind' | 'price_group'>;
+
+async function tellPrices(
+  tx: Kysely<Schema>,
+  notices: Notices,
+  { wallet, announcement }: { readonly wallet: ToldWallet; readonly announcement: Announcement },
+): Promise<void> {
+  const { id: accountId, kind, price_group: group } = wallet;
+  const { from, isCancelled } = announcement;
+  const all = isCancelled ? [] : announcement.changesFor(group ?? undefined);
+  const isNothing = !isCancelled && all.length === 0;
+  const mark = priceMark(announcement, isCancelled ? ' cancelled' : isNothing ? ' nothing' : '');
+  if (!(await notices.raise(tx, { accountId, topic: PRICES, mark })) || isNothing) return;
+  const [models, more] = [all.slice(0, MOST_MODELS), Math.max(0, all.length - MOST_MODELS)];
+  const status = isCancelled ? 'cancelled' : 'announced';
+  const data = { account: accountId, status, from: new Date(from).toISOString(), models, more } as const;
+  await notices.event(tx, { accountId, type: PRICES, data });
+  // Whoever owns teams of the same prices reads of them once.
+  const about = `${PRICES} ${mark} ${group ?? ''}`;
+  const once = kind === 'team' ? about : `${about}:${accountId}`;
+  const texts = { from, isCancelled, models, more };
+  await notices.mail(tx, { accountId, template: PRICES, data: texts, once });
 }

@@ -78,7 +78,7 @@ export const catalogRoutes = [
       note: z.string().trim().max(500),
       /** The revision this edit began from; 409 `conflict` when somebody saved another one meanwhile. */
       revision: z.number().int().min(0),
-      /** From when on it is in force, on every server at once; absent: now. */
+      /** From when on it is in force, on every server at once; absent: now. Customers are told. */
       from: z.number().int().optional(),
     }),
     handle: (parts, { operator, body: { yaml: text, note, revision, from } }) => {
@@ -241,9 +241,10 @@ async function planDraft(
 }
 
 async function cancelPlan(editor: CatalogEditor, actor: string, id: number) {
-  const plan = (await editor.plans.list()).find((one) => one.id === id);
-  if (!plan) throw new Fault('not_found', 'There is no such plan.');
-  if (!(await editor.cancelPlan(id, actor)))
+  if (!(await editor.plans.list()).some((one) => one.id === id))
+    throw new Fault('not_found', 'There is no such plan.');
+  const plan = editor.plan();
+  if (!plan || !(await editor.cancelPlan(id, actor)))
     throw new Fault('conflict', 'It is in force already, or was cancelled.');
   // Back as a draft, to be changed and published again, unless there is another one.
   const { text, base } = plan;
@@ -252,8 +253,13 @@ async function cancelPlan(editor: CatalogEditor, actor: string, id: number) {
   return {};
 }
 
-function planItem(editor: CatalogEditor, plan: CatalogPlan, emails: ReadonlyMap<string, string>) {
-  const changes = plan.state === 'waiting' ? editor.propose(plan.text).changes : [];
+function planItem(
+  editor: CatalogEditor,
+  plan: Omit<CatalogPlan, 'text' | 'base'>,
+  emails: ReadonlyMap<string, string>,
+) {
+  const waiting = editor.plan();
+  const changes = waiting?.id === plan.id ? editor.propose(waiting.text).changes : [];
   return {
     id: plan.id,
     from: plan.from,

@@ -5,6 +5,7 @@ import { pageHref, type PageContent, type PageContext } from './page-frame.ts';
 import {
   compactText,
   countText,
+  momentText,
   priceText,
   featureBadges,
   PLAIN_BUTTON,
@@ -38,13 +39,23 @@ export function modelListPage(
     isIndexed: !hasFilter(query),
     main: html`<h1 class="text-xl font-semibold tracking-tight">${t.listTitle}</h1>
       <p class="mt-0.5 max-w-[68ch] text-ink-3">${t.listLead(siteName)}</p>
-      ${filterForm(context, query)}
+      ${announced(context, sold)}${filterForm(context, query)}
       <p class="mt-5 mb-2 text-sm text-ink-3" role="status">
         ${t.count(found.length, countText(found.length, context.language))}
       </p>
       ${shown.length > 0 ? listTable(context, shown) : emptyList(context, sold.size)}
       ${pager(context, query, { page, pages })}`,
   };
+}
+
+/** That prices change, with the date; each model's row and page have the new ones. */
+function announced({ t, language }: PageContext, sold: ReadonlyMap<string, SoldModel>): Markup | undefined {
+  const changing = [...sold.values()].flatMap(({ offers }) => offers.find(({ next }) => next !== null) ?? []);
+  const from = changing[0]?.next?.from;
+  if (from === undefined) return undefined;
+  return html`<p class="mt-4 rounded-md border border-warn-line bg-warn-soft px-4 py-3 text-warn">
+    ${t.pricesChange(changing.length, momentText(from, language))}
+  </p>`;
 }
 
 function filterForm(context: PageContext, query: ModelQuery): Markup {
@@ -156,9 +167,8 @@ function listRow(context: RowContext, model: SoldModel): Markup {
     <td class="${BODY_CELL}">
       <a href="${pageHref(context, model.path)}" class="font-medium hover:text-accent hover:underline"
         >${best.displayName}</a
-      ><span class="block font-mono text-xs break-words [overflow-wrap:anywhere] text-ink-3"
-        >${model.id}</span
-      >
+      ><span class="block font-mono text-xs break-words [overflow-wrap:anywhere] text-ink-3">${model.id}</span
+      >${nextPrice(context, best)}
     </td>
     <td class="${BODY_CELL} max-md:hidden">${featureBadges(best, context)}</td>
     <td class="${BODY_CELL} text-ink-2 max-md:hidden">
@@ -170,6 +180,21 @@ function listRow(context: RowContext, model: SoldModel): Markup {
     <td class="${BODY_CELL} text-right tabular-nums">${lowestPrice(context, offers, 'input')}</td>
     <td class="${BODY_CELL} text-right tabular-nums">${lowestPrice(context, offers, 'output')}</td>
   </tr>`;
+}
+
+/** What the first offer costs from a date on. */
+function nextPrice({ t, language }: RowContext, { next }: ModelItem): Markup | undefined {
+  if (!next) return undefined;
+  const date = momentText(next.from, language);
+  const { price } = next;
+  const amounts =
+    price?.kind === 'tokens'
+      ? [price.inputUsd, price.outputUsd]
+      : (price?.bySize.slice(0, 1) ?? []).map(({ imageUsd }) => imageUsd);
+  const shown = next.free ? t.free : amounts.map((amount) => priceText(amount, language)).join(' / ');
+  return html`<span class="block text-xs text-warn"
+    >${price ? `${t.pricesFrom(date)}: ${shown}` : t.goneFrom(date)}</span
+  >`;
 }
 
 /** The lowest one, and that there are others. A kind of price that a model does not have is a dash, not zero. */

@@ -5,6 +5,7 @@ import { html, type Markup } from './html.ts';
 import { pageHref, type PageContent, type PageContext } from './page-frame.ts';
 import {
   countText,
+  momentText,
   priceText,
   secondsText,
   shareText,
@@ -142,7 +143,21 @@ function priceBlock(context: PageContext, { item, typicalUsd }: ShownOffer): Mar
   return html`${heading(t.prices)}
     <dl class="flex flex-col gap-2">${lines}</dl>
     ${item.price.kind === 'tokens' && !item.free ? html`<p class="mt-2 text-sm text-ink-3">${t.pricesPer}</p>` : undefined}
-    ${typicalBlock(context, item, typicalUsd)}`;
+    ${typicalBlock(context, item, typicalUsd)}${nextBlock(context, item)}`;
+}
+
+/** The prices that are announced, and their date. */
+function nextBlock(context: PageContext, item: ModelItem): Markup | undefined {
+  const { t, language } = context;
+  const { next } = item;
+  if (!next) return undefined;
+  const date = momentText(next.from, language);
+  if (!next.price) return html`<p class="mt-4 border-t border-line pt-3 text-warn">${t.goneFrom(date)}</p>`;
+  const lines = priceLines({ ...item, price: next.price, free: next.free }, context);
+  return html`<div class="mt-4 border-t border-line pt-3">
+    ${heading(t.pricesFrom(date))}
+    <dl class="flex flex-col gap-2">${lines.map(([label, amount]) => ledgerLine(label, amount))}</dl>
+  </div>`;
 }
 
 function typicalBlock(

@@ -211,6 +211,12 @@ export function shownDay(day: number, language: PageLanguage): string {
   return DAYS[language].format(at);
 }
 
+/** A moment, to the minute, in UTC. */
+export function momentText(at: number, language: PageLanguage): string {
+  const time = new Date(at).toISOString().slice(11, 16);
+  return `${DAYS[language].format(at)}, ${time} UTC`;
+}
+
 /** A page has hundreds of days. */
 const DAYS: Record<PageLanguage, Intl.DateTimeFormat> = { en: dayFormat('en'), de: dayFormat('de') };
 

@@ -65,6 +65,10 @@ export const TEXTS_DE: PublicTexts = {
   sizes: 'Größen',
   tokens: (count) => `${count} Tokens`,
   prices: 'Preis',
+  pricesFrom: (date) => `Preis ab ${date}`,
+  goneFrom: (date) => `Ab ${date} nicht mehr angeboten`,
+  pricesChange: (count, date) =>
+    `${count === 1 ? 'Der Preis eines Modells ändert sich' : `Die Preise von ${count} Modellen ändern sich`} am ${date}.`,
   pricesPer: 'Tokenpreise gelten für eine Million Tokens.',
   tier: (tier) => `Servicestufe ${tier}`,
   above: (label, tokens) => `${label}, ab mehr als ${tokens} Eingabetokens`,

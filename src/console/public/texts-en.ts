@@ -64,6 +64,10 @@ export const TEXTS_EN = {
   sizes: 'Sizes',
   tokens: (count: string) => `${count} tokens`,
   prices: 'Price',
+  pricesFrom: (date: string) => `Price from ${date}`,
+  goneFrom: (date: string) => `No longer offered from ${date}`,
+  pricesChange: (count: number, date: string) =>
+    `${count === 1 ? 'The price of one model changes' : `The prices of ${count} models change`} on ${date}.`,
   pricesPer: 'Token prices are per million tokens.',
   tier: (tier: string) => `Service tier ${tier}`,
   above: (label: string, tokens: string) => `${label}, above ${tokens} input tokens`,

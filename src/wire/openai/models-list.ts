@@ -18,6 +18,8 @@ export interface ModelEntry {
   /** Every price that the catalog names, in the order of a bill. */
   readonly prices: readonly ModelPriceLine[];
   readonly serviceTiers: Readonly<Record<string, number>>;
+  /** Its prices from a moment on; none: it is not sold then. Absent: no change is known. */
+  readonly next?: { readonly from: number; readonly prices: readonly ModelPriceLine[] } | undefined;
   readonly vision: boolean;
   readonly tools: boolean;
   readonly reasoning: boolean;
@@ -29,7 +31,7 @@ type ListedAbilities = Readonly<Record<string, unknown>>;
 
 /**
  * One body for the clients of OpenAI, Anthropic and OpenRouter. LibreChat takes prices and windows from it only if every
- * entry has them, and Open WebUI fails on a name that is null, so no field is ever left out.
+ * entry has them, and Open WebUI fails on a name that is null, so of these no field is ever left out.
  */
 export function modelsList(models: readonly ModelEntry[]): ModelsList {
   const data = models.map(oneModel);
@@ -61,16 +63,26 @@ export function oneModel(model: ModelEntry): ModelBody {
       output_modalities: [OUTPUTS[model.kind]],
     },
     pricing: pricing(model),
-    prices: model.prices.map(({ dimension, amount, per, above, quality }) => ({
-      dimension,
-      usd: decimal(amount, 9),
-      per,
-      above_input_tokens: above ?? null,
-      quality: quality ?? null,
-    })),
+    prices: model.prices.map(priceBody),
+    ...(model.next && {
+      next_prices: {
+        from: new Date(model.next.from).toISOString(),
+        prices: model.next.prices.map(priceBody),
+      },
+    }),
     service_tiers: model.serviceTiers,
     supported_parameters: parameters(model),
     ...(model.abilities && { abilities: model.abilities }),
+  };
+}
+
+function priceBody({ dimension, amount, per, above, quality }: ModelPriceLine): PriceBody {
+  return {
+    dimension,
+    usd: decimal(amount, 9),
+    per,
+    above_input_tokens: above ?? null,
+    quality: quality ?? null,
   };
 }
 
@@ -98,6 +110,7 @@ interface ModelBody {
   architecture: { input_modalities: string[]; output_modalities: string[] };
   pricing: Pricing;
   prices: PriceBody[];
+  next_prices?: { from: string; prices: PriceBody[] };
   service_tiers: Readonly<Record<string, number>>;
   supported_parameters: string[];
   abilities?: ListedAbilities;

@@ -1,6 +1,26 @@
 import type { drafts as english } from '../en/drafts.ts';
 
 export const drafts: typeof english = {
+  plans: {
+    title: 'Geplante Änderung',
+    waiting_one: '{{count}} Änderung gilt ab',
+    waiting_other: '{{count, number}} Änderungen gelten ab',
+    show: 'Änderungen ansehen',
+    cancel: 'Änderung absagen',
+    cancelled: 'Die geplante Änderung ist abgesagt. Sie ist wieder Ihr Entwurf.',
+    past: 'Änderungen mit Datum',
+    wasPublished: 'In Kraft als Version {{revision}}',
+    wasCancelled: 'Abgesagt',
+    madeBy: 'Geplant von {{actor}},',
+    endedBy: 'abgesagt von {{actor}}',
+    when: 'Gilt',
+    now: 'Sofort',
+    later: 'Ab einem Datum',
+    from: 'Ab (Ihre Zeit)',
+    fromHint: 'Kunden erfahren es jetzt, per E-Mail und auf der Seite der Modelle.',
+    save: 'Änderung planen',
+    saved: 'Die Änderung ist geplant',
+  },
   draft: {
     label: 'Entwurf des Katalogs',
     title: 'Nicht veröffentlichte Änderungen',

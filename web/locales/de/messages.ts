@@ -39,6 +39,7 @@ export const messages: typeof english = {
       limit_reached: 'Monatslimit erreicht',
       budget_low: 'Budget zu 80 % verbraucht',
       budget_reached: 'Budget verbraucht',
+      price_changes: 'Preise ändern sich',
       token_expiring: 'API-Token läuft bald ab',
       token_replaced: 'API-Token ersetzt',
       token_exposed: 'API-Token offengelegt',

@@ -34,6 +34,7 @@ export const messages = {
       limit_reached: 'Monthly limit reached',
       budget_low: 'Budget 80 % used',
       budget_reached: 'Budget used up',
+      price_changes: 'Prices change',
       token_expiring: 'API token expires soon',
       token_replaced: 'API token replaced',
       token_exposed: 'API token exposed',

@@ -18,6 +18,7 @@ import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { Price } from '../../ui/Money.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
+import { Time } from '../../ui/Time.tsx';
 import { curlCommand } from '../requests/curl.ts';
 import { Abilities, modelHref } from './columns.tsx';
 import { ModelFigures } from './ModelFigures.tsx';
@@ -83,6 +84,7 @@ function Detail({ model, others }: { model: ModelItem; others: readonly ModelIte
       <div className="grid items-start gap-5 lg:grid-cols-2">
         <Card title={t('models.prices')}>
           <Prices model={model} />
+          {model.next ? <NextPrices model={model} next={model.next} /> : null}
         </Card>
         <Card title={t('models.facts')}>
           <Facts model={model} />
@@ -152,6 +154,20 @@ function Prices({ model }: { model: ModelItem }) {
         {model.price.kind === 'tokens' ? t('models.perMillion') : t('models.perImage')}
       </p>
     </>
+  );
+}
+
+/** What is announced, with its date. */
+function NextPrices({ model, next }: { model: ModelItem; next: NonNullable<ModelItem['next']> }) {
+  const { t } = useTranslation();
+  const { from, price, free } = next;
+  return (
+    <section className="mt-4 border-t border-line pt-4">
+      <h3 className="mb-2 font-medium text-warn">
+        {t(price ? 'models.priceFrom' : 'models.goneFrom')} <Time at={from} style="full" />
+      </h3>
+      {price ? <Prices model={{ ...model, price, free }} /> : null}
+    </section>
   );
 }
 

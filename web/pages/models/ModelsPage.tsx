@@ -12,6 +12,7 @@ import { Form } from '../../ui/Form.tsx';
 import { ShowMore } from '../../ui/Pager.tsx';
 import { Empty, Loaded, SkeletonRows } from '../../ui/States.tsx';
 import { Table } from '../../ui/Table.tsx';
+import { Time } from '../../ui/Time.tsx';
 import { modelColumns, modelHref } from './columns.tsx';
 import { groupModels, type ModelGroup, filterModels } from './group.ts';
 
@@ -58,6 +59,7 @@ function Shown({ catalog }: { catalog: ModelList }) {
     );
   return (
     <>
+      <Announced models={catalog.models} />
       <ModelFilters catalog={catalog} state={state} change={change} />
       <p className="-mb-2 text-sm text-ink-3" role="status">
         {t('models.count', { count: groups.length })}
@@ -78,6 +80,19 @@ function Shown({ catalog }: { catalog: ModelList }) {
         <ShowMore {...more} isSearched />
       </Card>
     </>
+  );
+}
+
+/** That prices change; each model's row and page have the new ones. */
+function Announced({ models }: { models: readonly ModelItem[] }) {
+  const { t } = useTranslation();
+  const changing = models.filter(({ next }) => next !== null);
+  const [first] = changing;
+  if (!first?.next) return null;
+  return (
+    <p className="rounded-md border border-warn-line bg-warn-soft px-4 py-3 text-warn">
+      {t('models.pricesChange', { count: changing.length })} <Time at={first.next.from} style="full" />
+    </p>
   );
 }
 

@@ -4,7 +4,9 @@ import type { EndpointItem, ModelItem } from '../../lib/answers.ts';
 import { Badge, Dot } from '../../ui/Badge.tsx';
 import { CopyText } from '../../ui/Copy.tsx';
 import { Link } from '../../ui/Link.tsx';
+import { Price } from '../../ui/Money.tsx';
 import { Compact, Nothing } from '../../ui/Numbers.tsx';
+import { Time } from '../../ui/Time.tsx';
 import type { Column } from '../../ui/Table.tsx';
 import { pricesDiffer, type ModelGroup } from './group.ts';
 import { ModelPriceCell, STATUS_TONES } from './ModelPrice.tsx';
@@ -31,6 +33,7 @@ export function modelColumns(
               text={offers.length > 1 ? model.model : `${model.endpoint}/${model.model}`}
               className="text-xs text-ink-3"
             />
+            {model.next ? <NextPrice next={model.next} t={t} /> : null}
           </span>
         </span>
       ),
@@ -67,6 +70,28 @@ export function modelColumns(
       cell: actions,
     },
   ];
+}
+
+function NextPrice({ next, t }: { next: NonNullable<ModelItem['next']>; t: TFunction }) {
+  const { from, price, free } = next;
+  const amounts =
+    price?.kind === 'tokens'
+      ? [price.inputUsd, price.outputUsd]
+      : (price?.bySize ?? []).slice(0, 1).map(({ imageUsd }) => imageUsd);
+  return (
+    <span className="block text-xs text-warn">
+      {t(price ? 'models.priceFrom' : 'models.goneFrom')} <Time at={from} style="full" />
+      {free ? `: ${t('common.free')}` : null}
+      {free
+        ? null
+        : amounts.map((usd, at) => (
+            <span key={at}>
+              {at === 0 ? ': ' : ' / '}
+              <Price usd={usd} />
+            </span>
+          ))}
+    </span>
+  );
 }
 
 /** How many endpoints are named; the model's page has all of them. */

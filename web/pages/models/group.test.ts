@@ -36,6 +36,7 @@ function offer(endpoint: string, model: string, more: Partial<ModelItem> = {}, i
     type: 'chat_completion',
     model,
     isDemo: false,
+    next: null,
     displayName: model,
     list: 'l',
     price: { kind: 'tokens', inputUsd, cachedInputUsd: '0.10', outputUsd: '2.00', others: [], tiers: [] },

@@ -11,6 +11,7 @@ import { Tabs } from '../../../ui/Tabs.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { READS_OF_DRAFT, replaceDraft, useDraft } from '../draft/draft.ts';
 import { DraftBar } from '../draft/DraftBar.tsx';
+import { PastPlans, PlannedChange } from '../draft/PlannedChange.tsx';
 import { CatalogEditor } from './CatalogEditor.tsx';
 import { CatalogHistory } from './CatalogHistory.tsx';
 import { CatalogOverview } from './CatalogOverview.tsx';
@@ -56,6 +57,7 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
   return (
     <>
       <SourceNotices source={source} />
+      {source.editable ? <PlannedChange /> : null}
       <Tabs label={t('catalog.tab')} value={view} onChange={(next) => change({ view: next })} tabs={tabs}>
         {view === 'overview' ? <CatalogOverview catalog={catalog} /> : null}
         {view === 'edit' && source.editable ? (
@@ -74,11 +76,14 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
           />
         ) : null}
         {view === 'history' ? (
-          <CatalogHistory
-            onRestore={({ yaml, revision }) =>
-              keep.mutate({ yaml, text: t('catalog.restored', { revision }) })
-            }
-          />
+          <>
+            <PastPlans />
+            <CatalogHistory
+              onRestore={({ yaml, revision }) =>
+                keep.mutate({ yaml, text: t('catalog.restored', { revision }) })
+              }
+            />
+          </>
         ) : null}
         {view === 'keys' ? <ProviderKeys /> : null}
       </Tabs>

@@ -3,12 +3,13 @@ import { useEffect, useState, type ReactNode } from 'react';
 import type { AdminCatalogProposal } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
+import { utcText } from '../../../lib/time.ts';
 import { useShownRows } from '../../../lib/pages.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge, type Tone } from '../../../ui/Badge.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
-import { TextField } from '../../../ui/Field.tsx';
+import { SelectField, TextField } from '../../../ui/Field.tsx';
 import { Form } from '../../../ui/Form.tsx';
 import { ShowMore } from '../../../ui/Pager.tsx';
 import { FormError, Skeleton } from '../../../ui/States.tsx';
@@ -163,19 +164,25 @@ interface PublishProps {
 export function Publish({ yaml, revision, onPublished }: PublishProps) {
   const { t } = useTranslation();
   const [note, setNote] = useState('');
+  const [isLater, setLater] = useState(false);
+  const [moment, setMoment] = useState(nextMonth);
+  const from = isLater ? new Date(moment).getTime() : undefined;
   const save = useAction(
     async () =>
-      await call('POST /api/console/admin/catalog', { body: { yaml, note: note.trim(), revision } }),
+      await call('POST /api/console/admin/catalog', {
+        body: { yaml, note: note.trim(), revision, ...(from !== undefined && { from }) },
+      }),
     {
       refreshOnConflict: READS_OF_CATALOG,
       refresh: READS_OF_CATALOG,
       onDone: () => {
-        toast(t('catalog.saved'));
+        toast(t(isLater ? 'plans.saved' : 'catalog.saved'));
         onPublished();
       },
     },
   );
-  const conflict = save.error?.code === 'conflict' ? new Error(t('catalog.conflict')) : undefined;
+  const isConflict = save.error?.code === 'conflict' && save.error.message.startsWith('Somebody');
+  const conflict = isConflict ? new Error(t('catalog.conflict')) : undefined;
   return (
     <Form className="flex flex-col gap-3 border-t border-line pt-4" onSubmit={() => save.mutate()}>
       <TextField
@@ -184,10 +191,42 @@ export function Publish({ yaml, revision, onPublished }: PublishProps) {
         value={note}
         onChange={(event) => setNote(event.target.value)}
       />
+      <SelectField
+        label={t('plans.when')}
+        value={isLater ? 'later' : 'now'}
+        onChange={(event) => setLater(event.target.value === 'later')}
+        fieldClassName="w-full sm:w-60"
+      >
+        <option value="now">{t('plans.now')}</option>
+        <option value="later">{t('plans.later')}</option>
+      </SelectField>
+      {isLater ? (
+        <TextField
+          label={t('plans.from')}
+          hint={
+            from === undefined || Number.isNaN(from)
+              ? t('plans.fromHint')
+              : `${utcText(from)}. ${t('plans.fromHint')}`
+          }
+          type="datetime-local"
+          required
+          value={moment}
+          onChange={(event) => setMoment(event.target.value)}
+          fieldClassName="w-full sm:w-60"
+        />
+      ) : null}
       <FormError error={conflict ?? save.error} />
       <Button type="submit" kind="primary" busy={save.isPending} className="self-start">
-        {t('catalog.save')}
+        {t(isLater ? 'plans.save' : 'catalog.save')}
       </Button>
     </Form>
   );
+}
+
+/** The first of the next month in UTC, as a field for local time has it. */
+function nextMonth(): string {
+  const now = new Date();
+  const first = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1));
+  const local = new Date(first.getTime() - first.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
 }

@@ -22,6 +22,7 @@ export const READS_OF_CATALOG: readonly ReadRoute[] = [
   ...READS_OF_DRAFT,
   'GET /api/console/admin/catalog',
   'GET /api/console/admin/catalog/history',
+  'GET /api/console/admin/catalog/plans',
   'GET /api/console/models',
   'GET /api/console/admin/backends',
   'GET /api/console/admin/providers',

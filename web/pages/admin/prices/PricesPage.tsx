@@ -9,6 +9,7 @@ import { Card, Page } from '../../../ui/Card.tsx';
 import { Empty, FormError, Loaded, SkeletonRows } from '../../../ui/States.tsx';
 import { READS_OF_DRAFT, replaceDraft, useDraft, useDraftEdit, type DraftEdit } from '../draft/draft.ts';
 import { DraftBar } from '../draft/DraftBar.tsx';
+import { PlannedChange } from '../draft/PlannedChange.tsx';
 import {
   draftedEdits,
   FILTERS,
@@ -38,6 +39,7 @@ export default function PricesPage() {
   const back = useAction(putBack, { refresh: READS_OF_DRAFT, onDone: () => begin() });
   return (
     <Page wide title={t('priceTable.title')} lead={t('priceTable.lead')}>
+      <PlannedChange />
       <Loaded query={prices} skeleton={<SkeletonRows rows={8} />}>
         {({ items, list }) =>
           items.length === 0 ? (

@@ -29,6 +29,7 @@ function modelWith(abilities: Partial<ImageAbilityList> | null, sizes = ['1024x1
     type: 'image_generation',
     model: 'm',
     isDemo: false,
+    next: null,
     displayName: 'M',
     list: 'l',
     price: { kind: 'images', bySize: [], others: [] },
