@@ -32,7 +32,12 @@ const MAX_LINES = 100_000;
  *   https://platform.claude.com/docs/en/api/admin/cost_report), whose amounts are cents as decimal text.
  */
 export function readProviderExport(text: string): ProviderExport {
-  const pages = pagesOf(parse(text));
+  return readExportPages(parse(text));
+}
+
+/** The same, where the JSON has been read. */
+export function readExportPages(value: unknown): ProviderExport {
+  const pages = pagesOf(value);
   const lines: ExportLine[] = [];
   let kind: ProviderExport['kind'] | undefined;
   for (const bucket of pages.flatMap(({ data }) => data)) {

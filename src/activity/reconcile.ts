@@ -34,6 +34,55 @@ export interface ReconciledBooks {
   readonly nameAt?: ((model: string, backend: string) => string) | undefined;
 }
 
+/** The part of a catalog that says what backends call our models. */
+interface NamedModels {
+  readonly upstreams: ReadonlyMap<string, unknown>;
+  readonly endpoints: ReadonlyMap<
+    string,
+    {
+      readonly models: readonly {
+        readonly id: string;
+        readonly upstreamModels: ReadonlyMap<string, string>;
+      }[];
+    }
+  >;
+}
+
+/** Those of these backends, by the names of the catalog of today. One that is neither in it nor in the books is no backend. */
+export async function booksOfBackends(
+  db: Kysely<Schema>,
+  catalog: NamedModels,
+  backends: readonly string[] | undefined,
+): Promise<ReconciledBooks | { readonly unknown: string }> {
+  for (const backend of backends ?? []) {
+    if (catalog.upstreams.has(backend)) continue;
+    const used = await db
+      .selectFrom('backend_day')
+      .select('backend')
+      .where('backend', '=', backend)
+      .limit(1)
+      .executeTakeFirst();
+    if (!used) return { unknown: backend };
+  }
+  return { backends, nameAt: namesAtUpstreams(catalog) };
+}
+
+function namesAtUpstreams({ endpoints }: NamedModels): (model: string, backend: string) => string {
+  const names = new Map<string, string>();
+  for (const { models } of endpoints.values())
+    for (const { id, upstreamModels } of models)
+      for (const [backend, name] of upstreamModels) names.set(JSON.stringify([id, backend]), name);
+  return (model, backend) => names.get(JSON.stringify([model, backend])) ?? model;
+}
+
+/** Why an export cannot be booked: a partial bill would book too little. */
+export function notBookable({ kind, isPartial }: ProviderExport): string | undefined {
+  if (kind !== 'cost') return 'Only an export of costs can be booked; this one has tokens.';
+  return isPartial
+    ? 'The export has further pages. Save all of them as one JSON array, then it can be booked.'
+    : undefined;
+}
+
 /** Sums of our receipts of one model on one day. */
 interface OurDay {
   readonly tokens: number;

@@ -1,5 +1,7 @@
 import { basename } from 'node:path';
 import {
+  booksOfBackends,
+  notBookable,
   reconcile,
   type Reconciled,
   type ReconciledBooks,
@@ -7,7 +9,6 @@ import {
   type BookedModel,
 } from '../activity/reconcile.ts';
 import { ExportError, readProviderExport, type ProviderExport } from '../activity/provider-export.ts';
-import type { Catalog } from '../catalog/catalog.ts';
 import {
   JSON_FLAG,
   NotFoundError,
@@ -74,46 +75,23 @@ async function reconcileFile(input: CommandInput, context: CliContext): Promise<
   });
 }
 
-/** Booking a partial bill, or another provider's, would book too little. */
-function refuseUnbookable(input: CommandInput, { kind, isPartial }: ProviderExport): void {
+/** Booking another provider's bill would book too little. */
+function refuseUnbookable(input: CommandInput, exported: ProviderExport): void {
   if (textFlag(input, 'upstream') === undefined)
     throw new UsageError('--book needs --upstream: the names of the backends whose bill it is.');
-  if (kind !== 'cost') throw new UsageError('Only an export of costs can be booked; this one has tokens.');
-  if (isPartial)
-    throw new UsageError(
-      'The export has further pages. Save all of them as one JSON array, then it can be booked.',
-    );
+  const reason = notBookable(exported);
+  if (reason !== undefined) throw new UsageError(reason);
 }
 
 async function booksOf(input: CommandInput, services: CliServices): Promise<ReconciledBooks> {
   const current = await services.catalog();
-  const nameAt = namesAtUpstreams(current);
-  const text = textFlag(input, 'upstream');
-  if (text === undefined) return { nameAt };
-  const backends = text.split(',').map((name) => name.trim());
-  for (const backend of backends) {
-    if (current.upstreams.has(backend)) continue;
-    const used = await services.store.db
-      .selectFrom('backend_day')
-      .select('backend')
-      .where('backend', '=', backend)
-      .limit(1)
-      .executeTakeFirst();
-    if (!used) {
-      const known = [...current.upstreams.keys()].join(', ');
-      throw new NotFoundError(`There is no backend '${backend}'; there are: ${known}.`);
-    }
-  }
-  return { backends, nameAt };
-}
-
-/** What a backend calls one of our models, by the catalog of today. */
-function namesAtUpstreams({ endpoints }: Catalog): (model: string, backend: string) => string {
-  const names = new Map<string, string>();
-  for (const { models } of endpoints.values())
-    for (const { id, upstreamModels } of models)
-      for (const [backend, name] of upstreamModels) names.set(JSON.stringify([id, backend]), name);
-  return (model, backend) => names.get(JSON.stringify([model, backend])) ?? model;
+  const backends = textFlag(input, 'upstream')
+    ?.split(',')
+    .map((name) => name.trim());
+  const books = await booksOfBackends(services.store.db, current, backends);
+  if (!('unknown' in books)) return books;
+  const known = [...current.upstreams.keys()].join(', ');
+  throw new NotFoundError(`There is no backend '${books.unknown}'; there are: ${known}.`);
 }
 
 function causeOf(input: CommandInput): string {

@@ -120,4 +120,56 @@ describe.each(['SQLite', 'Postgres'])('the margin on %s', (store) => {
     );
     expect((await customer.call('GET', '/api/console/admin/margin')).status).toBe(403);
   });
+
+  test('knows what failed attempts cost once a provider’s bill is booked: through the API, once, and under a name', async () => {
+    const start_time = Math.floor(site.clock.now() / 86_400_000) * 86_400;
+    const bill = (value: number, more: object = {}) => ({
+      data: [{ start_time, results: [{ amount: { value, currency: 'usd' }, line_item: 'dear, output' }] }],
+      ...more,
+    });
+    type Shown = Answer<'POST /api/console/admin/provider-bills'>;
+    const send = (path: string, body: object) =>
+      admin.call<Shown & { error: { param: string } }>('POST', `/api/console/admin/${path}`, body);
+    const compared = await send('provider-bills/compare', { export: bill(0.000_03), backends: ['first'] });
+    expect(compared.body).toMatchObject({
+      unit: 'usd',
+      rows: [{ model: 'dear', provider: '0.00003', books: '0.00', retries: '0.00003', unknown: '0.00' }],
+    });
+    const book = { export: bill(0.000_03), backends: ['first'], cause: 'invoice 12' };
+    const early = await send('provider-bills', book);
+    expect(early.body.booked).toMatchObject([{ model: 'dear', billedUsd: null, kept: 'not_over' }]);
+    site.advance(3 * 86_400_000);
+    for (const [param, body] of [
+      ['backends', { ...book, backends: ['first', 'nobody'] }],
+      ['export', { ...book, export: bill(0.000_03, { has_more: true }) }],
+      ['export', { ...book, export: { data: [{ start_time, results: [{ input_tokens: 1 }] }] } }],
+      ['export', { ...book, export: { data: ['no bucket'] } }],
+      ['cause', { ...book, cause: ' ' }],
+    ] as const) {
+      const { status, body: refused } = await send('provider-bills', body);
+      expect([param, status, refused.error.param]).toEqual([param, 400, param]);
+    }
+    for (const _again of [1, 2])
+      expect((await send('provider-bills', book)).body.booked).toEqual([
+        {
+          day: new Date(start_time * 1_000).toISOString().slice(0, 10),
+          model: 'dear',
+          atMostUsd: '0.00007',
+          billedUsd: '0.00003',
+          kept: null,
+        },
+      ]);
+    const row = await site.store.db
+      .selectFrom('backend_day')
+      .select(['cost', 'possible_cost'])
+      .where('backend', '=', 'first')
+      .executeTakeFirstOrThrow();
+    expect([Number(row.cost), Number(row.possible_cost)]).toEqual([30_000, 0]);
+    const { items } = await admin.must<{ items: { detail: object }[] }>(
+      'GET',
+      '/api/console/admin/audit?action=ledger.book-bill',
+    );
+    expect(items[0]?.detail).toEqual({ backends: ['first'], cause: 'invoice 12' });
+    expect((await site.ledger.verify({ full: true })).breaches).toEqual([]);
+  });
 });

@@ -192,7 +192,17 @@ function refusal(error: unknown): { readonly code: string } {
 }
 
 /** Secrets, also in addresses, and who an account belongs to: the audit log is never changed, and an account may be removed. */
-const UNRECORDED_FIELDS = new Set(['password', 'value', 'yaml', 'once', 'email', 'name', 'url', 'jpeg']);
+const UNRECORDED_FIELDS = new Set([
+  'password',
+  'value',
+  'yaml',
+  'once',
+  'email',
+  'name',
+  'url',
+  'export',
+  'jpeg',
+]);
 
 function recordable(body: unknown): Record<string, unknown> {
   if (typeof body !== 'object' || body === null) return {};

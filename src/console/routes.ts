@@ -8,7 +8,7 @@ import { catalogImportRoutes } from './admin/catalog-import.ts';
 import { catalogDraftRoutes } from './admin/catalog-draft.ts';
 import { catalogRoutes } from './admin/catalog.ts';
 import { codeRoutes } from './admin/codes.ts';
-import { marginRoutes } from './admin/margin.ts';
+import { marginRoutes, providerBillRoutes } from './admin/margin.ts';
 import { messageRoutes } from './admin/messages.ts';
 import { moneyRoutes } from './admin/money.ts';
 import { operatorRoutes } from './admin/operators.ts';
@@ -33,7 +33,7 @@ import { requestRoutes } from './requests.ts';
 import { signInRoutes } from './sign-in.ts';
 import { sessionRoutes } from './session.ts';
 import { sharedReceiptRoutes } from './shared-receipt.ts';
-import { statementRoutes } from './statements.ts';
+import { adminStatementRoutes, statementRoutes } from './statements.ts';
 import { tagRoutes } from './tags.ts';
 import { teamRoutes } from './team.ts';
 import { teamAccountRoutes } from './team-accounts.ts';
@@ -78,6 +78,8 @@ export const ROUTES = [
   ...moneyRoutes,
   ...adminPaymentRoutes,
   ...marginRoutes,
+  ...providerBillRoutes,
+  ...adminStatementRoutes,
   ...adminRequestRoutes,
   ...codeRoutes,
   ...catalogRoutes,

@@ -88,11 +88,20 @@ describe.each([
   });
 
   test('keep what they say when settings, prices and receipts change afterwards', async () => {
-    const { owner, month } = await monthLater('kept@example.com');
+    const { owner, accountId, month } = await monthLater('kept@example.com');
     const before = await owner.must<{ text: string }>('GET', path(month, 'csv'));
     const now = await signedInAdmin();
     await now.must('PATCH', '/api/console/admin/settings', { issuer: { ...ISSUER, name: 'Another' } });
     expect(await owner.must<{ text: string }>('GET', path(month, 'csv'))).toEqual(before);
+    const ofAccount = `/api/console/admin/accounts/${accountId}/statements`;
+    expect(await now.must<{ text: string }>('GET', `${ofAccount}/${month}/csv`)).toEqual(before);
+    const [listed] = await now.must<{ month: string; number: number | null }[]>('GET', ofAccount);
+    expect([listed?.month, listed?.number === null]).toEqual([month, false]);
+    const fetched = await now.must<{ items: object[] }>(
+      'GET',
+      '/api/console/admin/audit?action=statement.issue',
+    );
+    expect(fetched.items).toMatchObject([{ target: accountId }]);
     await now.must('PATCH', '/api/console/admin/settings', { issuer: ISSUER });
     expect((await site.ledger.verify({ full: true })).breaches).toEqual([]);
   });

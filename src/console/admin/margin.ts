@@ -6,13 +6,22 @@ import {
   type MarginGroup,
   type MarginRow,
 } from '../../activity/margin.ts';
-
+import { ExportError, readExportPages, type ProviderExport } from '../../activity/provider-export.ts';
+import {
+  bookExport,
+  booksOfBackends,
+  notBookable,
+  reconcile,
+  type BookedModel,
+} from '../../activity/reconcile.ts';
 import { DAY_MS, dayOf } from '../../std/calendar.ts';
 import { requestIdAt } from '../../std/ids.ts';
+import { Fault } from '../../std/fault.ts';
 import { dayText, usd } from '../amounts.ts';
+import type { Usd } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';
-import { route } from '../route.ts';
+import { MEGABYTE, route } from '../route.ts';
 
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 366;
@@ -46,6 +55,102 @@ export const marginRoutes = [
     },
   }),
 ];
+
+/** A provider may list many models on many days. */
+const MAX_EXPORT_BYTES = 8 * MEGABYTE;
+const MAX_CAUSE = 200;
+const backends = z.array(z.string().min(1).max(200)).min(1).max(100);
+
+const exportSchema = z.looseObject({ data: z.array(z.unknown()) });
+const billFields = {
+  /** A page of the provider's usage or cost export as it came, or all pages. */
+  export: z.union([exportSchema, z.array(exportSchema)]),
+};
+
+/** A provider's bill beside the books, as `tollgate reconcile` has it. */
+export const providerBillRoutes = [
+  route('POST /api/console/admin/provider-bills/compare', {
+    who: 'operator',
+    may: 'check_books',
+    summary: "Compare a provider's usage or cost export with the books",
+    audit: 'ledger.compare-bill',
+    maxBytes: MAX_EXPORT_BYTES,
+    body: z.strictObject({ ...billFields, backends: backends.optional() }),
+    handle: async (parts, { body }) => (await compared(parts, body)).shown,
+  }),
+  route('POST /api/console/admin/provider-bills', {
+    who: 'operator',
+    may: 'adjust_money',
+    summary: "Book what a provider's bill says of failed attempts",
+    audit: 'ledger.book-bill',
+    maxBytes: MAX_EXPORT_BYTES,
+    /** The backends whose bill it is, and which bill, such as its number. */
+    body: z.strictObject({ ...billFields, backends, cause: z.string().trim().min(1).max(MAX_CAUSE) }),
+    async handle(parts, { operator, body }) {
+      const { exported, rows, books, shown } = await compared(parts, body);
+      const reason = notBookable(exported);
+      if (reason !== undefined) throw new Fault('invalid_field', reason, { param: 'export' });
+      const { store, clock } = parts;
+      const booking = { store, nowMs: clock.now(), actor: operator.id, cause: body.cause };
+      return { ...shown, booked: (await bookExport(booking, rows, books)).map(bookedItem) };
+    },
+  }),
+];
+
+interface ComparedBill {
+  readonly export: unknown;
+  readonly backends?: readonly string[] | undefined;
+}
+
+async function compared({ store, catalog }: RouteParts, bill: ComparedBill) {
+  const exported = readExport(bill.export);
+  const books = await booksOfBackends(store.db, catalog.current(), bill.backends);
+  if ('unknown' in books)
+    throw new Fault('invalid_field', `There is no backend '${books.unknown}'.`, { param: 'backends' });
+  const rows = await reconcile(store.db, exported, books);
+  const isUsage = exported.kind === 'usage';
+  /** Tokens, or dollars as text. */
+  const amount = (value: number): number | Usd => (isUsage ? value : usd(value));
+  const shown = {
+    unit: isUsage ? ('tokens' as const) : ('usd' as const),
+    /** The export has further pages; what they contain is not compared. */
+    partial: exported.isPartial,
+    rows: rows.map((row) => ({
+      day: dayText(row.day),
+      model: row.model,
+      provider: amount(row.theirs),
+      books: amount(row.ours),
+      /** What the provider has beyond the books; of that, what may explain it, and the rest. */
+      difference: amount(row.difference),
+      cacheWrites: amount(row.cacheWrites),
+      retries: amount(row.retries),
+      cutStreams: amount(row.cutStreams),
+      unknown: amount(row.unknown),
+    })),
+  };
+  return { exported, rows, books, shown };
+}
+
+function readExport(value: unknown): ProviderExport {
+  try {
+    return readExportPages(value);
+  } catch (error) {
+    if (!(error instanceof ExportError)) throw error;
+    throw new Fault('invalid_field', error.message, { param: 'export' });
+  }
+}
+
+function bookedItem({ day, model, atMost, billed, kept }: BookedModel) {
+  return {
+    day: dayText(day),
+    model,
+    /** What the failed attempts could have cost. */
+    atMostUsd: usd(atMost),
+    /** What they did cost; null: the books stay as they are. */
+    billedUsd: kept === undefined ? usd(billed) : null,
+    kept: kept ?? null,
+  };
+}
 
 /** In every grouping at once: going from one to the other takes no sums. */
 async function readMargin(parts: RouteParts, days: number) {

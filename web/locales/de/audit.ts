@@ -82,7 +82,9 @@ export const audit: typeof english = {
         verify: 'Hauptbuch prüfen',
         archive: 'Alte Belege archivieren',
         'book-bill': 'Rechnung eines Anbieters buchen',
+        'compare-bill': 'Rechnung eines Anbieters mit den Büchern vergleichen',
       },
+      statement: { issue: 'Kontoauszug abrufen' },
       settings: {
         change: 'Servereinstellungen ändern',
         'welcome-credit': 'Willkommensguthaben ändern',

@@ -83,7 +83,9 @@ export const audit = {
         verify: 'Check the ledger',
         archive: 'Archive old receipts',
         'book-bill': 'Book a provider’s bill',
+        'compare-bill': 'Compare a provider’s bill with the books',
       },
+      statement: { issue: 'Fetch a monthly statement' },
       settings: {
         change: 'Change site settings',
         'welcome-credit': 'Change the welcome credit',
