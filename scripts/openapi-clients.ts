@@ -1,10 +1,11 @@
 /**
- * `npm run openapi:clients`: clients that are generated from the public document, in TypeScript by openapi-typescript and
+ * `npm run openapi:clients`: clients that are generated from the public document, and from that of operators, in TypeScript by openapi-typescript and
  * in Python by openapi-python-client. Each must be whole, compile, and get its answers from a local Tollgate. The generators
  * are installed into a temporary folder; without Python only TypeScript is checked, which is said. Not part of `npm test`.
  */
 import { copyFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { testConsole } from '../src/console/testing/harness.ts';
 import { Gateway } from '../test/support/gateway.ts';
 import { runProgram, type Finished } from './agents/program.ts';
 import { installTools, type ToolFolder } from './openapi/tools.ts';
@@ -12,6 +13,7 @@ import { installTools, type ToolFolder } from './openapi/tools.ts';
 const NPM_PACKAGES = ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3'];
 const PIP_PACKAGE = 'openapi-python-client==0.29.1';
 const RUN_MS = 600_000;
+const DAY_MS = 86_400_000;
 const CALLS = join(import.meta.dir, 'openapi', 'generated');
 /** What this generator cannot know: the type of a picture. Anything else that it leaves out is a fault of the document. */
 const EXPECTED_WARNING = 'WARNING parsing GET /api/public/v1/images/{id} within inference.';
@@ -22,19 +24,39 @@ try {
   const { token } = await gateway.account('10');
   const environment = { ...tools.environment, TOLLGATE_URL: gateway.url, TOLLGATE_TOKEN: token };
   await checkTypeScript(tools, environment);
+  await checkOperators(tools);
   await checkPython(tools, environment);
 } finally {
   await gateway.stop();
   tools.remove();
 }
 
-async function checkTypeScript({ program, document }: ToolFolder, environment: Record<string, string>) {
-  await must([program('openapi-typescript'), document, '--output', join(tools.folder, 'schema.ts')]);
-  copyFileSync(join(CALLS, 'calls.ts.txt'), join(tools.folder, 'calls.mts'));
+async function checkTypeScript({ document }: ToolFolder, environment: Record<string, string>) {
+  await callTyped('calls', document, environment);
+}
+
+/** A customer made and paid for through the operators' API, as the console's operations serve it. */
+async function checkOperators({ operatorDocument, environment }: ToolFolder) {
+  const site = await testConsole();
+  try {
+    const owner = await site.admin();
+    const body = { name: 'a typed client', role: 'full', expiresAt: site.clock.now() + DAY_MS };
+    const { token } = await owner.must<{ token: string }>('POST', '/api/console/admin/operator-tokens', body);
+    const own = { TOLLGATE_URL: site.url, TOLLGATE_TOKEN: token };
+    await callTyped('operator-calls', operatorDocument, { ...environment, ...own });
+  } finally {
+    await site.close();
+  }
+}
+
+async function callTyped(name: string, document: string, environment: Record<string, string>) {
+  const { program, folder } = tools;
+  await must([program('openapi-typescript'), document, '--output', join(folder, `${name}-schema.ts`)]);
+  copyFileSync(join(CALLS, `${name}.ts.txt`), join(folder, `${name}.mts`));
   const compile = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023'];
-  await must([program('tsc'), ...compile, join(tools.folder, 'calls.mts')]);
-  const { output } = await must([process.execPath, join(tools.folder, 'calls.mts')], environment);
-  console.log(`✓ openapi-typescript: compiled, ${output.split('\n').at(-1)}`);
+  await must([program('tsc'), ...compile, join(folder, `${name}.mts`)]);
+  const { output } = await must([process.execPath, join(folder, `${name}.mts`)], environment);
+  console.log(`✓ openapi-typescript: ${name} compiled, ${output.split('\n').at(-1)}`);
 }
 
 async function checkPython({ folder, document }: ToolFolder, environment: Record<string, string>) {

@@ -1,5 +1,5 @@
 /**
- * `npm run openapi:lint`: the public document in the eyes of Redocly (its recommended rules) and Spectral (its OpenAPI
+ * `npm run openapi:lint`: the public document and the operators' in the eyes of Redocly (its recommended rules) and Spectral (its OpenAPI
  * rules). Every warning fails. Both are installed into a temporary folder; not part of `npm test`.
  */
 import { writeFileSync } from 'node:fs';
@@ -15,20 +15,28 @@ const tools = await installTools([REDOCLY, SPECTRAL]);
 try {
   writeFileSync(join(tools.folder, 'redocly.yaml'), 'extends: [recommended]\n');
   writeFileSync(join(tools.folder, 'spectral.yaml'), 'extends: ["spectral:oas"]\n');
-  const redocly = await run('redocly', ['lint', tools.document, '--format=stylish', '--max-problems=200']);
+  const failed = [
+    await lint('the public API', tools.document),
+    await lint("the operators' API", tools.operatorDocument),
+  ];
+  process.exitCode = failed.includes(true) ? 1 : 0;
+} finally {
+  tools.remove();
+}
+
+async function lint(name: string, document: string): Promise<boolean> {
+  const redocly = await run('redocly', ['lint', document, '--format=stylish', '--max-problems=200']);
   // Redocly ends with 0 where there are only warnings.
   const redoclyWarns = redocly.exitCode !== 0 || /\b[1-9]\d* (?:warning|error|problem)/i.test(redocly.output);
-  report('Redocly', REDOCLY, redoclyWarns, redocly.output);
+  report(`${name}: Redocly`, REDOCLY, redoclyWarns, redocly.output);
   const spectral = await run('spectral', [
     'lint',
-    tools.document,
+    document,
     '--ruleset=spectral.yaml',
     '--fail-severity=hint',
   ]);
-  report('Spectral', SPECTRAL, spectral.exitCode !== 0, spectral.output);
-  process.exitCode = redoclyWarns || spectral.exitCode !== 0 ? 1 : 0;
-} finally {
-  tools.remove();
+  report(`${name}: Spectral`, SPECTRAL, spectral.exitCode !== 0, spectral.output);
+  return redoclyWarns || spectral.exitCode !== 0;
 }
 
 function run(name: string, words: readonly string[]) {

@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openApiDocument } from '../../src/api/openapi.ts';
 import { OPERATIONS } from '../../src/api/operations.ts';
+import { operatorDocument } from '../../src/console/operator-document.ts';
+import { ROUTES } from '../../src/console/routes.ts';
+import { version } from '../../package.json' with { type: 'json' };
 import { runProgram } from '../agents/program.ts';
 
 const INSTALL_MS = 600_000;
@@ -10,7 +13,9 @@ const INSTALL_MS = 600_000;
 /** Where programs of others and the document are, for as long as a script runs. */
 export interface ToolFolder {
   readonly folder: string;
+  /** Of the public API, and of the operators'. */
   readonly document: string;
+  readonly operatorDocument: string;
   /** The path of an installed program. */
   readonly program: (name: string) => string;
   readonly environment: Record<string, string>;
@@ -28,6 +33,8 @@ export async function installTools(packages: readonly string[]): Promise<ToolFol
     writeFileSync(join(folder, 'package.json'), '{ "private": true }');
     const document = join(folder, 'openapi.json');
     writeFileSync(document, JSON.stringify(openApiDocument(OPERATIONS), null, 2));
+    const operatorFile = join(folder, 'operator.json');
+    writeFileSync(operatorFile, JSON.stringify(await operatorDocument(ROUTES, version), null, 2));
     const environment = {
       PATH: process.env['PATH'] ?? '',
       HOME: folder,
@@ -46,7 +53,7 @@ export async function installTools(packages: readonly string[]): Promise<ToolFol
     if (exitCode !== 0)
       throw new Error(`npm could not install ${packages.join(', ')}:\n${output.slice(-2_000)}`);
     const program = (name: string): string => join(folder, 'node_modules', '.bin', name);
-    return { folder, document, program, environment, remove };
+    return { folder, document, operatorDocument: operatorFile, program, environment, remove };
   } catch (error) {
     remove();
     throw error;

@@ -41,15 +41,15 @@ export function consoleRoutes(parts: RouteParts): HttpRoute[] {
 /** It says nothing that the published sources do not, and needs no token. */
 function documentRoute(parts: RouteParts): HttpRoute {
   // Made on first request, because it takes longer than the rest of the startup.
-  let document: object | undefined;
+  let document: Promise<object> | undefined;
   return {
     method: 'GET',
     path: operatorPath('/api/console/admin/openapi.json'),
     door: 'console',
     body: NO_BODY,
     errors: OPERATOR_ERRORS,
-    handle: ({ request, requestId }) =>
-      listAnswer((document ??= operatorDocument(ROUTES, parts.version)), requestId, request),
+    handle: async ({ request, requestId }) =>
+      await listAnswer(await (document ??= operatorDocument(ROUTES, parts.version)), requestId, request),
   };
 }
 

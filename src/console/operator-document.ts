@@ -5,12 +5,26 @@ import type { RouteDeclaration } from './route.ts';
 
 type Json = Record<string, unknown>;
 
-/** The operators' API as OpenAPI 3.1, generated from the declarations that the router serves. */
-export function operatorDocument(routes: readonly RouteDeclaration[], version: string): Json {
+/** By the name of the route; null: it answers with a file. */
+interface AnswerSchemas {
+  readonly answers: Readonly<Record<string, Json | null>>;
+  readonly schemas: Json;
+}
+
+/**
+ * The operators' API as OpenAPI 3.1, generated from the declarations that the router serves, and from the types of what
+ * their handlers return, which `scripts/write-operator-answers.ts` has written down.
+ */
+export async function operatorDocument(routes: readonly RouteDeclaration[], version: string): Promise<Json> {
+  // Its type would be thousands of lines long.
+  const read: unknown = await import('../../schema/operator-answers.json', { with: { type: 'json' } });
+  const { answers, schemas } = (read as { default: AnswerSchemas }).default;
   const paths: Record<string, Json> = {};
-  for (const route of routes.filter(isInOperatorApi)) {
+  const operations = routes.filter(isInOperatorApi);
+  for (const route of operations) {
     const [method = '', path = ''] = route.name.split(' ');
-    (paths[operatorPath(path)] ??= {})[method.toLowerCase()] = describeOperation(route, method);
+    const operation = describeOperation(route, method, answerOf(route.name, answers));
+    (paths[operatorPath(path)] ??= {})[method.toLowerCase()] = operation;
   }
   return {
     openapi: '3.1.0',
@@ -24,16 +38,17 @@ export function operatorDocument(routes: readonly RouteDeclaration[], version: s
     },
     servers: [{ url: '/' }],
     security: [{ operatorToken: [] }],
+    tags: [...new Set(operations.map(({ name }) => tagOf(name)))].map(tag),
     paths,
     components: {
-      schemas: { Error: ERROR },
+      schemas: { ...schemas, Error: ERROR },
       securitySchemes: { operatorToken: { type: 'http', scheme: 'bearer', bearerFormat: 'op-…' } },
     },
   };
 }
 
-function describeOperation(route: RouteDeclaration, method: string): Json {
-  const { name, may, summary, query, body, answer, money } = route;
+function describeOperation(route: RouteDeclaration, method: string, answer: Json): Json {
+  const { name, may, summary, query, body, money } = route;
   const parameters = [
     ...Array.from(name.matchAll(/\{(\w+)\}/g), ([, param]) => parameter(param ?? '', 'path', true)),
     ...queryParameters(query),
@@ -48,12 +63,7 @@ function describeOperation(route: RouteDeclaration, method: string): Json {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body ? { requestBody: { required: true, content: json(schemaOf(body)) } } : {}),
     responses: {
-      200: {
-        description: 'Done',
-        content: name.endsWith('.csv')
-          ? { 'text/csv': { schema: { type: 'string' } } }
-          : json(answer ? schemaOf(answer) : { type: ['object', 'array'] }),
-      },
+      200: { description: 'Done', content: answer },
       ...Object.fromEntries(
         Object.entries(REFUSALS).map(([status, description]) => [
           status,
@@ -62,6 +72,51 @@ function describeOperation(route: RouteDeclaration, method: string): Json {
       ),
     },
   };
+}
+
+function answerOf(name: string, answers: AnswerSchemas['answers']): Json {
+  const schema = answers[name];
+  if (schema === undefined) throw new Error(`run bun scripts/write-operator-answers.ts: there is no ${name}`);
+  if (schema) return json(schema);
+  const isPdf = name.endsWith('pdf');
+  return isPdf ? { 'application/pdf': {} } : { 'text/csv': { schema: { type: 'string' } } };
+}
+
+/** Of the first word of a path. */
+const TAGS: Readonly<Record<string, string>> = {
+  accounts: 'Customers, their limits, money, tokens and statements',
+  attention: 'What should be looked at',
+  audit: 'Who did what',
+  backends: 'Backends, their health and tests',
+  catalog: 'What is sold, its drafts, versions and provider keys',
+  codes: 'Redeem codes',
+  entries: 'Entries of the ledger',
+  invites: 'Invitations to register',
+  ledger: 'Checks of the books',
+  'list-values': 'What lists can be filtered by',
+  logo: 'The logo on pages and statements',
+  mail: 'How mail is sent',
+  margin: 'What requests brought and cost',
+  messages: 'Mail and webhook messages with their attempts',
+  operators: 'Who operates',
+  overview: 'Revenue, cost and usage',
+  payments: 'Card payments, refunds and disputes',
+  prices: 'Prices, published and drafted',
+  'provider-bills': 'What providers billed',
+  providers: 'Providers that a backend can be made of',
+  'public-pages': 'Pages that everybody can see',
+  'refused-calls': 'Requests that were refused, and why',
+  'request-values': 'What requests can be filtered by',
+  requests: 'Requests with their receipts',
+  settings: 'Settings of the site',
+  teams: 'Teams with their members and apps',
+  traffic: 'Who uses what now',
+  webhooks: "The operator's own webhooks",
+  'welcome-credit': 'What a new account gets',
+};
+
+function tag(name: string): Json {
+  return { name, description: TAGS[name] ?? name };
 }
 
 const REFUSALS = {

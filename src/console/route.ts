@@ -32,8 +32,6 @@ interface Operation {
   readonly secret?: true;
   /** What it changes, in words and amounts, as the audit log tells it before and after. */
   state?(parts: RouteParts, id: string): Promise<AuditedState>;
-  /** What it answers with, where the document says so. */
-  readonly answer?: z.ZodType;
 }
 
 /** One route of the console's API. Server, authorisation test and the types of the pages' client are made from it. */
