@@ -1,5 +1,5 @@
 /**
- * `bun bench/beside.ts [--rounds N] [--seconds S] [--only NAME]`: what one kind of request costs beside another, on one gateway
+ * `bun bench/beside.ts [--rounds N] [--seconds S] [--only NAME] [--store NAME]`: what one kind of request costs beside another, on one gateway
  * with SQLite and on one with Postgres. Prints a Markdown table; a ratio above 1 means that the second takes more.
  */
 import { parseArgs } from 'node:util';
@@ -30,6 +30,7 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string', default: '10' },
     seconds: { type: 'string', default: '2' },
     only: { type: 'string', default: '' },
+    store: { type: 'string', default: '' },
   },
 });
 const [rounds, seconds] = [Number(flags.rounds), Number(flags.seconds)];
@@ -38,13 +39,14 @@ console.log(`${machineLine()}\n${loadLine()}`);
 const environment = await openBenchEnvironment();
 const tools = { wrk: findTools().wrk, folder: environment.folder };
 const undisturbed = new UndisturbedRounds();
-const postgres = await startBenchPostgres();
+const isAsked = (store: string): boolean => store.toLowerCase().includes(flags.store.toLowerCase());
+const postgres = isAsked('Postgres') ? await startBenchPostgres() : undefined;
 const figures: Figure[] = [];
 try {
-  figures.push(...(await onStore('SQLite')));
-  figures.push(...(await onStore('Postgres', await postgres.freshDatabase())));
+  if (isAsked('SQLite')) figures.push(...(await onStore('SQLite')));
+  if (postgres) figures.push(...(await onStore('Postgres', await postgres.freshDatabase(), postgres.pid)));
 } finally {
-  await postgres.stop();
+  await postgres?.stop();
   await environment.close();
 }
 console.log(
@@ -52,7 +54,7 @@ console.log(
 );
 process.exit(0);
 
-async function onStore(store: string, databaseUrl?: string): Promise<Figure[]> {
+async function onStore(store: string, databaseUrl?: string, databasePid = 0): Promise<Figure[]> {
   const teamTokens: string[] = [];
   const gateway = await startTollgate({
     name: `beside ${store}`,
@@ -60,7 +62,7 @@ async function onStore(store: string, databaseUrl?: string): Promise<Figure[]> {
     folder: environment.folder,
     accounts: ACCOUNTS,
     prepare: async (services) => void teamTokens.push(...(await makeTeams(services))),
-    ...(databaseUrl !== undefined && { databaseUrl, databasePids: [postgres.pid] }),
+    ...(databaseUrl !== undefined && { databaseUrl, databasePids: [databasePid] }),
   });
   try {
     const found: Figure[] = [];

@@ -48,8 +48,11 @@ export class ResponseSpace {
   }
 
   /** After something was added, with what the account takes now. */
-  async makeRoom(accountId: string, bytes: number): Promise<void> {
-    if (bytes <= MOST_BYTES_OF_ACCOUNT) return;
+  makeRoom(accountId: string, bytes: number): Promise<void> | undefined {
+    return bytes > MOST_BYTES_OF_ACCOUNT ? this.#leaveRoom(accountId, bytes) : undefined;
+  }
+
+  async #leaveRoom(accountId: string, bytes: number): Promise<void> {
     for (let left = bytes; left > LEFT_BYTES_OF_ACCOUNT;) {
       const freed = await this.#freeOldest(left - LEFT_BYTES_OF_ACCOUNT, accountId);
       if (freed === 0) return;

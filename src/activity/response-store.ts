@@ -7,6 +7,7 @@ import { parseJson, type JsonText } from '../std/json-parse.ts';
 import { JSON_LIMITS, type JsonLimits } from '../std/json-scan.ts';
 import { openBytes, sealBytes } from '../std/sealed-bytes.ts';
 import type { StoredResponseState } from '../store/schema-services.ts';
+import { prepared } from '../store/postgres-pool.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { ResponseSpace, type KeepRules } from './response-space.ts';
@@ -89,22 +90,20 @@ export class ResponseStore {
     return this.#parts.rules().keepMs > 0;
   }
 
-  /** Resolves when every node can find it. The oldest of the account make room. False: the account keeps nothing. */
-  async keep(response: NewResponse): Promise<boolean> {
+  /**
+   * Resolves when every node can find it, with the answer as JSON, which was needed for storing it. The oldest of the account make
+   * room. `undefined`: the account keeps nothing.
+   */
+  async keep(response: NewResponse): Promise<string | undefined> {
     const { id, accountId, previousId, conversationId, state, requestId, items, answer } = response;
     const { rows, clock } = this.#parts;
-    const bytes = await rows.add({
-      id,
-      accountId,
-      previousId,
-      conversationId,
-      state,
-      ...this.#sealed.sealResponse({ accountId, id }, items, answer),
-      createdAt: clock.now(),
-      requestId,
-    });
-    if (bytes !== undefined) await this.space.makeRoom(accountId, bytes);
-    return bytes !== undefined;
+    const { text, ...sealed } = this.#sealed.sealResponse({ accountId, id }, items, answer);
+    const createdAt = clock.now();
+    const row = { id, accountId, previousId, conversationId, state, createdAt, requestId, ...sealed };
+    const bytes = await rows.add(row);
+    if (bytes === undefined) return undefined;
+    await this.space.makeRoom(accountId, bytes);
+    return text;
   }
 
   /** The answer as it was given. */
@@ -231,8 +230,6 @@ export function bytesOf({ items }: Pick<NewResponseRow, 'items'>): number {
   return items.byteLength + ROW_BYTES;
 }
 
-const NOTHING = new Uint8Array();
-
 const COLUMNS = [
   'id',
   'account_id',
@@ -241,10 +238,10 @@ const COLUMNS = [
   'state',
   'items',
   'item_bytes',
-  'head',
   'bytes',
   'created_at',
   'request_id',
+  'head',
 ] as const;
 
 function valuesOf(row: NewResponseRow): (string | number | Uint8Array | null)[] {
@@ -256,7 +253,6 @@ function valuesOf(row: NewResponseRow): (string | number | Uint8Array | null)[] 
     row.state,
     row.items,
     row.itemBytes,
-    NOTHING,
     bytesOf(row),
     row.createdAt,
     row.requestId ?? null,
@@ -268,29 +264,65 @@ const COUNTED = `ON CONFLICT (account_id) DO UPDATE SET bytes = s.bytes + exclud
   WHERE s.off_at IS NULL`;
 
 const COUNT_BYTES = `INSERT INTO response_storage AS s (account_id, bytes) VALUES (?, ?) ${COUNTED} RETURNING bytes`;
-const INSERT_ROW = `INSERT INTO stored_response (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`;
+const INSERT_ROW = `INSERT INTO stored_response (${COLUMNS.join(', ')})
+  VALUES (${COLUMNS.map((column) => (column === 'head' ? "x''" : '?')).join(', ')})`;
 
 type Alongside = NonNullable<OpenLedger['alongside']>;
 
-/** A transaction of its own would cost as much as the whole request, and make the ledger read its accounts anew. */
+const MOST_TOGETHER = 100;
+
+/** Rows that are written together, and what their accounts take then. */
+interface RowsTogether {
+  readonly rows: NewResponseRow[];
+  readonly counted: Promise<ReadonlyMap<string, number>>;
+}
+
+/**
+ * A transaction of its own would cost as much as the whole request, and make the ledger read its accounts anew. What comes until that
+ * transaction runs is one operation of it, and each account is counted once.
+ */
 class RowsInTheLedgersTransaction implements ResponseRows {
   readonly #alongside: Alongside;
+  #next: RowsTogether | undefined;
 
   constructor(alongside: Alongside) {
     this.#alongside = alongside;
   }
 
-  add(row: NewResponseRow): Promise<number | undefined> {
-    return this.#alongside((database) => insertRow(database, row));
+  async add(row: NewResponseRow): Promise<number | undefined> {
+    const { rows, counted } = this.#next ?? this.#open();
+    rows.push(row);
+    if (rows.length === MOST_TOGETHER) this.#next = undefined;
+    return (await counted).get(row.accountId);
+  }
+
+  #open(): RowsTogether {
+    const rows: NewResponseRow[] = [];
+    const close = (): void => {
+      if (this.#next?.rows === rows) this.#next = undefined;
+    };
+    const counted = this.#alongside((database) => {
+      close();
+      return insertRows(database, rows);
+    });
+    // It may fail without having run.
+    counted.catch(close);
+    return (this.#next = { rows, counted });
   }
 }
 
-function insertRow(database: Database, row: NewResponseRow): number | undefined {
-  const counted = database
-    .query<{ bytes: number }, SQLQueryBindings[]>(COUNT_BYTES)
-    .get(row.accountId, bytesOf(row));
-  if (counted) database.query<unknown, SQLQueryBindings[]>(INSERT_ROW).run(...valuesOf(row));
-  return counted?.bytes;
+function insertRows(database: Database, rows: readonly NewResponseRow[]): ReadonlyMap<string, number> {
+  const added = new Map<string, number>();
+  for (const row of rows) added.set(row.accountId, (added.get(row.accountId) ?? 0) + bytesOf(row));
+  const count = database.query<{ bytes: number }, SQLQueryBindings[]>(COUNT_BYTES);
+  const counted = new Map<string, number>();
+  for (const [accountId, bytes] of added) {
+    const account = count.get(accountId, bytes);
+    if (account) counted.set(accountId, account.bytes);
+  }
+  const insert = database.query<unknown, SQLQueryBindings[]>(INSERT_ROW);
+  for (const row of rows) if (counted.has(row.accountId)) insert.run(...valuesOf(row));
+  return counted;
 }
 
 interface WaitingRow {
@@ -299,7 +331,6 @@ interface WaitingRow {
   readonly reject: (error: unknown) => void;
 }
 
-const MOST_TOGETHER = 100;
 const MOST_WAITING = 2_000;
 
 /** One statement for all that came while the one before was under way. */
@@ -352,7 +383,9 @@ class RowsInBatches implements ResponseRows {
  * The rows as one JSON text, with what is sealed of all in one piece behind each other: two parameters, however many there are. Accounts are
  * counted in the order of their ids, so that no two nodes wait for each other.
  */
-const INSERT_TOGETHER = `WITH new_row AS (
+const INSERT_TOGETHER = prepared(
+  'insert_responses',
+  `WITH new_row AS (
     SELECT * FROM json_to_recordset($1::json) AS t (id text, account_id text, previous_id text, conversation_id text,
       state text, item_bytes bigint, bytes bigint, created_at bigint, request_id text, starts int, size int)
   ),
@@ -364,10 +397,11 @@ const INSERT_TOGETHER = `WITH new_row AS (
   added AS (
     INSERT INTO stored_response (${COLUMNS.join(', ')})
     SELECT n.id, n.account_id, n.previous_id, n.conversation_id, n.state, substring($2::bytea FROM n.starts FOR n.size),
-      n.item_bytes, '', n.bytes, n.created_at, n.request_id
+      n.item_bytes, n.bytes, n.created_at, n.request_id, ''
     FROM new_row n JOIN counted c ON c.account_id = n.account_id
   )
-  SELECT account_id, bytes FROM counted`;
+  SELECT account_id, bytes FROM counted`,
+);
 
 function insertTogether(
   rows: readonly NewResponseRow[],
@@ -433,11 +467,21 @@ export class SealedJson {
     return await parseJson(openBytes(this.#key, labelText(label), sealed), STORED_LIMITS);
   }
 
-  /** Sealed at once, as two lines of JSON: its items, and the answer without its output. */
-  sealResponse(label: ResponseLabel, items: ResponseItems, answer: StoredAnswer) {
-    const text = JSON.stringify(items);
-    const lines = `${text}\n${JSON.stringify({ ...answer, output: [] })}`;
-    return { items: this.seal({ ...label, part: 'response' }, lines), itemBytes: Buffer.byteLength(text) };
+  /** Sealed at once, as two lines of JSON: its items, and the answer without its output. `text`: the answer with it. */
+  sealResponse(
+    { accountId, id }: ResponseLabel,
+    { input, output, job }: ResponseItems,
+    answer: StoredAnswer,
+  ) {
+    const outputText = JSON.stringify(output);
+    const head = JSON.stringify({ ...answer, output: [] });
+    const items = `{"input":${JSON.stringify(input)},"output":${outputText}${job ? `,"job":${JSON.stringify(job)}` : ''}}`;
+    return {
+      items: this.seal({ part: 'response', accountId, id }, `${items}\n${head}`),
+      itemBytes: Buffer.byteLength(items),
+      // In a text of the client it would have its quotes escaped.
+      text: head.replace('"output":[]', () => `"output":${outputText}`),
+    };
   }
 
   async openItems(label: ResponseLabel, sealed: Uint8Array): Promise<SizedItems> {

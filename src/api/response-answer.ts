@@ -54,6 +54,8 @@ export class ResponseAnswer {
   readonly #context: ResponseContext;
   #encoder: ResponsesEncoder | undefined;
   #presented: ResponseObject | undefined;
+  /** What was stored of it. */
+  #stored: string | undefined;
   #failure: Fault | undefined;
   #isComplete = false;
   /** The one that this request has taken, and what it adds of its own. */
@@ -154,7 +156,12 @@ export class ResponseAnswer {
     return itemsOfInput(this.#context.request.input);
   }
 
-  present(completion: ChatCompletion): ResponseObject {
+  /** As JSON, where that was made to store it. */
+  shown(completion: ChatCompletion): ResponseObject | string {
+    return this.#stored ?? this.#present(completion);
+  }
+
+  #present(completion: ChatCompletion): ResponseObject {
     return (this.#presented ??= chatToResponse(completion, this.#context));
   }
 
@@ -196,15 +203,17 @@ export class ResponseAnswer {
   async #keep({ accountId, completion, usage }: CompleteAnswer): Promise<void> {
     const { requestId } = this.#call;
     try {
-      const answer = completion ? this.present(completion) : this.#encoder?.whole(usage);
+      const answer = completion ? this.#present(completion) : this.#encoder?.whole(usage);
       if (!answer) return;
       this.#isComplete = true;
       const conversation = this.#conversation;
-      await Promise.all([
-        this.#context.isStored && this.#store(accountId, answer),
-        conversation &&
+      const stored = this.#context.isStored ? this.#store(accountId, answer) : undefined;
+      if (conversation)
+        await Promise.all([
+          stored,
           this.#addToConversation(this.#parts.conversations, { ...conversation, accountId }, answer),
-      ]);
+        ]);
+      else await stored;
     } catch (error) {
       this.#parts.relay.log.warn('response_not_stored', { request: requestId, error });
     }
@@ -214,8 +223,9 @@ export class ResponseAnswer {
     const { responses, backgroundRows } = this.#parts;
     const state = answer.status === 'incomplete' ? 'incomplete' : 'completed';
     const items = { input: this.input, output: answer.output };
-    if (this.#isInBackground) await backgroundRows.end(answer.id, accountId, { state, items, answer });
-    else if (!(await responses.keep({ ...this.#named(accountId, answer), state, items }))) this.#notStored();
+    if (this.#isInBackground) return await backgroundRows.end(answer.id, accountId, { state, items, answer });
+    this.#stored = await responses.keep({ ...this.#named(accountId, answer), state, items });
+    if (this.#stored === undefined) this.#notStored();
   }
 
   /** Its owner has switched that off. What is sent last says so; the first event of a stream was sent before. */

@@ -256,7 +256,7 @@ export async function answerResponses(
     const made = preferTokenError({ caller: call.caller, rate: 'chat' }, relay, () => answer.chat(memory));
     const reply = await relayChat(made instanceof Promise ? await made : made, relay);
     if (reply.kind === 'stream') return streamResponse(reply);
-    return paidAnswer(answer.present(reply.shown.completion), reply.summary, reply.charged);
+    return paidAnswer(answer.shown(reply.shown.completion), reply.summary, reply.charged);
   } catch (thrown) {
     await answer.release();
     throw thrown;

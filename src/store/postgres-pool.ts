@@ -51,14 +51,26 @@ export const INTEGERS_AS_NUMBERS: CustomTypesConfig = {
   },
 };
 
+/** By their texts. */
+const PREPARED = new Map<string, string>();
+
+/** A text that is sent often and takes long to plan: each connection prepares it once, unless a pooler shares connections. */
+export function prepared(name: string, text: string): string {
+  PREPARED.set(text, name);
+  return text;
+}
+
 /** A pool for Kysely that reports an unavailable database as a `Fault`. */
-export function poolWithFaults(pool: ConnectionPool): PostgresPool {
+export function poolWithFaults(
+  pool: ConnectionPool,
+  { pooled }: Pick<PostgresAddress, 'pooled'>,
+): PostgresPool {
   return {
     options: {},
     end: () => pool.end(),
     connect: async () => {
       try {
-        return faultingClient(await pool.connect());
+        return faultingClient(await pool.connect(), pooled);
       } catch (error) {
         throw storeUnavailable(error);
       }
@@ -66,11 +78,12 @@ export function poolWithFaults(pool: ConnectionPool): PostgresPool {
   };
 }
 
-function faultingClient(client: PoolClient): PostgresPoolClient {
+function faultingClient(client: PoolClient, pooled = false): PostgresPoolClient {
   let isBroken = false;
   const query = async (sql: string, parameters: readonly unknown[]): Promise<unknown> => {
     try {
-      return await client.query(sql, [...parameters]);
+      const name = pooled ? undefined : PREPARED.get(sql);
+      return await client.query({ name, text: sql, values: [...parameters] });
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       isBroken = true;

@@ -147,7 +147,7 @@ async function openPostgresStore(options: StoreOptions, url: string): Promise<St
   const stopAnnouncing = keepAnnouncing(pool, ledgerSql, log);
   return {
     dialect: postgresDialect,
-    db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: poolWithFaults(pool) }) }),
+    db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: poolWithFaults(pool, address) }) }),
     backend: { kind: 'postgres', pool, ...address },
     // A Postgres commit is durable when it is acknowledged.
     durable: () => Promise.resolve(),
