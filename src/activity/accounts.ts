@@ -70,6 +70,27 @@ export async function priceGroupOf(
   return (row?.team ? row.teams : row?.own) ?? undefined;
 }
 
+/** A price group that wallets are in and a catalog does not have: they pay its list prices. */
+export interface LostGroup {
+  readonly group: string;
+  readonly wallets: number;
+}
+
+export async function lostGroups(db: Kysely<Schema>, kept: Iterable<string>): Promise<LostGroup[]> {
+  const rows = await db
+    .selectFrom('account')
+    .select((select) => ['price_group', select.fn.countAll<number | string>().as('wallets')])
+    .where('price_group', 'is not', null)
+    .where('ended_at', 'is', null)
+    .groupBy('price_group')
+    .orderBy('price_group')
+    .execute();
+  const names = new Set(kept);
+  return rows.flatMap(({ price_group: group, wallets }) =>
+    group === null || names.has(group) ? [] : [{ group, wallets: Number(wallets) }],
+  );
+}
+
 export function accountById(db: Kysely<Schema>, id: string): Promise<AccountRow | undefined> {
   return db
     .selectFrom('account')

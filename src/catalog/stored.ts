@@ -59,6 +59,8 @@ interface Proposal {
   /** Compared with the catalog in force; empty if nothing would change. */
   readonly changes: readonly CatalogChange[];
   readonly belowCost: readonly PriceBelowCost[];
+  /** The names of its price groups. */
+  readonly groups: readonly string[];
 }
 
 type SaveResult =
@@ -210,10 +212,11 @@ export class StoredCatalog implements CatalogSource {
     try {
       const catalog = this.parse(text);
       const changes = catalogChanges(this.current(), catalog);
-      return { ok: true, mistakes: [], changes, belowCost: pricesBelowCost(catalog) };
+      const groups = [...(catalog.groups?.keys() ?? [])];
+      return { ok: true, mistakes: [], changes, belowCost: pricesBelowCost(catalog), groups };
     } catch (error) {
       if (!(error instanceof CatalogError)) throw error;
-      return { ok: false, mistakes: error.mistakes, changes: [], belowCost: [] };
+      return { ok: false, mistakes: error.mistakes, changes: [], belowCost: [], groups: [] };
     }
   }
 

@@ -1,5 +1,6 @@
 import { readFileSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { lostGroups, type LostGroup } from '../activity/accounts.ts';
 import { pricesBelowCost, type PriceBelowCost } from '../catalog/below-cost.ts';
 import type { Catalog, Endpoint } from '../catalog/catalog.ts';
 import { formatUsd, nanoUsd } from '../std/money.ts';
@@ -11,6 +12,7 @@ import { CatalogError, ImportError, type Mistake } from '../catalog/mistakes.ts'
 import { Fault } from '../std/fault.ts';
 import type { Store } from '../store/store.ts';
 import { momentOf } from './spending-limits.ts';
+import { plural } from '../std/plural.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import { priceLabel } from '../catalog/price-label.ts';
 import { recordCommand } from './audited.ts';
@@ -32,20 +34,20 @@ export const catalogCommands: readonly CliCommand[] = [
   catalogImportCommand,
   {
     name: 'catalog check',
-    usage: '[FILE] [--json]',
+    usage: '[FILE] [--wallets] [--json]',
     about:
-      'list what a catalog file sells, and where its prices are not those of the public list; or its mistakes with their lines',
-    flags: JSON_FLAG,
+      'list what a catalog file sells, and where its prices are not those of the public list; or its mistakes with their lines; --wallets looks into the store for price groups that are in use and that it does not have',
+    flags: { ...JSON_FLAG, wallets: { type: 'boolean' } },
     minArguments: 0,
     maxArguments: 1,
     run: checkCatalog,
   },
   {
     name: 'catalog publish',
-    usage: 'FILE [--from TIME] [--note TEXT] [--json]',
+    usage: 'FILE [--from TIME] [--note TEXT] [--yes] [--json]',
     about:
-      'make a file the catalog in the store: at once, or from a moment on such as 2030-01-01T00:00Z, of which customers are told',
-    flags: { ...JSON_FLAG, from: { type: 'string' }, note: { type: 'string' } },
+      'make a file the catalog in the store: at once, or from a moment on such as 2030-01-01T00:00Z, of which customers are told; --yes where it lacks a price group that is in use',
+    flags: { ...JSON_FLAG, from: { type: 'string' }, note: { type: 'string' }, yes: { type: 'boolean' } },
     minArguments: 1,
     run: (input, context) => context.withCatalog((current) => publish(input, context, current)),
   },
@@ -100,6 +102,7 @@ async function publish(input: CommandInput, context: CliContext, current: Comman
   const moment = from === undefined ? undefined : momentOf(from);
   const record = (detail: Readonly<Record<string, unknown>>) => (store: Store) =>
     recordCommand(store, { action: 'catalog.save', target: '', detail }, { input, context });
+  await agreeToLostGroups(text, input, context, current);
   try {
     if (moment === undefined) await current.save(text, note, record({ note }));
     else {
@@ -115,6 +118,36 @@ async function publish(input: CommandInput, context: CliContext, current: Comman
     at === null ? 'It is in force.' : `It is in force from ${at} on. Customers are told.`,
   ]);
   return 0;
+}
+
+/** Whoever is in a group that is no more pays the list prices: somebody has to say yes to that. */
+async function agreeToLostGroups(
+  text: string,
+  input: CommandInput,
+  { confirm }: CliContext,
+  current: CommandCatalog,
+): Promise<void> {
+  if (input.flags['yes'] === true) return;
+  const catalog = parsedOrNone(text, current);
+  const lost = catalog ? await requirePlans(current).lostGroups(catalog) : [];
+  if (lost.length === 0) return;
+  const words = lost.map(lostGroupLine).join(' ');
+  const agreed = input.flags['json'] !== true && (await confirm?.(`${words} Publish it?`));
+  if (agreed !== true) throw new CommandRefused(`${words} Nothing was published; --yes publishes it.`);
+}
+
+/** What is wrong with it is told when it is published. */
+function parsedOrNone(text: string, current: CommandCatalog): Catalog | undefined {
+  try {
+    return current.parse(text);
+  } catch (error) {
+    if (error instanceof CatalogError) return undefined;
+    throw error;
+  }
+}
+
+function lostGroupLine({ group, wallets }: LostGroup): string {
+  return `The catalog has no price group '${group}', in which there ${wallets === 1 ? 'is' : 'are'} ${plural(wallets, 'wallet')}: list prices would apply.`;
 }
 
 async function listPlans(input: CommandInput, context: CliContext, current: CommandCatalog): Promise<number> {
@@ -149,6 +182,11 @@ async function checkCatalog(input: CommandInput, context: CliContext): Promise<n
   }));
   const differences = catalog ? await priceDifferences(catalog) : [];
   const losing = catalog ? pricesBelowCost(catalog) : [];
+  const groups = [...(catalog?.groups?.keys() ?? [])];
+  const lost =
+    catalog && input.flags['wallets'] === true
+      ? await context.withServices(({ store }) => lostGroups(store.db, groups))
+      : [];
   const tls = catalog && context.checkTls(catalog, path === undefined ? undefined : dirname(path));
   const problems = tls && !tls.ok ? [tls.line] : [];
   const ok = tls?.ok === true;
@@ -164,9 +202,11 @@ async function checkCatalog(input: CommandInput, context: CliContext): Promise<n
       price_usd: formatUsd(nanoUsd(price)),
       cost_usd: formatUsd(nanoUsd(cost)),
     })),
+    lost_groups: lost,
     catalog: sold,
   };
-  printResult(input, context, value, [...lines, ...differences, ...losing.map(belowCostLine), ...problems]);
+  const warnings = [...differences, ...losing.map(belowCostLine), ...lost.map(lostGroupLine)];
+  printResult(input, context, value, [...lines, ...warnings, ...problems]);
   return ok ? 0 : 1;
 }
 

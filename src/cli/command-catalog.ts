@@ -1,4 +1,5 @@
 import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { lostGroups, type LostGroup } from '../activity/accounts.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { storedText, type CatalogMap } from '../catalog/catalog-data.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
@@ -31,6 +32,8 @@ interface CommandPlans {
   add(text: string, plan: { readonly from: number; readonly note: string }): Promise<void>;
   /** False: none waits, or it has just taken effect. */
   cancel(): Promise<boolean>;
+  /** The price groups that wallets are in and this catalog does not have. */
+  lostGroups(catalog: Catalog): Promise<LostGroup[]>;
   /** Before something is done to them. */
   record(write: (store: Store) => Promise<void>): Promise<void>;
 }
@@ -84,6 +87,7 @@ export function storeCatalog(catalog: StoredCatalog, { store }: { readonly store
         const plan = catalog.plan();
         return plan !== undefined && (await catalog.cancelPlan(plan.id, 'cli'));
       },
+      lostGroups: (changed) => lostGroups(store.db, changed.groups?.keys() ?? []),
       record: (write) => write(store),
     },
   };

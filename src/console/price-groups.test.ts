@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
 import type { Answer } from './contract/routes.ts';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runCli } from '../cli/cli.ts';
+import { storeCatalog, type CommandCatalog } from '../cli/command-catalog.ts';
+import type { CliContext } from '../cli/command.ts';
+import { SERVER_SETTINGS } from '../main/server-settings.ts';
 import { announcements } from '../main/compose-outbox.ts';
 import { watchPrices } from '../outbox/watch-accounts.ts';
 import { DAY_MS } from '../std/calendar.ts';
@@ -111,6 +118,63 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
       backend: 'house',
     });
     expect(belowCost.every(({ group }) => group === 'vip')).toBe(true);
+  });
+
+  test('a group that wallets are in and a catalog lacks is told before it is published, on the command line only after a yes', async () => {
+    await setGroup('vip');
+    const without = yaml.replace(/\ngroups:[^]*$/, '\n');
+    const { lostGroups } = await admin.must<Answer<'POST /api/console/admin/catalog/propose'>>(
+      'POST',
+      '/api/console/admin/catalog/propose',
+      { yaml: without },
+    );
+    expect(lostGroups).toEqual([{ group: 'vip', wallets: 1 }]);
+    const kept = await admin.must<Answer<'POST /api/console/admin/catalog/propose'>>(
+      'POST',
+      '/api/console/admin/catalog/propose',
+      { yaml },
+    );
+    expect(kept.lostGroups).toEqual([]);
+
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-groups-'));
+    const path = join(folder, 'without.yaml');
+    writeFileSync(path, without);
+    const questions: string[] = [];
+    const out: string[] = [];
+    const context = {
+      env: {},
+      clock: site.clock,
+      print: (line: string) => void out.push(line),
+      warn: (line: string) => void out.push(line),
+      fileSettings: SERVER_SETTINGS,
+      checkTls: () => ({ ok: true, line: '' }),
+      confirm: (question: string) => {
+        questions.push(question);
+        return Promise.resolve(false);
+      },
+      withServices: (work: (services: object) => Promise<number>) => work({ store: site.store }),
+      withCatalog: (work: (catalog: CommandCatalog) => Promise<number>) =>
+        work(storeCatalog(site.catalog, { store: site.store })),
+    } as unknown as CliContext;
+    const before = site.catalog.newest().version;
+    const publish = async (...words: string[]) =>
+      await runCli(['catalog', 'publish', path, ...words], context, (line) => void out.push(line));
+    expect(await publish()).not.toBe(0);
+    expect(await publish('--json')).not.toBe(0);
+    const said = "The catalog has no price group 'vip', in which there is 1 wallet: list prices would apply.";
+    expect(questions).toEqual([`${said} Publish it?`]);
+    expect([out.join('\n').includes(said), site.catalog.newest().version]).toEqual([true, before]);
+    out.length = 0;
+    expect(await runCli(['catalog', 'check', path, '--wallets', '--json'], context, () => undefined)).toBe(0);
+    expect(JSON.parse(out.join(''))).toMatchObject({ lost_groups: [{ group: 'vip', wallets: 1 }] });
+    await setGroup(null);
+    const none = await admin.must<Answer<'POST /api/console/admin/catalog/propose'>>(
+      'POST',
+      '/api/console/admin/catalog/propose',
+      { yaml: without },
+    );
+    expect(none.lostGroups).toEqual([]);
+    rmSync(folder, { recursive: true, force: true });
   });
 
   test('new prices at a date are announced at the price of whoever looks, told once, and cancelled in one click', async () => {

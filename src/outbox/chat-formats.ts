@@ -136,15 +136,21 @@ function chatText({ payload, language, isOperators }: ChatEvent, site: MailSite)
 }
 
 function valueText(name: string, value: unknown, which: 0 | 1): string {
-  if (value === null || value === undefined) return '';
+  // No further models are nothing to tell.
+  if (value === null || value === undefined || (name === 'more' && value === 0)) return '';
   if (name === 'per') return wordOf(PERIODS, String(value), which);
   if (name === 'status') return wordOf(STATES, String(value), which);
   if (name === 'more' && value === 0) return '';
   if (name === 'models') return (value as readonly AnnouncedModel[]).map(({ model }) => model).join(', ');
   if (typeof value === 'number') return name.endsWith('_usd') ? USD.format(value) : String(value);
-  if (Array.isArray(value)) return value.join(', ');
+  if (Array.isArray(value)) return value.map(itemText).join(', ');
   const text = String(value);
-  return name.endsWith('_at') ? text.replace(/T(\d\d:\d\d):.*$/, ' $1 UTC') : text;
+  return name.endsWith('_at') || name === 'from' ? text.replace(/T(\d\d:\d\d):.*$/, ' $1 UTC') : text;
+}
+
+/** Of a list of names, or of models whose prices change: which they are. */
+function itemText(item: unknown): string {
+  return typeof item === 'object' && item !== null && 'model' in item ? String(item.model) : String(item);
 }
 
 const USD = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 9 });

@@ -111,6 +111,30 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
       expect(seen.at(-1)?.text).toContain('Name: one Account: other');
     });
 
+    test('prices that change are told by the names of their models', async () => {
+      const url = address();
+      await site.messages.webhooks.add(account, { url, events: ['price.changes'], format });
+      const model = { name: 'Small', change: 'changed', prices: [] } as const;
+      await site.messages.notices.event(site.store.db, {
+        accountId: account,
+        type: 'price.changes',
+        data: {
+          account,
+          status: 'announced',
+          from: '2027-01-01T00:00:00.000Z',
+          models: [
+            { ...model, model: 'svc_chat/small' },
+            { ...model, model: 'svc_chat/@everyone' },
+          ],
+          more: 0,
+        },
+      });
+      await site.messages.sender.idle();
+      expect(seen[0]?.text).toContain('Models: svc_chat/small, svc_chat/@everyone');
+      expect(seen[0]?.text).toContain('From: 2027-01-01 00:00 UTC');
+      expect([seen[0]?.effects, seen[0]?.text.includes('More')]).toEqual([[], false]);
+    });
+
     test('the longest values fit, and the words are in the language that was chosen', async () => {
       await addChat('de');
       const shown = await say('😀*'.repeat(3_000));

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { emailsOf } from '../../activity/accounts.ts';
+import { emailsOf, lostGroups } from '../../activity/accounts.ts';
 import type { Endpoint } from '../../catalog/catalog.ts';
 import { groupChanges, type CatalogChange, type CatalogChangeGroup } from '../../catalog/diff.ts';
 import { KNOWN_HOSTS } from '../../catalog/key-rules.ts';
@@ -38,9 +38,9 @@ export const catalogRoutes = [
     // A preview stores nothing, so there is nothing to record.
     maxBytes: 4 * MEGABYTE,
     body: z.strictObject({ yaml: catalogText }),
-    handle: (parts, { body }) => {
-      const { ok, mistakes, changes, belowCost } = requireEditor(parts).propose(body.yaml);
-      return Promise.resolve({
+    async handle(parts, { body }) {
+      const { ok, mistakes, changes, belowCost, groups } = requireEditor(parts).propose(body.yaml);
+      return {
         ok,
         problems: mistakes.map(({ line, column, path, message, missingKey }) => ({
           line,
@@ -62,7 +62,9 @@ export const catalogRoutes = [
             priceUsd: usd(price),
             costUsd: usd(cost),
           })),
-      });
+        /** Price groups that accounts and teams are in and it does not have: they would pay the list prices. */
+        lostGroups: ok ? await lostGroups(parts.store.db, groups) : [],
+      };
     },
   }),
   route('POST /api/console/admin/catalog', {

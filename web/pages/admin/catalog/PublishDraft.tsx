@@ -98,6 +98,7 @@ export function Proposal({ proposal, onKeyStored }: ProposalProps) {
       {proposal.changes.length === 0 ? <p className="text-ink-3">{t('catalog.noChanges')}</p> : null}
       <Changes changes={proposal.changes} />
       <BelowCost prices={proposal.belowCost} />
+      <LostGroups groups={proposal.lostGroups} />
     </div>
   );
 }
@@ -147,6 +148,24 @@ function BelowCost({ prices }: { readonly prices: AdminCatalogProposal['belowCos
           <li key={`${group} ${model} ${item} ${backend}`} className="break-words">
             <code>{model}</code> {group === null ? null : <Badge>{group}</Badge>}{' '}
             {t('catalog.belowCostLine', { item, price: priceUsd, cost: costUsd, backend })}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** Who would pay the list prices, because the draft does not have their group. */
+function LostGroups({ groups }: { readonly groups: AdminCatalogProposal['lostGroups'] }) {
+  const { t } = useTranslation();
+  if (groups.length === 0) return null;
+  return (
+    <div role="alert" className="mt-4 rounded-md border border-bad-line px-3 py-2 text-sm">
+      <h3 className="mb-1 font-semibold text-bad">{t('catalog.lostGroups')}</h3>
+      <ul>
+        {groups.map(({ group, wallets }) => (
+          <li key={group} className="break-words">
+            <Badge>{group}</Badge> {t('catalog.lostGroupLine', { count: wallets })}
           </li>
         ))}
       </ul>
