@@ -135,6 +135,8 @@ const WRITES_ITS_OWN = [
   'account remove',
   'backup',
   'catalog import',
+  'catalog plans',
+  'catalog publish',
   'move',
   'restore',
   'secret rotate',

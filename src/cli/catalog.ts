@@ -110,8 +110,11 @@ async function publish(input: CommandInput, context: CliContext, current: Comman
       await plans.add(text, { from: moment, note });
     }
   } catch (error) {
-    if (error instanceof ImportError || error instanceof Fault) throw new CommandRefused(error.message);
-    throw error;
+    if (!(error instanceof ImportError || error instanceof Fault)) throw error;
+    const code = error instanceof Fault ? error.code : 'invalid_field';
+    const entry = { action: 'catalog.save.refused', target: '', detail: { code } };
+    await plans.record((store) => recordCommand(store, entry, { input, context }));
+    throw new CommandRefused(error.message);
   }
   const at = moment === undefined ? null : new Date(moment).toISOString();
   printResult(input, context, { published: true, from: at }, [

@@ -3,7 +3,7 @@ import { ImageStore } from '../activity/image-store.ts';
 import { builtinCatalog } from '../catalog/builtin.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { openCatalog } from '../catalog/source.ts';
-import { openStoredCatalog, type StoredCatalog } from '../catalog/stored.ts';
+import { openStoredCatalog, type StoredCatalog, type StoredCatalogOptions } from '../catalog/stored.ts';
 import { Accounts } from '../identity/accounts/accounts.ts';
 import { Operators } from '../identity/accounts/operators.ts';
 import { Teams } from '../identity/accounts/teams.ts';
@@ -180,7 +180,10 @@ export async function openAnyCatalog(services: Services): Promise<CatalogSource 
   return openCatalog({ path: config.catalogPath, ...shared });
 }
 
-export async function openStored({ config, store, secret, log, clock }: Services): Promise<StoredCatalog> {
+export async function openStored(
+  { config, store, secret, log, clock }: Services,
+  more: Pick<StoredCatalogOptions, 'leadMs'> = {},
+): Promise<StoredCatalog> {
   return await openStoredCatalog({
     requireGroups: () => requireWallets(store),
     now: () => storeNow(store, clock),
@@ -192,5 +195,6 @@ export async function openStored({ config, store, secret, log, clock }: Services
     settings: SERVER_SETTINGS,
     log,
     clock,
+    ...more,
   });
 }
