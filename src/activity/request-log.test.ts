@@ -16,7 +16,7 @@ import { textStream } from './csv.ts';
 import { makeReader, type Reader } from './reader.ts';
 import { requestValues } from './list-values.ts';
 import { sortedRequests, type SortedCursor } from './sorted-requests.ts';
-import { requestPage, type LoggedRequest, type RequestFilter } from './request-log.ts';
+import { countRequests, requestPage, type LoggedRequest, type RequestFilter } from './request-log.ts';
 import { ALL_ACCOUNTS, sumUsage, usageRows, type UsageSums } from './usage.ts';
 import { usageDays, usageDaysByEndpoint, usageDaysByModel, usageModels } from './usage-sums.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
@@ -108,6 +108,7 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, { data
     'by a client that nobody has': { client: 'python' },
     'by part of the client, in either case': { text: 'PYTHON', from: NOW - 2 * DAY },
     'by part of the error': { text: 'stream_err' },
+    'by part of ids, in either case': { text: 'aB' },
     'by what has a meaning in LIKE': { text: '%' },
     'by text and model': { text: 'upstream', model: 'house-echo' },
     'by backend': { backend: 'house', from: NOW - 2 * DAY },
@@ -124,6 +125,8 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, { data
         expect(await pageThrough({ ...filter, accountId })).toEqual(expected);
         // However early a page stops, the next one continues where it stopped.
         expect(await pageThrough({ ...filter, accountId }, 0)).toEqual(expected);
+        const counted = await countRequests({ db: store.db, reader }, { ...filter, accountId });
+        expect(counted).toEqual({ rows: expected.length, more: false });
       }
     });
   }
@@ -138,6 +141,21 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, { data
     expect(expected).toContain(id);
     expect(await pageThrough({ idPrefix })).toEqual(expected);
   });
+
+  test.each(['cost', 'duration'] as const)(
+    'finds a request by any part of its id in order of %s, also one that is older than what is sorted',
+    async (by) => {
+      const own = everything.filter(({ account_id, state }) => account_id === busy && state !== 'pending');
+      for (const { id } of [own[3], own.at(-3)].flatMap((row) => row ?? [])) {
+        const page = await sortedRequests(
+          { db: store.db, reader },
+          { text: id.slice(9, 22).toUpperCase(), accountId: busy },
+          { by, descending: true, after: undefined, limit: 10, mostSorted: 50 },
+        );
+        expect(page.rows.map((row) => row.id)).toEqual([id]);
+      }
+    },
+  );
 
   test.each([
     ['cost', true, {}],
@@ -320,7 +338,7 @@ function matches(row: LoggedRequest, filter: RequestFilter): boolean {
     row.id.startsWith(filter.idPrefix ?? '') &&
     row.client.startsWith(filter.client ?? '') &&
     (filter.backend ?? row.upstream) === row.upstream &&
-    [row.client, row.error_code ?? ''].some((text) =>
+    [row.id, row.client, row.error_code ?? ''].some((text) =>
       text.toLowerCase().includes((filter.text ?? '').toLowerCase()),
     )
   );

@@ -1,4 +1,4 @@
-import { containing } from './table-page.ts';
+import { containing, MOST_ROWS, type RowCount } from './table-page.ts';
 import { sql, type Kysely, type RawBuilder, type SelectQueryBuilder } from 'kysely';
 import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
@@ -23,7 +23,7 @@ export interface RequestFilter {
   /** What the User-Agent begins with. */
   readonly client?: string | undefined;
   readonly backend?: string | undefined;
-  /** Part of the client, or of the code of an error. */
+  /** Part of the id, of the client, or of the code of an error. */
   readonly text?: string | undefined;
 }
 
@@ -85,6 +85,29 @@ export async function requestPage(
     }
   }
   return { rows: found, next: undefined, searchedTo: undefined };
+}
+
+/** How many requests a filter finds among the newest that are counted. */
+export async function countRequests({ db, reader }: Parts, filter: RequestFilter): Promise<RowCount> {
+  const checks = remainingChecks('all', filter);
+  const columns = [...new Set(['id', ...checks.flatMap((check) => check.columns)] as const)];
+  const newest = inRange(db.selectFrom('request').select(COLUMNS), filter, { before: undefined })
+    .clearSelect()
+    .select(columns)
+    .orderBy('id', 'desc')
+    .limit(MOST_ROWS.sorted + 1);
+  const conditions = checks.map(({ holds }) => holds);
+  const holds = conditions.length === 0 ? sql`1 = 1` : sql.join(conditions, sql` AND `);
+  const [counted] = await reader.all(
+    db
+      .selectFrom(newest.as('request'))
+      .select([
+        sql<number | string>`count(*)`.as('seen'),
+        sql<number | string>`coalesce(sum(CASE WHEN ${holds} THEN 1 ELSE 0 END), 0)`.as('rows'),
+      ]),
+  );
+  const more = Number(counted?.seen ?? 0) > MOST_ROWS.sorted;
+  return { rows: Math.min(Number(counted?.rows ?? 0), MOST_ROWS.sorted), more };
 }
 
 interface Search {
@@ -187,7 +210,7 @@ function textCheck(text: string): RowCheck {
   const pattern = containing(text);
   return {
     columns: ['client', 'outcome_code', 'error_code'],
-    holds: sql<boolean>`(lower(client) LIKE ${pattern} ESCAPE '\\' OR
+    holds: sql<boolean>`(lower(id) LIKE ${pattern} ESCAPE '\\' OR lower(client) LIKE ${pattern} ESCAPE '\\' OR
       CASE WHEN ${hasFailed} THEN lower(error_code) LIKE ${pattern} ESCAPE '\\' ELSE 1 = 0 END)`,
   };
 }

@@ -2,7 +2,14 @@ import { sql, type Kysely, type SelectQueryBuilder } from 'kysely';
 import { requestTime } from '../std/ids.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
-import { COLUMNS, inRange, remainingChecks, type LoggedRequest, type RequestFilter } from './request-log.ts';
+import {
+  COLUMNS,
+  inRange,
+  remainingChecks,
+  requestPage,
+  type LoggedRequest,
+  type RequestFilter,
+} from './request-log.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 
@@ -32,13 +39,17 @@ interface SortedRequest {
   readonly descending: boolean;
   readonly after: SortedCursor | undefined;
   readonly limit: number;
+  readonly mostSorted?: number | undefined;
 }
 
-/** The newest finished requests of a filter, sorted. A filter by model or client counts after the newest were taken. */
+/**
+ * The newest finished requests of a filter, sorted. A filter by model or client counts after the newest were taken; a search
+ * that finds little among them goes on in older ones for as long as one by time does.
+ */
 export async function sortedRequests(
   parts: Parts,
   filter: RequestFilter,
-  { by, descending, after, limit }: SortedRequest,
+  { by, descending, after, limit, mostSorted = SORTED_REQUESTS }: SortedRequest,
 ): Promise<SortedPage> {
   const { db, reader } = parts;
   const column = REQUEST_ORDERS[by];
@@ -49,7 +60,7 @@ export async function sortedRequests(
     .clearSelect()
     .orderBy('id', 'desc');
   let query = db
-    .selectFrom(newest.select(read).limit(SORTED_REQUESTS).as('request'))
+    .selectFrom(newest.select(read).limit(mostSorted).as('request'))
     .select(['id', sql<number>`${sql.ref(column)}`.as('value')]);
   for (const { holds } of checks) query = query.where(holds);
   if (after) {
@@ -64,7 +75,7 @@ export async function sortedRequests(
         .orderBy('id', direction)
         .limit(limit + 1),
     ),
-    windowEnds(reader, newest.select('id')),
+    windowEnds(reader, newest.select('id'), mostSorted),
   ]);
   const shown = found.slice(0, limit);
   const rows = await rowsOf(
@@ -72,22 +83,41 @@ export async function sortedRequests(
     shown.map(({ id }) => id),
   );
   const last = shown.at(-1);
+  if (found.length > limit && last)
+    return {
+      rows,
+      next: { ...last, newest: after?.newest ?? ends.newest ?? last.id },
+      sortedTo: ends.oldest === undefined ? undefined : requestTime(ends.oldest),
+    };
+  const older =
+    filter.text === undefined || ends.oldest === undefined || after
+      ? undefined
+      : await requestPage(parts, filter, { before: `${ends.oldest}~`, limit });
+  const oldest = older ? older.next : ends.oldest;
+  // What still runs has no cost and no duration yet.
+  const ended = older?.rows.filter(({ state }) => state !== 'pending') ?? [];
   return {
-    rows,
-    next:
-      found.length > limit && last ? { ...last, newest: after?.newest ?? ends.newest ?? last.id } : undefined,
-    sortedTo: ends.oldest === undefined ? undefined : requestTime(ends.oldest),
+    rows: [...rows, ...ended].toSorted(byValue(column, descending)),
+    next: undefined,
+    sortedTo: oldest === undefined ? undefined : requestTime(oldest),
   };
+}
+
+function byValue(column: 'charged' | 'duration_ms', descending: boolean) {
+  const sign = descending ? -1 : 1;
+  return (a: LoggedRequest, b: LoggedRequest): number =>
+    sign * (Number(a[column]) - Number(b[column]) || (a.id < b.id ? -1 : 1));
 }
 
 /** The newest id, and the newest of those that are not sorted any more. */
 async function windowEnds(
   reader: Reader,
   ids: SelectQueryBuilder<Schema, 'request', { id: string }>,
+  mostSorted: number,
 ): Promise<{ newest: string | undefined; oldest: string | undefined }> {
   const [[first], [beyond]] = await Promise.all([
     reader.all(ids.limit(1)),
-    reader.all(ids.limit(1).offset(SORTED_REQUESTS)),
+    reader.all(ids.limit(1).offset(mostSorted)),
   ]);
   return { newest: first?.id, oldest: beyond?.id };
 }

@@ -179,18 +179,19 @@ export class StatementSheet {
     this.#writer.line(this.#page, { x, y: HEIGHT - this.#y, width, grey });
   }
 
+  /** In the order in which they are read. */
   #cells({ text, count = '', amount }: SheetRow, { x, width }: Frame, style: TextStyle): void {
     const right = x + width;
-    const counted = this.#right(count, right - AMOUNT_WIDTH, style);
-    const amounted = this.#right(amount, right, style);
-    this.#write(text, { x, width: (count === '' ? amounted : counted) - x - LEADING }, style);
-  }
-
-  /** Returns where it begins. */
-  #right(text: string, right: number, style: TextStyle): number {
-    const width = measured(pdfText(text).codes, style);
-    if (text !== '') this.#write(text, { x: right - width, width: width + 1 }, style);
-    return right - width;
+    const numbers = [
+      { text: count, right: right - AMOUNT_WIDTH },
+      { text: amount, right },
+    ].flatMap((one) => {
+      const wide = measured(pdfText(one.text).codes, style);
+      return one.text === '' ? [] : [{ text: one.text, x: one.right - wide, width: wide + 1 }];
+    });
+    const end = numbers[0]?.x ?? right;
+    if (text !== '') this.#write(text, { x, width: end - x - LEADING }, style);
+    for (const number of numbers) this.#write(number.text, number, style);
   }
 
   #next(size = SIZE): void {

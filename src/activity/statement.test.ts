@@ -15,6 +15,8 @@ import { openStore, type Store } from '../store/store.ts';
 import { entryKinds } from './list-values.ts';
 import { makeReader, type Reader } from './reader.ts';
 import {
+  countLines,
+  modelsOfDays,
   statementPage,
   type StatementCursor,
   type StatementFilter,
@@ -52,7 +54,7 @@ describe.each(Object.entries(DATABASES))('a statement on %s', (_name, { database
   let busy: string;
   let others: readonly string[];
   let entries: readonly Line[];
-  let requests: readonly { account: string; day: number; charged: number }[];
+  let requests: readonly { account: string; day: number; model: string; charged: number }[];
 
   beforeAll(async () => {
     const databaseUrl = await database();
@@ -104,6 +106,7 @@ describe.each(Object.entries(DATABASES))('a statement on %s', (_name, { database
     requests = made.map((row) => ({
       account: row.account_id,
       day: dayOf(row.created_at),
+      model: row.model,
       charged: row.charged,
     }));
   }
@@ -174,6 +177,8 @@ describe.each(Object.entries(DATABASES))('a statement on %s', (_name, { database
   test.each(Object.keys(FILTERS))('has every line once, newest first, %s', async (title) => {
     const filter = FILTERS[title]?.() ?? {};
     const wanted = expected(filter);
+    const counted = await countLines({ db: store.db, reader }, filter);
+    expect(counted).toEqual({ rows: wanted.length, more: false });
     expect(wanted.length).toBeGreaterThan(0);
     expect(wanted.length).toBeLessThanOrEqual(entries.length + DAYS + 1);
     for (const limit of limits) {
@@ -186,7 +191,7 @@ describe.each(Object.entries(DATABASES))('a statement on %s', (_name, { database
     }
   });
 
-  test('a line of charges says of which day and of how many requests it is', async () => {
+  test('a line of charges says of which day and of how many requests it is, and which model cost most', async () => {
     const lines = await pageThrough({ accountId: busy, kind: 'charge' }, 50);
     const days = Map.groupBy(
       requests.filter(({ account }) => account === busy),
@@ -202,6 +207,15 @@ describe.each(Object.entries(DATABASES))('a statement on %s', (_name, { database
           archived: false,
         })),
     );
+    const named = await modelsOfDays({ db: store.db, reader }, busy, [...days.keys()]);
+    for (const [day, own] of days) {
+      const models = Map.groupBy(own, ({ model }) => model);
+      const spent = (model: string): number =>
+        (models.get(model) ?? []).reduce((sum, { charged }) => sum + charged, 0);
+      const { model = '', ...found } = named.get(day) ?? {};
+      expect(found).toEqual({ day, models: models.size });
+      expect(spent(model)).toBe(Math.max(...[...models.keys()].map(spent)));
+    }
   });
 
   test('a hostile search finds what has it, and nothing else', async () => {

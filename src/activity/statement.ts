@@ -6,12 +6,14 @@ import type { Reader } from './reader.ts';
 import { LAST_DAY, newestDays } from './request-days.ts';
 import {
   anyContains,
+  countRows,
   emailIn,
   equals,
   NEWEST_FIRST,
   numberColumn,
   tablePage,
   type ListedTable,
+  type RowCount,
   type TableFilter,
   type TablePage,
 } from './table-page.ts';
@@ -84,6 +86,64 @@ export async function statementPage(
   if (found.length > limit && last)
     return { lines, next: { at: last.created_at, id: last.id }, searchedTo: undefined };
   return { lines, next: page.next && { at: Number(at), id: String(id) }, searchedTo: page.searchedTo };
+}
+
+/** More days than anybody looks through. */
+const MOST_DAYS = 4_000;
+
+/** How many lines there are: entries, and a day of charges as one. */
+export async function countLines(parts: Parts, filter: StatementFilter): Promise<RowCount> {
+  const [entries, days] = await Promise.all([
+    filter.kind === 'charge' ? { rows: 0, more: false } : countRows(parts, ENTRY_TABLE, entryFilter(filter)),
+    countDays(parts, filter),
+  ]);
+  return { rows: entries.rows + days, more: entries.more || days > MOST_DAYS };
+}
+
+async function countDays(
+  { db, reader }: Parts,
+  { accountId = ALL_ACCOUNTS, kind, from = 0, to = LAST_DAY, search }: StatementFilter,
+): Promise<number> {
+  if (search || (kind !== undefined && kind !== 'charge')) return 0;
+  const range = { where: PAID_FOR, from, to, limit: MOST_DAYS + 1 };
+  const spenders = await spendersOf(db, accountId);
+  const found = await Promise.all(
+    spenders.map((id) => reader.all(newestDays(db, { accountId: id, ...range }))),
+  );
+  return new Set(found.flat().map(({ day }) => day)).size;
+}
+
+/** Models of a wallet's day. */
+export interface DayModels {
+  readonly day: number;
+  /** The one with the largest charge. */
+  readonly model: string;
+  readonly models: number;
+}
+
+/** What the requests of these days were for. */
+export async function modelsOfDays(
+  { db, reader }: DayParts,
+  walletId: string,
+  days: readonly number[],
+): Promise<ReadonlyMap<number, DayModels>> {
+  if (days.length === 0) return new Map();
+  const spenders = await spendersOf(db, walletId);
+  const models = db
+    .selectFrom('usage_day')
+    .where('account_id', 'in', spenders)
+    .where('day', 'in', days)
+    .where('requests', '>', 0)
+    .groupBy(['day', 'model'])
+    .select(['day', 'model'])
+    .select([
+      sql<number>`row_number() OVER (PARTITION BY day ORDER BY sum(charged) DESC, model)`.as('place'),
+      sql<number>`count(*) OVER (PARTITION BY day)`.as('models'),
+    ]);
+  const largest = await reader.all(
+    db.selectFrom(models.as('named')).select(['day', 'model', 'models']).where('place', '=', 1),
+  );
+  return new Map(largest.map((row) => [row.day, { ...row, models: Number(row.models) }]));
 }
 
 type EntryRow = Omit<Selectable<EntryTable>, 'once'>;
@@ -204,14 +264,14 @@ export async function chargedDays(
     .slice(0, asked.limit);
 }
 
+const PAID_FOR = sql` AND u.requests > 0`;
+
 async function daysOfAccount(
   { db, reader }: DayParts,
   accountId: string,
   { from, to, limit }: DaysAsked,
 ): Promise<ChargedDay[]> {
-  const used = await reader.all(
-    newestDays(db, { accountId, where: sql` AND u.requests > 0`, from, to, limit }),
-  );
+  const used = await reader.all(newestDays(db, { accountId, where: PAID_FOR, from, to, limit }));
   const [newest, oldest] = [used[0]?.day, used.at(-1)?.day];
   if (newest === undefined || oldest === undefined) return [];
   const [days, archived] = await Promise.all([

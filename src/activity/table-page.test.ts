@@ -9,6 +9,7 @@ import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { makeReader, type Reader } from './reader.ts';
 import {
+  countRows,
   MOST_ROWS,
   NEWEST_FIRST,
   orderColumns,
@@ -135,6 +136,9 @@ describe.each(Object.entries(DATABASES))('lists on %s', (_name, { database, isWh
         expect(wanted.length).toBeGreaterThan(20);
         const limit = Math.ceil(wanted.length / 7);
         expect(await pageThrough(one, {}, { order, limit })).toEqual(wanted);
+        const all = expected(one, {}, NEWEST_FIRST);
+        const counted = await countRows({ db: store.db, reader }, one.table(), one.filter({}));
+        expect(counted).toEqual({ rows: all.length, more: false });
       },
     );
 

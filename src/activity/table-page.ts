@@ -56,6 +56,8 @@ export interface TablePage<Row> {
   readonly next: TableCursor | undefined;
   /** How far was searched or sorted, if not through everything. */
   readonly searchedTo: number | undefined;
+  /** Of the whole list; told with its first page. */
+  readonly count?: RowCount | undefined;
 }
 
 /** Sorting without an index, and searching, read rows that are not shown; so a bounded number is read at once. */
@@ -86,6 +88,27 @@ export function tablePage<Row>(
   const column = table.sorted[page.order.by];
   const listing = { table, filter, page };
   return column ? sortedPage<Row>(parts, listing, column) : scannedPage<Row>(parts, listing);
+}
+
+/** How many rows a list has; or how many of its newest, if there are `more` than are counted. */
+export interface RowCount {
+  readonly rows: number;
+  readonly more: boolean;
+}
+
+/** As many are counted as are sorted or searched at once, so that a list of millions costs no more than one of thousands. */
+export async function countRows(parts: Parts, table: ListedTable, filter: TableFilter): Promise<RowCount> {
+  const page = { order: NEWEST_FIRST, after: undefined, limit: 0 };
+  const isScanned = filter.checks.length > 0 && !table.isSearchedWhole;
+  const end = isScanned ? await rowAt(parts, { table, filter, page }, filter.where) : undefined;
+  const until = end ? [compared(table.mark, '>=', valuesOf(end, table.mark))] : [];
+  const [counted] = await read<{ readonly rows: number | string }>(
+    parts,
+    sql`SELECT count(*) AS rows FROM (SELECT 1 AS one FROM ${table.from}
+      WHERE ${all([...filter.where, ...until, ...filter.checks])} LIMIT ${MOST_ROWS.sorted + 1}) AS counted`,
+  );
+  const rows = Number(counted?.rows ?? 0);
+  return { rows: Math.min(rows, MOST_ROWS.sorted), more: end !== undefined || rows > MOST_ROWS.sorted };
 }
 
 /** The columns that order a list, the last of which make it unique. */

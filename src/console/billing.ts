@@ -1,14 +1,21 @@
 import { z } from 'zod';
 import { monthSpent } from '../activity/accounts.ts';
 import { entryKinds, paymentStates } from '../activity/list-values.ts';
-import { statementPage, type StatementFilter, type StatementLine } from '../activity/statement.ts';
+import {
+  countLines,
+  modelsOfDays,
+  type DayModels,
+  statementPage,
+  type StatementFilter,
+  type StatementLine,
+} from '../activity/statement.ts';
 import { moneyOf } from '../identity/accounts/accounts.ts';
 import { freeOf } from '../ledger/decide.ts';
 import { Fault } from '../std/fault.ts';
 import { dayOf } from '../std/calendar.ts';
 import { usd } from './amounts.ts';
 import type { SearchedPage, Millis, Usd } from './contract.ts';
-import { searchField, limitOf, markCursor, pagingFields } from './table-query.ts';
+import { countOf, searchField, limitOf, markCursor, pagingFields } from './table-query.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
 import type { PaymentItem } from './payments.ts';
@@ -42,7 +49,10 @@ export const billingRoutes = [
         accountId: wallet.id,
         search: query.search === undefined ? undefined : { text: query.search, isOperator: false },
       });
-      return { ...page, items: lines.map(entryOf) };
+      const at = { db: parts.store.db, reader: parts.reader };
+      const days = lines.flatMap(({ charges }) => charges?.day ?? []);
+      const models = await modelsOfDays(at, wallet.id, days);
+      return { ...page, items: lines.map((line) => entryOf(line, models.get(line.charges?.day ?? 0))) };
     },
   }),
   /** What the filters of these lists offer. */
@@ -103,7 +113,7 @@ export async function findLines(
   { store, reader }: RouteParts,
   query: z.output<typeof querySchema>,
   whose: Pick<StatementFilter, 'accountId' | 'search'>,
-): Promise<{ lines: readonly StatementLine[]; next: string | null; searchedTo: number | null }> {
+): Promise<Omit<SearchedPage<never>, 'items'> & { lines: readonly StatementLine[] }> {
   const { kind = 'all', from, to } = query;
   const filter = {
     ...whose,
@@ -111,11 +121,18 @@ export async function findLines(
     from: from === undefined ? undefined : dayOf(Date.parse(from)),
     to: to === undefined ? undefined : dayOf(Date.parse(to)),
   };
-  const { lines, next, searchedTo } = await statementPage({ db: store.db, reader }, filter, {
+  const at = { db: store.db, reader };
+  const { lines, next, searchedTo } = await statementPage(at, filter, {
     before: markCursor(query.cursor),
     limit: limitOf(query),
   });
-  return { lines, next: next ? `${next.at}.${next.id}` : null, searchedTo: searchedTo ?? null };
+  const count = await countOf(query, { rows: lines, next }, () => countLines(at, filter));
+  return {
+    lines,
+    next: next ? `${next.at}.${next.id}` : null,
+    searchedTo: searchedTo ?? null,
+    count: count ?? null,
+  };
 }
 
 /** One change of a balance: an entry, or the charges of one day. */
@@ -129,10 +146,10 @@ export interface Entry {
   requestId: string | null;
   cause: string;
   /** Of charges: the day whose requests they are for. */
-  charges: ReturnType<typeof statementDay> | null;
+  charges: (ReturnType<typeof statementDay> & Partial<Pick<DayModels, 'model' | 'models'>>) | null;
 }
 
-export function entryOf(row: StatementLine): Entry {
+export function entryOf(row: StatementLine, named?: DayModels): Entry {
   return {
     id: row.id,
     at: row.created_at,
@@ -140,6 +157,8 @@ export function entryOf(row: StatementLine): Entry {
     amountUsd: usd(row.amount),
     requestId: row.request_id,
     cause: row.cause,
-    charges: row.charges ? statementDay(row.charges) : null,
+    charges: row.charges
+      ? { ...statementDay(row.charges), ...(named ? { model: named.model, models: named.models } : {}) }
+      : null,
   };
 }

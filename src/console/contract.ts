@@ -21,6 +21,8 @@ export interface Page<Item> {
 export interface SearchedPage<Item> extends Page<Item> {
   /** How far the search or the sorting went, if not through everything. */
   searchedTo: Millis | null;
+  /** How many rows the list has, or at least has if there are `more`; null on pages after the first. */
+  count: { rows: number; more: boolean } | null;
 }
 
 /** The body of every answer that is not 2xx, from /api/console and from /api/auth alike. */

@@ -3,14 +3,20 @@ import { csvLine } from '../activity/csv.ts';
 import { requestValues } from '../activity/list-values.ts';
 import { chosenTags, tagsOf } from '../activity/request-tags.ts';
 import { sortedRequests, type SortedCursor } from '../activity/sorted-requests.ts';
-import { requestById, requestPage, type LoggedRequest, type RequestFilter } from '../activity/request-log.ts';
+import {
+  countRequests,
+  requestById,
+  requestPage,
+  type LoggedRequest,
+  type RequestFilter,
+} from '../activity/request-log.ts';
 import { ALL_ACCOUNTS } from '../activity/usage.ts';
 import { Fault } from '../std/fault.ts';
 import { extraUsageOf } from '../ledger/price.ts';
 import { EXTRA_USAGE_ROWS } from '../std/price-dimensions.ts';
 import { usd } from './amounts.ts';
 import type { SearchedPage } from './contract.ts';
-import { searchField, limitOf, pagingFields, wrongCursor } from './table-query.ts';
+import { countOf, searchField, limitOf, pagingFields, wrongCursor } from './table-query.ts';
 import type { RouteParts } from './parts.ts';
 import { receiptDetail, requestItem, type RequestItem } from './receipt.ts';
 import { recentOf } from './recent-answers.ts';
@@ -36,7 +42,7 @@ export const requestFields = {
   to: moment,
   /** What the User-Agent begins with. */
   client: z.string().min(1).max(200).optional(),
-  /** An id or its beginning, or part of the client or of the error. */
+  /** Part of an id, of the client or of the error. */
   search: searchField,
 };
 /** The newest first unless it says otherwise. Not for files: they have every request. */
@@ -118,22 +124,31 @@ export function usedValues({ store, reader, clock }: RouteParts, accountId: stri
 
 /** A page may have fewer rows than asked for, even none, and still have a `next`: the search is bounded, go on. */
 export async function findRequests(parts: RouteParts, filter: RequestFilter, query: ListQuery) {
-  if (query.sort !== undefined) return await findSorted(parts, filter, { ...query, sort: query.sort });
-  const before = query.cursor === undefined || query.cursor === '' ? undefined : query.cursor;
-  const page = await requestPage({ db: parts.store.db, reader: parts.reader }, filter, {
-    before,
-    limit: limitOf(query),
-  });
-  return { rows: page.rows, next: page.next ?? null, searchedTo: page.searchedTo ?? null };
+  const { sort, cursor } = query;
+  const at = { db: parts.store.db, reader: parts.reader };
+  const page =
+    sort === undefined
+      ? await requestPage(at, filter, {
+          before: cursor === '' ? undefined : cursor,
+          limit: limitOf(query),
+        })
+      : await findSorted(at, filter, { ...query, sort });
+  const count = await countOf(query, page, () => countRequests(at, filter));
+  return {
+    rows: page.rows,
+    next: page.next ?? null,
+    searchedTo: page.searchedTo ?? null,
+    count: count ?? null,
+  };
 }
 
 async function findSorted(
-  { store, reader }: RouteParts,
+  parts: Parameters<typeof sortedRequests>[0],
   filter: RequestFilter,
   query: ListQuery & { readonly sort: NonNullable<ListQuery['sort']> },
 ) {
   const descending = query.sort.startsWith('-');
-  const page = await sortedRequests({ db: store.db, reader }, filter, {
+  const page = await sortedRequests(parts, filter, {
     by: query.sort.endsWith('cost') ? 'cost' : 'duration',
     descending,
     after: sortedCursor(query.cursor),
@@ -142,8 +157,8 @@ async function findSorted(
   const { next } = page;
   return {
     rows: page.rows,
-    next: next ? `${next.value}.${next.id}.${next.newest}` : null,
-    searchedTo: page.sortedTo ?? null,
+    next: next && `${next.value}.${next.id}.${next.newest}`,
+    searchedTo: page.sortedTo,
   };
 }
 

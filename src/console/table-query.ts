@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import {
+  countRows,
   NEWEST_FIRST,
   orderColumns,
   readTableCursor,
   tablePage,
   writeTableCursor,
   type ListedTable,
+  type RowCount,
   type TableFilter,
   type TableOrder,
   type TablePage,
@@ -87,23 +89,36 @@ function cursorOf(
 }
 
 /** One page of a list, as its query asks for it. */
-export function findRows<Row>(
+export async function findRows<Row>(
   { store, reader }: Pick<RouteParts, 'store' | 'reader'>,
   table: ListedTable,
   filter: TableFilter,
   query: TableQuery,
 ): Promise<TablePage<Row>> {
-  return tablePage<Row>({ db: store.db, reader }, table, filter, tableRequest(table, query));
+  const parts = { db: store.db, reader };
+  const page = await tablePage<Row>(parts, table, filter, tableRequest(table, query));
+  return { ...page, count: await countOf(query, page, () => countRows(parts, table, filter)) };
+}
+
+/** A list of one page counts itself; of a longer one it is asked for once, with the first page. */
+export async function countOf(
+  { cursor = '' }: { readonly cursor?: string | undefined },
+  { rows, next }: { readonly rows: readonly unknown[]; readonly next: unknown },
+  count: () => Promise<RowCount>,
+): Promise<RowCount | undefined> {
+  if (cursor !== '') return undefined;
+  return next === undefined ? { rows: rows.length, more: false } : await count();
 }
 
 export function searchedPage<Row, Item>(
-  { rows, next, searchedTo }: TablePage<Row>,
+  { rows, next, searchedTo, count }: TablePage<Row>,
   item: (row: Row) => Item,
 ): SearchedPage<Item> {
   return {
     items: rows.map(item),
     next: next ? writeTableCursor(next) : null,
     searchedTo: searchedTo ?? null,
+    count: count ?? null,
   };
 }
 

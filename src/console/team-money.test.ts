@@ -269,7 +269,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     expect(nano.at(-1)).toBe(await balanceOf(team.id));
     const pdf = pdfPages(new Uint8Array(await (await file('pdf')).arrayBuffer())).join('\n');
     expect(pdf).toContain('Requests by member and app');
-    expect(pdf).toContain('nightly   (requests: 2)');
+    expect(pdf).toContain('nightly\n2\n0.00');
   });
 
   test('a team is closed by an owner while nothing runs: its tokens end, and what was paid goes to an owner', async () => {

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient, type UseMutationResult } from '@tanstack/react-query';
 import type { ApiError, ReadRoute } from './api.ts';
-import { refreshReads } from './query.ts';
+import { refreshReads, tellOtherTabs } from './query.ts';
 import { createContext, useContext } from 'react';
 
 interface ActionOptions<Result> {
@@ -24,6 +24,7 @@ export function useAction<Result, Input = void>(
       if (error.code === 'conflict') await refreshReads(client, refreshOnConflict);
     },
     onSuccess: async (result) => {
+      tellOtherTabs(refresh);
       await refreshReads(client, refresh);
       onDone?.(result);
     },

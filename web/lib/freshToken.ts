@@ -1,9 +1,15 @@
 import { useSyncExternalStore } from 'react';
 import { useAction } from './action.ts';
 import { call } from './api.ts';
+import { onChangedElsewhere } from './query.ts';
 
 /** The token that was just created, for the code examples: in memory only, gone with the page. */
 export const freshToken = makeFreshToken();
+
+// One that another tab has replaced must not stay in the examples.
+onChangedElsewhere((routes) => {
+  if (routes.includes('GET /api/console/token')) freshToken.clear();
+});
 
 export function useFreshToken(): string | undefined {
   return useSyncExternalStore(freshToken.subscribe, freshToken.get);

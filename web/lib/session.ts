@@ -4,7 +4,7 @@ import type { SessionState, SignedInUser } from './answers.ts';
 import { call, type ApiError } from './api.ts';
 import { leaveAll } from './query.ts';
 import { isSignedInAgain } from './signInAgain.ts';
-import { CHATS_KEY, WALLET_KEY, writeStored } from './storage.ts';
+import { CHATS_KEY, MODELS_KEY, WALLET_KEY, writeStored } from './storage.ts';
 
 const ROUTE = 'GET /api/console/session';
 const FRESH_MS = 60_000;
@@ -43,6 +43,7 @@ export async function signOut(): Promise<void> {
   await call('POST /api/auth/sign-out');
   writeStored(CHATS_KEY, undefined);
   writeStored(WALLET_KEY, undefined);
+  writeStored(MODELS_KEY, undefined);
   leaveAll();
 }
 

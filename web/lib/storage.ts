@@ -4,6 +4,9 @@ export const CHATS_KEY = 'tollgate.chats';
 /** Whose balance was chosen to be shown; removed with them. */
 export const WALLET_KEY = 'tollgate.wallet';
 
+/** The models chosen in the playground; removed with them. */
+export const MODELS_KEY = 'tollgate.models';
+
 /** Browsers may forbid storage; a preference that cannot be stored is not worth an error. */
 export function readStored(key: string): string | undefined {
   try {

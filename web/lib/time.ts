@@ -92,6 +92,12 @@ export function shiftDay(day: string, days: number): string {
   return utcDayOf(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS);
 }
 
+/** Today where the reader is. */
+export function localToday(): string {
+  const date = new Date();
+  return utcDayOf(date.getTime() - date.getTimezoneOffset() * 60_000);
+}
+
 const TICK_MS = 15_000;
 let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;

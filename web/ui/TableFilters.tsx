@@ -1,11 +1,11 @@
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { classes } from '../lib/classes.ts';
-import type { ChangeSearch } from '../lib/search.ts';
 import { MOST_SEARCHED, type TableState } from '../lib/table.ts';
+import { shiftDay } from '../lib/time.ts';
 import { useTranslation } from '../lib/translation.tsx';
 import { Button } from './Button.tsx';
 import { Picker } from './Combobox.tsx';
-import { TextField } from './Field.tsx';
+import { Input, SelectField, TextField } from './Field.tsx';
 import { Form } from './Form.tsx';
 
 interface TableFiltersProps {
@@ -15,7 +15,7 @@ interface TableFiltersProps {
   readonly className?: string;
 }
 
-/** The search over a table, what else it is filtered by, and a way to clear all of it. */
+/** The search over a table, what else it is filtered by, and a way to clear all of it. Labels are inside their fields. */
 export function TableFilters({ table, searchLabel, children, className }: TableFiltersProps) {
   const { t } = useTranslation();
   return (
@@ -27,6 +27,8 @@ export function TableFilters({ table, searchLabel, children, className }: TableF
     >
       <TextField
         label={searchLabel}
+        hideLabel
+        placeholder={searchLabel}
         type="search"
         value={table.values['search'] ?? ''}
         maxLength={MOST_SEARCHED}
@@ -43,34 +45,76 @@ export function TableFilters({ table, searchLabel, children, className }: TableF
   );
 }
 
-interface DayFiltersProps {
-  readonly values: Readonly<Record<string, string | undefined>>;
-  readonly change: ChangeSearch;
+interface DayRange {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
 }
 
-/** From a day to a day, both inclusive. */
-export function DayFilters({ values, change }: DayFiltersProps) {
+interface DayRangeFieldProps {
+  /** UTC days or the reader's own, as its page counts them; both inclusive. */
+  readonly range: DayRange;
+  readonly today: string;
+  readonly change: (range: { from: string | undefined; to: string | undefined }) => void;
+  /** Where no range means all days. */
+  readonly canBeAny?: boolean;
+}
+
+const LAST_DAYS = [1, 7, 30, 90];
+const ANY = 'any';
+const CUSTOM = 'custom';
+
+/** The last days, or those from one to another: every list and report asks for days in this one way. */
+export function DayRangeField({ range, today, change, canBeAny = false }: DayRangeFieldProps) {
   const { t } = useTranslation();
+  const [isCustom, setCustom] = useState(false);
+  const shown = isCustom ? CUSTOM : choiceOf(range, today);
+  const choose = (choice: string): void => {
+    setCustom(choice === CUSTOM);
+    if (choice === ANY) change({ from: undefined, to: undefined });
+    else if (choice !== CUSTOM) change({ from: shiftDay(today, 1 - Number(choice)), to: today });
+  };
   return (
-    <>
-      <TextField
-        label={t('requests.from')}
-        type="date"
-        value={values['from'] ?? ''}
-        max={values['to']}
-        onChange={(event) => change({ from: event.target.value })}
-        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
-      />
-      <TextField
-        label={t('requests.to')}
-        type="date"
-        value={values['to'] ?? ''}
-        min={values['from']}
-        onChange={(event) => change({ to: event.target.value })}
-        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
-      />
-    </>
+    <fieldset className="flex min-w-0 flex-wrap items-center rounded-md border border-field bg-surface max-sm:w-full [&_:is(input,select)]:border-0 [&_:is(input,select)]:bg-transparent">
+      <legend className="sr-only">{t('tables.days')}</legend>
+      <SelectField
+        label={t('tables.days')}
+        hideLabel
+        value={shown}
+        onChange={(event) => choose(event.target.value)}
+        fieldClassName="min-w-36 max-sm:flex-1"
+      >
+        {canBeAny ? <option value={ANY}>{t('tables.anyTime')}</option> : null}
+        {LAST_DAYS.map((count) => (
+          <option key={count} value={count}>
+            {count === 1 ? t('common.today') : t('usage.last', { count })}
+          </option>
+        ))}
+        <option value={CUSTOM}>{t('usage.custom')}</option>
+      </SelectField>
+      {shown === CUSTOM
+        ? (['from', 'to'] as const).map((end) => (
+            <label
+              key={end}
+              className="flex min-w-0 items-center border-l border-line pl-3 text-sm text-ink-3 max-sm:flex-1 max-sm:basis-full max-sm:border-t max-sm:border-l-0"
+            >
+              {t(`tables.${end}`)}
+              <Input
+                type="date"
+                value={range[end] ?? ''}
+                {...(end === 'from' ? { max: range.to } : { min: range.from })}
+                onChange={(event) => change({ from: range.from, to: range.to, [end]: event.target.value })}
+              />
+            </label>
+          ))
+        : null}
+    </fieldset>
   );
+}
+
+function choiceOf({ from, to }: DayRange, today: string): string {
+  if (!from && !to) return ANY;
+  const last = LAST_DAYS.find((days) => from === shiftDay(today, 1 - days));
+  return last !== undefined && (!to || to === today) ? String(last) : CUSTOM;
 }
 
 interface TableFilterProps {
@@ -92,10 +136,11 @@ export function TableFilter({ table, field, label, values, name, all }: TableFil
   return (
     <Picker
       label={label}
+      hideLabel
       value={chosen ?? ''}
       onChange={(value) => table.set({ [field]: value })}
       options={[
-        { value: '', label: all ?? t('common.all') },
+        { value: '', label: all ?? t('tables.allOf', { label }) },
         ...[...offered].map((value) => ({ value, label: name(value) })),
       ]}
       fieldClassName="w-52 max-sm:w-full"

@@ -1,3 +1,4 @@
+import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import type { SearchedPage } from '../../src/console/contract.ts';
 import type { ListState } from '../lib/table.ts';
@@ -36,8 +37,10 @@ export function TableList<Row>({ pages, table, empty, ...shown }: TableListProps
   if (!pages.data) return <SkeletonRows />;
   const rows = pages.data.pages.flatMap((page) => page.items);
   if (rows.length === 0 && !table.isFiltered && !pages.hasNextPage) return empty;
+  const [first] = pages.data.pages;
   return (
     <>
+      {rows.length > 0 && first?.count ? <Count {...first.count} /> : null}
       {rows.length > 0 ? (
         <Table {...shown} rows={rows} sorting={table.sorting} />
       ) : (
@@ -45,6 +48,18 @@ export function TableList<Row>({ pages, table, empty, ...shown }: TableListProps
       )}
       <Notes pages={pages} table={table} />
     </>
+  );
+}
+
+type Count = NonNullable<SearchedPage<unknown>['count']>;
+
+/** Of the whole list, also of what is not loaded yet. */
+function Count({ rows, more }: Count) {
+  const { t } = useTranslation();
+  return (
+    <p role="status" className="px-5 py-2 text-sm text-ink-3 tabular-nums">
+      {more ? t('tables.atLeast', { rows }) : t('tables.count', { count: rows })}
+    </p>
   );
 }
 
@@ -78,7 +93,20 @@ function Notes<Row>({ pages, table }: Pick<TableListProps<Row>, 'pages' | 'table
           {t('tables.sortedRows', { when })}
         </p>
       ) : null}
-      <Pager pages={pages} note={when && isByTime ? t('tables.searchedTo', { when }) : null} />
+      <Pager
+        pages={pages}
+        note={when && isByTime ? t('tables.searchedTo', { when }) : loadedText(pages, t)}
+      />
     </>
   );
+}
+
+/** How much of the list is loaded, where all of it was counted. */
+function loadedText<Row>({ data }: TablePages<Row>, t: TFunction): string | null {
+  const [first] = data?.pages ?? [];
+  if (!first?.count || first.count.more || first.items.length === 0) return null;
+  const shown = data?.pages.reduce((sum, { items }) => sum + items.length, 0) ?? 0;
+  const { rows } = first.count;
+  const pages = Math.ceil(rows / first.items.length);
+  return t('tables.shown', { shown, count: rows, page: Math.min(data?.pages.length ?? 1, pages), pages });
 }

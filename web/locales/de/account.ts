@@ -115,6 +115,7 @@ export const account: typeof english = {
     sortContext: 'Kontext',
     sortName: 'Name',
     offers: 'Angeboten von',
+    atSeveral: 'An mehreren Endpunkten',
     moreOffers_one: '{{count, number}} weiterer',
     moreOffers_other: '{{count, number}} weitere',
     pricesDiffer: 'Preise verschieden',

@@ -1,5 +1,14 @@
 export const tables = {
   tables: {
+    allOf: '{{label}}: alle',
+    days: 'Tage',
+    anyTime: 'Jederzeit',
+    from: 'Von',
+    to: 'Bis',
+    count_one: '{{count, number}} Ergebnis',
+    count_other: '{{count, number}} Ergebnisse',
+    atLeast: 'Mindestens {{rows, number}} Ergebnisse',
+    shown: '{{shown, number}} von {{count, number}} · Seite {{page, number}} von {{pages, number}}',
     sortBy: 'Sortieren nach',
     ascending: 'Aufsteigend. Auf absteigend umstellen',
     descending: 'Absteigend. Auf aufsteigend umstellen',

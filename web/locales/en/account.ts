@@ -110,6 +110,7 @@ export const account = {
     sortContext: 'Context',
     sortName: 'Name',
     offers: 'Offered by',
+    atSeveral: 'At several endpoints',
     moreOffers_one: '{{count, number}} more',
     moreOffers_other: '{{count, number}} more',
     pricesDiffer: 'Prices differ',

@@ -1,5 +1,14 @@
 export const tables = {
   tables: {
+    allOf: '{{label}}: all',
+    days: 'Days',
+    anyTime: 'Any time',
+    from: 'From',
+    to: 'To',
+    count_one: '{{count, number}} result',
+    count_other: '{{count, number}} results',
+    atLeast: 'At least {{rows, number}} results',
+    shown: '{{shown, number}} of {{count, number}} · page {{page, number}} of {{pages, number}}',
     sortBy: 'Sort by',
     ascending: 'Ascending. Switch to descending',
     descending: 'Descending. Switch to ascending',

@@ -3,13 +3,14 @@ import { useApi, call } from '../../lib/api.ts';
 import { useSite } from '../../lib/session.ts';
 import { usePages } from '../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../lib/table.ts';
+import { useToday } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { useWallet, BALANCE_READS } from '../../lib/wallet.ts';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Empty, FormError } from '../../ui/States.tsx';
-import { DayFilters, TableFilters } from '../../ui/TableFilters.tsx';
+import { DayRangeField, TableFilters } from '../../ui/TableFilters.tsx';
 import { TableList } from '../../ui/TableList.tsx';
 import { ReceiptSheet } from '../requests/ReceiptSheet.tsx';
 import { Automatic } from './Automatic.tsx';
@@ -121,7 +122,7 @@ function Entries() {
     <Card flush title={t('billing.entries')} hint={t('billing.entriesHint')}>
       <TableFilters table={table} searchLabel={t('tables.searchEntries')} className="px-5 pb-4">
         <EntryKindFilter table={table} kinds={values?.entryKinds} />
-        <DayFilters values={table.values} change={table.set} />
+        <DayRangeField canBeAny range={table.values} today={useToday()} change={table.set} />
       </TableFilters>
       <TableList
         pages={pages}

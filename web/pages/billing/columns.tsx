@@ -58,7 +58,13 @@ export function entryColumns(
       header: t('billing.cause'),
       cell: (row) => {
         const { requestId, charges } = row;
-        if (charges) return <DayRequests day={charges} href={requestsHref(charges.day)} />;
+        if (charges)
+          return (
+            <>
+              {charges.model ? <DayModels model={charges.model} models={charges.models ?? 1} /> : null}
+              <DayRequests day={charges} href={requestsHref(charges.day)} />
+            </>
+          );
         return requestId ? (
           <button
             type="button"
@@ -95,6 +101,19 @@ export function entryColumns(
 export function requestsOfDay(wallet: Wallet): (day: string) => string {
   return (day) =>
     wallet === 'team' ? '/app/team' : hrefWith('/app/requests', { from: day, to: day, zone: 'utc' });
+}
+
+/** The model that cost most, and how many others there were. */
+function DayModels({ model, models }: { model: string; models: number }) {
+  const { t } = useTranslation();
+  return (
+    <span className="mr-2 break-words">
+      {models > 1 ? t('billing.andOthers', { model, count: models - 1 }) : model}
+      <span aria-hidden className="ml-2 text-ink-3">
+        ·
+      </span>
+    </span>
+  );
 }
 
 interface DayRequestsProps {

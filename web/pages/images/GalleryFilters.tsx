@@ -37,12 +37,14 @@ export function GalleryFilters({ state, change, facets }: GalleryFiltersProps) {
       />
       <Picker
         label={t('gallery.model')}
+        hideLabel
         value={state['model'] ?? ''}
         onChange={(model) => change({ model: model || undefined })}
         options={[{ value: '', label: t('gallery.allModels') }, ...withChosen(models, state['model'])]}
       />
       <Picker
         label={t('gallery.size')}
+        hideLabel
         value={state['size'] ?? ''}
         onChange={(size) => change({ size: size || undefined })}
         options={[
@@ -58,6 +60,7 @@ export function GalleryFilters({ state, change, facets }: GalleryFiltersProps) {
       />
       <SelectField
         label={t('gallery.date')}
+        hideLabel
         value={DAYS.find((days) => days === state['days']) ?? ''}
         onChange={(event) => change({ days: event.target.value || undefined })}
       >
@@ -103,6 +106,8 @@ function SearchField({ text, change }: { text: string; change: GalleryFiltersPro
     <span className="relative max-sm:col-span-2">
       <TextField
         label={t('gallery.search')}
+        hideLabel
+        placeholder={t('gallery.search')}
         type="search"
         maxLength={200}
         value={typed}

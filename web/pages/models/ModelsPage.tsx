@@ -124,16 +124,26 @@ function ModelFilters({ catalog, state, change }: ModelFiltersProps) {
     onChange: (event: { target: { value: string } }) => change({ [name]: event.target.value }),
   });
   const types = Object.entries(TYPES).filter(([type]) => catalog.models.some((model) => model.type === type));
-  const all = <option value="">{t('common.all')}</option>;
+  const sortedBy = (order: 'sortCatalog' | (typeof SORTS)[keyof typeof SORTS]): string =>
+    `${t('models.sort')}: ${t(`models.${order}`)}`;
+  const all = (label: string) => <option value="">{t('tables.allOf', { label })}</option>;
   return (
     <Form role="search" className="flex flex-wrap items-end gap-3" onSubmit={() => undefined}>
-      <TextField label={t('models.search')} type="search" {...field('q')} fieldClassName="w-full sm:w-72" />
+      <TextField
+        label={t('models.search')}
+        hideLabel
+        placeholder={t('models.search')}
+        type="search"
+        {...field('q')}
+        fieldClassName="w-full sm:w-72"
+      />
       <SelectField
         label={t('models.kind')}
+        hideLabel
         {...field('type')}
         fieldClassName="w-32 max-sm:w-[calc(50%-0.375rem)]"
       >
-        {all}
+        {all(t('models.kind'))}
         {types.map(([type, label]) => (
           <option key={type} value={type}>
             {t(`models.${label}`)}
@@ -142,20 +152,22 @@ function ModelFilters({ catalog, state, change }: ModelFiltersProps) {
       </SelectField>
       <SelectField
         label={t('models.endpoint')}
+        hideLabel
         {...field('endpoint')}
         fieldClassName="w-40 max-sm:w-[calc(50%-0.375rem)]"
       >
-        {all}
+        {all(t('models.endpoint'))}
         {catalog.endpoints.map((endpoint) => (
           <option key={endpoint.endpoint}>{endpoint.endpoint}</option>
         ))}
       </SelectField>
       <SelectField
         label={t('models.can')}
+        hideLabel
         {...field('can')}
         fieldClassName="w-32 max-sm:w-[calc(50%-0.375rem)]"
       >
-        {all}
+        {all(t('models.can'))}
         {ABILITIES.map((ability) => (
           <option key={ability} value={ability}>
             {t(`models.${ability}`)}
@@ -164,13 +176,14 @@ function ModelFilters({ catalog, state, change }: ModelFiltersProps) {
       </SelectField>
       <SelectField
         label={t('models.sort')}
+        hideLabel
         {...field('sort')}
         fieldClassName="w-40 max-sm:w-[calc(50%-0.375rem)]"
       >
-        <option value="">{t('models.sortCatalog')}</option>
+        <option value="">{sortedBy('sortCatalog')}</option>
         {Object.entries(SORTS).map(([sort, label]) => (
           <option key={sort} value={sort}>
-            {t(`models.${label}`)}
+            {sortedBy(label)}
           </option>
         ))}
       </SelectField>

@@ -1,6 +1,8 @@
 import type { ModelItem } from '../../lib/answers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
+import { SelectField } from '../../ui/Field.tsx';
+import { groupModels } from '../models/group.ts';
 import { choiceOf } from './recipe.ts';
 
 interface ModelPickerProps {
@@ -10,21 +12,42 @@ interface ModelPickerProps {
   readonly hideLabel?: boolean;
 }
 
-/** Models under their endpoints; those that cannot serve now are shown but cannot be chosen. */
+/**
+ * Each model once; those that cannot serve now are shown but cannot be chosen. Which of its endpoints is asked is a second
+ * choice, where there are several.
+ */
 export function ModelPicker({ models, value, onChange, hideLabel = false }: ModelPickerProps) {
   const { t } = useTranslation();
+  const groups = groupModels(models);
+  const chosen = groups.find(({ offers }) => offers.some((offer) => choiceOf(offer) === value));
   return (
-    <Picker
-      label={t('playground.model')}
-      hideLabel={hideLabel}
-      value={value}
-      onChange={onChange}
-      options={models.map((model) => ({
-        value: choiceOf(model),
-        label: model.displayName,
-        group: `${model.endpointName} · ${model.endpoint}`,
-        disabled: model.unavailable !== null,
-      }))}
-    />
+    <div className="flex min-w-0 flex-col gap-2">
+      <Picker
+        label={t('playground.model')}
+        hideLabel={hideLabel}
+        value={chosen ? choiceOf(chosen.best) : value}
+        onChange={onChange}
+        options={groups.map(({ best, offers }) => ({
+          value: choiceOf(best),
+          label: best.displayName,
+          group: offers.length === 1 ? `${best.endpointName} · ${best.endpoint}` : t('models.atSeveral'),
+          disabled: best.unavailable !== null,
+        }))}
+      />
+      {chosen && chosen.offers.length > 1 ? (
+        <SelectField
+          label={t('models.endpoint')}
+          hideLabel={hideLabel}
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+        >
+          {chosen.offers.map((offer) => (
+            <option key={choiceOf(offer)} value={choiceOf(offer)} disabled={offer.unavailable !== null}>
+              {offer.endpointName} · {offer.endpoint}
+            </option>
+          ))}
+        </SelectField>
+      ) : null}
+    </div>
   );
 }

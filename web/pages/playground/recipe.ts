@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { ModelItem } from '../../lib/answers.ts';
+import { MODELS_KEY, readStored, writeStored } from '../../lib/storage.ts';
 import {
   answerParameters,
   EMPTY_FORM,
@@ -49,14 +50,32 @@ export const EMPTY_DRAFT: Draft = {
 const kept = new Map<string, Draft>();
 
 export function useDraft(name: string): [Draft, (change: Partial<Draft>) => void] {
-  const [draft, setDraft] = useState(kept.get(name) ?? EMPTY_DRAFT);
+  const [draft, setDraft] = useState(
+    () => kept.get(name) ?? { ...EMPTY_DRAFT, choice: rememberedModel(name) },
+  );
   const change = (next: Partial<Draft>): void =>
     setDraft((before) => {
+      if (next.choice !== undefined) rememberModel(name, next.choice);
       const after = { ...before, ...next };
       kept.set(name, after);
       return after;
     });
   return [draft, change];
+}
+
+/** The model that was last chosen in a tab of the playground, also before the page was closed; empty if none was. */
+export function rememberedModel(name: string): string {
+  return rememberedModels().get(name) ?? '';
+}
+
+export function rememberModel(name: string, choice: string): void {
+  const models = rememberedModels();
+  models.set(name, choice);
+  writeStored(MODELS_KEY, models.toString());
+}
+
+function rememberedModels(): URLSearchParams {
+  return new URLSearchParams(readStored(MODELS_KEY));
 }
 
 export function recipeOf(draft: Draft, model: ModelItem): Recipe {

@@ -1,3 +1,4 @@
+import { ModelPicker } from '../playground/ModelPicker.tsx';
 import CircleCheck from 'lucide-react/icons/circle-check';
 import { useState } from 'react';
 import type { Quickstart } from '../../lib/answers.ts';
@@ -9,7 +10,6 @@ import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Code } from '../../ui/Code.tsx';
-import { Picker } from '../../ui/Combobox.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { Mark } from '../../ui/Logo.tsx';
 import { FormError, Loaded, Skeleton } from '../../ui/States.tsx';
@@ -131,16 +131,13 @@ function Examples({ data }: { data: Quickstart }) {
   return (
     <Card>
       <div className="mb-4 flex flex-wrap items-end gap-4">
-        <Picker
-          label={t('quickstart.model')}
-          value={`${endpoint} ${model}`}
-          onChange={(choice) => change({ model: choice })}
-          options={usable.map((item) => ({
-            value: `${item.endpoint} ${item.model}`,
-            label: `${item.displayName} · ${item.endpoint}`,
-          }))}
-          fieldClassName="w-full sm:w-80"
-        />
+        <div className="w-full sm:w-80">
+          <ModelPicker
+            models={usable}
+            value={`${endpoint} ${model}`}
+            onChange={(choice) => change({ model: choice })}
+          />
+        </div>
         {data.chat ? null : <p className="text-sm text-warn">{t('quickstart.noChat')}</p>}
       </div>
       <Tabs

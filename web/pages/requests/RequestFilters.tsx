@@ -3,12 +3,12 @@ import type { Answer } from '../../../src/console/contract/routes.ts';
 import type { Option } from '../../lib/options.ts';
 import type { ChangeSearch, SearchState } from '../../lib/search.ts';
 import { readSort, sortingOf, sortText, type ListState, useSettled } from '../../lib/table.ts';
-import { shiftDay } from '../../lib/time.ts';
+import { localToday, shiftDay, useToday } from '../../lib/time.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
-import { DayFilters } from '../../ui/TableFilters.tsx';
+import { DayRangeField } from '../../ui/TableFilters.tsx';
 import { useTranslation } from '../../lib/translation.tsx';
 import { REQUEST_SORTS } from './columns.tsx';
 
@@ -40,41 +40,48 @@ interface RequestFiltersProps {
 export function RequestFilters({ state, change, searchLabel, values }: RequestFiltersProps) {
   const { t } = useTranslation();
   const table = requestTable(state, change);
+  const utcToday = useToday();
+  const all = (label: string): string => t('tables.allOf', { label });
   const set = (field: (typeof FIELDS)[number]) => (event: { target: { value: string } }) =>
     change({ [field]: event.target.value });
   return (
     <Form role="search" className="flex flex-wrap items-end gap-3" onSubmit={() => undefined}>
       <TextField
         label={searchLabel}
+        hideLabel
+        placeholder={searchLabel}
         type="search"
         value={state['search'] ?? ''}
         maxLength={100}
         onChange={(event) => change({ search: event.target.value }, { isTyping: true })}
-        fieldClassName="w-80 max-sm:w-full"
+        fieldClassName="min-w-52 max-w-88 flex-1 max-sm:w-full max-sm:max-w-none max-sm:flex-none"
       />
       <SelectField
         label={t('requests.endpoint')}
+        hideLabel
         value={state['endpoint'] ?? ''}
         onChange={set('endpoint')}
         fieldClassName="w-40 max-sm:w-[calc(50%-0.375rem)]"
       >
-        <option value="">{t('common.all')}</option>
+        <option value="">{all(t('requests.endpoint'))}</option>
         {named(values?.endpoints, state['endpoint'])}
       </SelectField>
       <Picker
         label={t('requests.model')}
+        hideLabel
         value={state['model'] ?? ''}
         onChange={(model) => change({ model })}
-        options={modelOptions(values?.models, state['model'], t('common.all'))}
+        options={modelOptions(values?.models, state['model'], all(t('requests.model')))}
         fieldClassName="w-48 max-sm:w-[calc(50%-0.375rem)]"
       />
       <SelectField
         label={t('requests.status')}
+        hideLabel
         value={state['status'] ?? ''}
         onChange={set('status')}
         fieldClassName="w-44 max-sm:w-full"
       >
-        <option value="">{t('common.all')}</option>
+        <option value="">{all(t('requests.status'))}</option>
         <option value="pending">{t('requests.states.pending')}</option>
         {OUTCOMES.map((outcome) => (
           <option key={outcome} value={outcome}>
@@ -82,7 +89,12 @@ export function RequestFilters({ state, change, searchLabel, values }: RequestFi
           </option>
         ))}
       </SelectField>
-      <DayFilters values={state} change={change} />
+      <DayRangeField
+        canBeAny
+        range={state}
+        today={state['zone'] === 'utc' ? utcToday : localToday()}
+        change={change}
+      />
       <Chip
         label={t('requests.client')}
         value={state['client']}

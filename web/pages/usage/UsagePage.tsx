@@ -14,9 +14,9 @@ import { hrefWith, oneOf, useSearchState, type ChangeSearch, type SearchState } 
 import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
-import { TextField } from '../../ui/Field.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Segments } from '../../ui/Segments.tsx';
+import { DayRangeField } from '../../ui/TableFilters.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import {
   GROUPINGS,
@@ -60,7 +60,13 @@ export default function UsagePage() {
         </a>
       }
     >
-      <RangePicker state={state} change={change} />
+      <div className="flex">
+        <DayRangeField
+          range={range}
+          today={useToday()}
+          change={(next) => change({ ...next, days: undefined })}
+        />
+      </div>
       <Loaded query={usage} skeleton={<Skeleton className="h-80 w-full rounded-lg" />}>
         {(data) => (data.rows.length === 0 ? <NoUsage /> : <Report {...{ data, range, drawing, change }} />)}
       </Loaded>
@@ -76,48 +82,6 @@ const TagUsage = later(async () => (await Promise.all([import('./TagUsage.tsx'),
 
 const RANGE_DAYS = ['7', '30', '90'] as const;
 const USUAL_DAYS = '30';
-
-interface RangePickerProps {
-  readonly state: SearchState;
-  readonly change: (next: Record<string, string | undefined>) => void;
-}
-
-function RangePicker({ state, change }: RangePickerProps) {
-  const { t } = useTranslation();
-  const today = useToday();
-  const range = rangeOf(state, today);
-  const preset =
-    state['from'] || state['to']
-      ? 'custom'
-      : (RANGE_DAYS.find((days) => days === state['days']) ?? USUAL_DAYS);
-  return (
-    <div className="flex flex-wrap items-end gap-3">
-      <Segments
-        label={t('usage.range')}
-        value={preset}
-        onChange={(days) => change({ days, from: undefined, to: undefined })}
-        options={RANGE_DAYS.map((days) => ({ value: days, label: t('usage.last', { count: Number(days) }) }))}
-      />
-      <div className="flex gap-3">
-        <TextField
-          label={t('usage.from')}
-          type="date"
-          value={range.from}
-          max={range.to}
-          onChange={(event) => change({ ...range, from: event.target.value })}
-        />
-        <TextField
-          label={t('usage.to')}
-          type="date"
-          value={range.to}
-          min={range.from}
-          max={today}
-          onChange={(event) => change({ ...range, to: event.target.value })}
-        />
-      </div>
-    </div>
-  );
-}
 
 /** The days in the address, or the last thirty. */
 function rangeOf(state: SearchState, today: string): { from: string; to: string } {

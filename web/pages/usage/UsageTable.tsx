@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import { memo, type ReactNode } from 'react';
-import type { UsageReport } from '../../lib/answers.ts';
-import { approximate } from '../../lib/money.ts';
+import type { UsageReport, UsageSaved } from '../../lib/answers.ts';
+import { addUsd, approximate } from '../../lib/money.ts';
 import { hrefWith, type SearchState } from '../../lib/search.ts';
 import { useShownRows } from '../../lib/pages.ts';
 import { sortingOf, sortRows, type Sort } from '../../lib/table.ts';
@@ -16,7 +16,9 @@ import { Segments } from '../../ui/Segments.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
 import { GROUPINGS, usageLines, type GroupBy, type UsageLine } from './choices.ts';
 
-const FIRST = 25;
+/** The rest is one line; days and hours are a list. */
+const FIRST = 10;
+const FIRST_TIMES = 31;
 
 interface UsageTableProps {
   readonly usage: UsageReport;
@@ -46,7 +48,12 @@ export const UsageTable = memo(function UsageTable({ usage, by, drawing, change 
   const usual: Sort = isTime(by) ? { by: 'title', descending: true } : { by: 'charged', descending: true };
   const sorting = sortingOf(drawing, change, { offered: columns.map(({ id }) => id), usual });
   const { groups, ends } = sorted(usage, columns, sorting.current);
-  const { rows, ...more } = useShownRows(groups, `${by} ${usage.from} ${usage.to}`, FIRST);
+  const { rows, ...more } = useShownRows(
+    groups,
+    `${by} ${usage.from} ${usage.to}`,
+    isTime(by) ? FIRST_TIMES : FIRST,
+  );
+  const rest = isTime(by) ? [] : groups.slice(rows.length);
   return (
     <Card
       flush
@@ -62,8 +69,13 @@ export const UsageTable = memo(function UsageTable({ usage, by, drawing, change 
       <Table
         label={t('usage.title')}
         columns={columns}
-        // "Others" appears only when no more groups can be shown.
-        rows={[...rows, ...ends.filter(({ kind }) => kind === 'total' || !more.showMore)]}
+        rows={[
+          ...rows,
+          ...restOf(
+            rest,
+            ends.filter(({ kind }) => kind === 'total' || !isTime(by) || !more.showMore),
+          ),
+        ]}
         rowKey={(line) => line.key}
         sorting={sorting}
       />
@@ -91,6 +103,32 @@ function sorted(
   };
 }
 
+/** What is not shown as one line, before the total. */
+function restOf(rest: readonly UsageLine[], ends: readonly UsageLine[]): UsageLine[] {
+  const others = ends.filter(({ kind }) => kind === 'others');
+  const totals = ends.filter(({ kind }) => kind === 'total');
+  const [first, ...more] = [...rest, ...others];
+  if (!first) return totals;
+  const counts = more.reduce((sum, line) => added(sum, line.counts), first.counts);
+  // How many are behind a line of others is not known.
+  const groups = others.length === 0 ? rest.length : undefined;
+  return [{ key: 'others', kind: 'others', counts, groups }, ...totals];
+}
+
+function added(left: UsageSaved, right: UsageSaved): UsageSaved {
+  return {
+    requests: left.requests + right.requests,
+    failures: left.failures + right.failures,
+    inputTokens: left.inputTokens + right.inputTokens,
+    cachedTokens: left.cachedTokens + right.cachedTokens,
+    outputTokens: left.outputTokens + right.outputTokens,
+    reasoningTokens: left.reasoningTokens + right.reasoningTokens,
+    images: left.images + right.images,
+    chargedUsd: addUsd(left.chargedUsd, right.chargedUsd),
+    savedUsd: addUsd(left.savedUsd, right.savedUsd),
+  };
+}
+
 function titleColumn(t: TFunction, by: GroupBy): LineColumn {
   return {
     id: 'title',
@@ -102,14 +140,21 @@ function titleColumn(t: TFunction, by: GroupBy): LineColumn {
   };
 }
 
-function isTime(by: GroupBy): boolean {
+function isTime(by: GroupBy): by is 'day' | 'hour' {
   return by === 'day' || by === 'hour';
 }
 
-function LineName({ line: { kind, group }, by }: { line: UsageLine; by: GroupBy }) {
+function LineName({ line: { kind, group, groups }, by }: { line: UsageLine; by: GroupBy }) {
   const { t, i18n } = useTranslation();
   if (kind === 'total') return <span className="font-semibold">{t('usage.total')}</span>;
-  if (!group) return <span className="text-ink-2">{t(`usage.rest.${by}`)}</span>;
+  if (!group)
+    return (
+      <span className="text-ink-2">
+        {groups === undefined || isTime(by)
+          ? t(`usage.rest.${by}`)
+          : t(`usage.otherGroups.${by}`, { count: groups })}
+      </span>
+    );
   if (group.day) return formatUtcDay(group.day, i18n.language, 'long');
   if (group.hour !== null) return formatHour(group.hour, i18n.language);
   if (group.client !== null) return group.client || <span className="text-ink-2">{t('usage.unnamed')}</span>;

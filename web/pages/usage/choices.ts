@@ -14,6 +14,8 @@ export interface UsageLine {
   readonly kind: 'group' | 'others' | 'total';
   readonly group?: UsageGroup;
   readonly counts: UsageSaved;
+  /** Of the line of all others: how many they are, if that is known. */
+  readonly groups?: number | undefined;
 }
 
 export function usageLines(

@@ -9,13 +9,14 @@ import { formatCount, formatDuration } from '../../../lib/numbers.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { hrefWith } from '../../../lib/search.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
+import { useToday } from '../../../lib/time.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Nothing } from '../../../ui/Numbers.tsx';
 import { Empty, FormError } from '../../../ui/States.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
-import { DayFilters, TableFilters } from '../../../ui/TableFilters.tsx';
+import { DayRangeField, TableFilters } from '../../../ui/TableFilters.tsx';
 import { TableList } from '../../../ui/TableList.tsx';
 import { entryColumns } from '../../billing/columns.tsx';
 import { EntryKindFilter } from '../../billing/EntryKindFilter.tsx';
@@ -109,7 +110,7 @@ function Entries() {
       <div className="flex flex-col gap-4 px-5 pb-4">
         <TableFilters table={table} searchLabel={t('ledger.search')}>
           <EntryKindFilter table={table} kinds={values?.entryKinds} />
-          <DayFilters values={table.values} change={table.set} />
+          <DayRangeField canBeAny range={table.values} today={useToday()} change={table.set} />
         </TableFilters>
         <ChosenAccount table={table} />
       </div>

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react';
 import { makeStore } from '../../../lib/store.ts';
+import { rememberedModel, rememberModel } from '../recipe.ts';
 import { draftOf, EMPTY_IMAGE_DRAFT, type DraftField, type ImageBody, type ImageDraft } from './order.ts';
 import { galleryReference, type Reference } from './references.ts';
 
@@ -9,14 +10,21 @@ export interface StudioState {
   readonly mask: string | undefined;
 }
 
+const NAME = 'images';
+
 /** Survives leaving the page; the gallery puts here what is to be repeated or edited. */
-const store = makeStore<StudioState>({ draft: EMPTY_IMAGE_DRAFT, references: [], mask: undefined });
+const store = makeStore<StudioState>({
+  draft: { ...EMPTY_IMAGE_DRAFT, choice: rememberedModel(NAME) },
+  references: [],
+  mask: undefined,
+});
 
 export function useImageDraft(): StudioState {
   return useSyncExternalStore(store.subscribe, store.get);
 }
 
 export function changeImageDraft(next: Partial<ImageDraft>): void {
+  if (next.choice !== undefined) rememberModel(NAME, next.choice);
   store.change({ draft: { ...store.get().draft, ...next } });
 }
 
