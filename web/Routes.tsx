@@ -32,6 +32,11 @@ const teamPages = group(async () => {
   const [{ default: TeamPage }] = await Promise.all([import('./pages/team/TeamPage.tsx'), loadTexts('team')]);
   return { TeamPage };
 });
+/** Seldom opened, and with passkeys, two-factor sign-in and the code to scan a tenth of all pages of an account. */
+const settingsPages = group(async () => {
+  const { default: SettingsPage } = await import('./pages/settings/SettingsPage.tsx');
+  return { SettingsPage };
+});
 const keyPages = group(
   async () => (await Promise.all([import('./pages/accountPages.ts'), loadTexts('team')]))[0],
 );
@@ -76,7 +81,7 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: ComponentType])[] =
   ['/app/statements', page(accountPages, 'StatementsPage')],
   ['/app/team', page(teamPages, 'TeamPage')],
   ['/app/webhooks', page(accountPages, 'WebhooksPage')],
-  ['/app/settings', page(accountPages, 'SettingsPage')],
+  ['/app/settings', page(settingsPages, 'SettingsPage')],
 ];
 
 const ADMIN_PAGES: readonly (readonly [path: string, page: ComponentType])[] = [

@@ -17,6 +17,7 @@ import { Pool } from '../upstream/pool.ts';
 import { JSON_FLAG, UsageError, type CliContext, type CliCommand } from './command.ts';
 import { doctorLive } from './doctor-live.ts';
 import { serverAnswer } from './health.ts';
+import { checkedText } from './ledger.ts';
 
 export const doctorCommand: CliCommand = {
   name: 'doctor',
@@ -114,7 +115,7 @@ async function checkStore(context: CliContext): Promise<boolean> {
       const consistent = printCheck(
         context,
         breaches.length === 0,
-        `store: ${where}, ${plural(checked.accounts, 'account')}, ${plural(checked.requests, 'request')}, ${plural(breaches.length, 'violated ledger invariant')}`,
+        `store: ${where}, ${checkedText(checked)}, ${plural(breaches.length, 'violated ledger invariant')}`,
       );
       const [place] = imagePlaces;
       const images = place ? await checkImagePlace(place) : undefined;

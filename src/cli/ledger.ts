@@ -1,4 +1,5 @@
 import { RedeemCodes } from '../ledger/codes.ts';
+import type { Verification } from '../ledger/port.ts';
 import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import { formatUsd, parseUsd } from '../std/money.ts';
 import { plural } from '../std/plural.ts';
@@ -50,6 +51,11 @@ export const ledgerCommands: readonly CliCommand[] = [
   },
 ];
 
+/** How much was checked; the console says the same. */
+export function checkedText({ accounts, entries, requests }: Verification['checked']): string {
+  return `${plural(accounts, 'account')}, ${plural(entries, 'entry', 'entries')}, ${plural(requests, 'request')}`;
+}
+
 async function verify(input: CommandInput, context: CliContext): Promise<number> {
   return await context.withServices(async (services) => {
     const { checked, breaches } = await services.ledger.verify({
@@ -60,9 +66,7 @@ async function verify(input: CommandInput, context: CliContext): Promise<number>
     if (input.flags['json'] === true) {
       context.print(JSON.stringify({ ok, checked, breaches }));
     } else {
-      context.print(
-        `${plural(checked.accounts, 'account')}, ${plural(checked.entries, 'entry', 'entries')}, ${plural(checked.requests, 'request')}`,
-      );
+      context.print(checkedText(checked));
       for (const { invariant, subject, detail } of breaches)
         context.print(`${invariant} ${subject}: ${detail}`);
       context.print(ok ? 'The ledger is consistent.' : plural(breaches.length, 'violated invariant'));

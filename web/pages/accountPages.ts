@@ -9,7 +9,6 @@ export { default as OverviewPage } from './overview/OverviewPage.tsx';
 export { default as QuickstartPage } from './quickstart/QuickstartPage.tsx';
 export { default as RefusedCallsPage } from './refused/RefusedCallsPage.tsx';
 export { default as RequestsPage } from './requests/RequestsPage.tsx';
-export { default as SettingsPage } from './settings/SettingsPage.tsx';
 export { default as StatementsPage } from './statements/StatementsPage.tsx';
 export { default as UsagePage } from './usage/UsagePage.tsx';
 export { default as WebhooksPage } from './webhooks/WebhooksPage.tsx';

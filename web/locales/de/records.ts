@@ -47,6 +47,8 @@ export const records: typeof english = {
       hour: 'Alle übrigen Stunden',
       day: 'Alle übrigen Tage',
     },
+    rounded:
+      'Beträge sind auf Cent gerundet, darum kann eine Spalte von ihrer Summe um Cent abweichen. Der Mauszeiger zeigt den genauen Betrag.',
     otherGroups: {
       model_one: '{{count, number}} weiteres Modell',
       model_other: '{{count, number}} weitere Modelle',

@@ -46,6 +46,8 @@ export const records = {
       hour: 'All other hours',
       day: 'All other days',
     },
+    rounded:
+      'Amounts are rounded to cents, so a column may differ from its total by cents. Hover over one for its exact amount.',
     otherGroups: {
       model_one: '{{count, number}} other model',
       model_other: '{{count, number}} other models',

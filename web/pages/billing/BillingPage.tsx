@@ -20,7 +20,7 @@ import { PaymentHistory } from './PaymentHistory.tsx';
 import { SeesMoney } from './SeesMoney.tsx';
 import type { CardPayments } from '../../lib/answers.ts';
 import { useAction } from '../../lib/action.ts';
-import { formatUsd, formatExactUsd } from '../../lib/money.ts';
+import { formatUsd } from '../../lib/money.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Check, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
@@ -61,7 +61,7 @@ function Billing() {
           <p className="text-2xl font-semibold tracking-tight">
             {money ? <Money usd={money.availableUsd} kind="available" /> : '…'}
           </p>
-          {money ? <Converted usd={money.availableUsd} /> : null}
+          {money ? <Converted usd={money.availableUsd} kind="available" /> : null}
           <dl className="mt-5 flex flex-col gap-1.5">
             <LedgerLine label={t('billing.balance')} value={money ? <Money usd={money.balanceUsd} /> : '…'} />
             <LedgerLine label={t('billing.held')} value={money ? <Money usd={money.heldUsd} /> : '…'} />
@@ -218,8 +218,8 @@ function Redeem() {
       <p role="status" className="mt-2 text-accent">
         {redeem.data
           ? t('billing.redeemed', {
-              amount: formatExactUsd(redeem.data.amountUsd, i18n.language),
-              balance: formatExactUsd(redeem.data.balanceUsd, i18n.language),
+              amount: formatUsd(redeem.data.amountUsd, i18n.language),
+              balance: formatUsd(redeem.data.balanceUsd, i18n.language),
             })
           : ''}
       </p>

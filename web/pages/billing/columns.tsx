@@ -83,11 +83,12 @@ export function entryColumns(
       header: t('billing.amount'),
       align: 'right',
       card: 'aside',
-      amount: (row) => row.amountUsd,
+      amount: (row) => (isSingle(row) ? row.amountUsd : undefined),
       cell: (row) => (
         <Money
           usd={row.amountUsd}
-          kind="charge"
+          kind={isSingle(row) ? 'charge' : 'sum'}
+          padded
           sign
           plain
           className={row.amountUsd.startsWith('-') ? '' : 'font-medium text-accent'}
@@ -95,6 +96,11 @@ export function entryColumns(
       ),
     },
   ];
+}
+
+/** What belongs to one request is often less than a cent. */
+function isSingle({ requestId }: Entry): boolean {
+  return requestId !== null;
 }
 
 /** The requests of a UTC day that a wallet paid for. A team's are listed on its page. */

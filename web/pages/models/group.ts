@@ -23,6 +23,11 @@ export function groupModels(models: readonly ModelItem[]): ModelGroup[] {
   });
 }
 
+/** An offer as the value of a select, and in addresses. */
+export function choiceOf(model: Pick<ModelItem, 'endpoint' | 'model'>): string {
+  return `${model.endpoint} ${model.model}`;
+}
+
 /** Whether the offers cost different amounts, so that the price of one is not that of all. */
 export function pricesDiffer({ offers }: ModelGroup): boolean {
   return new Set(offers.map(({ free, price }) => JSON.stringify([free, price]))).size > 1;

@@ -25,12 +25,13 @@ import { Composer } from './Composer.tsx';
 import { bodyWith, bodyOf, type Turn } from './conversation.ts';
 import { ModelPicker } from './ModelPicker.tsx';
 import { ParameterFields } from './ParameterFields.tsx';
-import { choiceOf, chosenModel, recipeOf, useDraft, type Recipe } from './recipe.ts';
+import { chosenModel, recipeOf, useDraft, type Recipe } from './recipe.ts';
 import { chatFromFragment, isChatFragment } from './sharedChat.ts';
 import { formProblem } from './structured/answerForm.ts';
 import { TurnView } from './TurnView.tsx';
 import { useConversation, type Run } from './useRun.ts';
 import { useKeptChats, type KeptChats } from './useKeptChats.ts';
+import { choiceOf } from '../models/group.ts';
 
 type PlaygroundQuote = Answer<'POST /api/console/playground/quote'>;
 

@@ -7,9 +7,10 @@ import { Button, IconButton } from '../../ui/Button.tsx';
 import { Composer } from './Composer.tsx';
 import { ModelPicker } from './ModelPicker.tsx';
 import { ParameterFields } from './ParameterFields.tsx';
-import { choiceOf } from './recipe.ts';
+
 import { TurnView } from './TurnView.tsx';
 import { useRun, type Run } from './useRun.ts';
+import { choiceOf } from '../models/group.ts';
 
 const COLUMNS = ['a', 'b', 'c', 'd'] as const;
 type Column = (typeof COLUMNS)[number];

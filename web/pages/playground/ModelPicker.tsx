@@ -2,8 +2,7 @@ import type { ModelItem } from '../../lib/answers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
 import { SelectField } from '../../ui/Field.tsx';
-import { groupModels } from '../models/group.ts';
-import { choiceOf } from './recipe.ts';
+import { choiceOf, groupModels } from '../models/group.ts';
 
 interface ModelPickerProps {
   readonly models: readonly ModelItem[];

@@ -7,6 +7,7 @@ import {
   type AnswerForm,
   type AnswerParameters,
 } from './structured/answerForm.ts';
+import { choiceOf } from '../models/group.ts';
 
 /** What a request consists of besides the conversation. Absent parameters are not sent: the model's default applies. */
 export interface Recipe {
@@ -93,10 +94,6 @@ export function recipeOf(draft: Draft, model: ModelItem): Recipe {
     ...answerParameters(draft, model.tools),
   };
   return { endpoint: model.endpoint, model: model.model, system: draft.system, parameters };
-}
-
-export function choiceOf(model: Pick<ModelItem, 'endpoint' | 'model'>): string {
-  return `${model.endpoint} ${model.model}`;
 }
 
 export function chosenModel(models: readonly ModelItem[], choice: string): ModelItem | undefined {

@@ -80,6 +80,7 @@ export const UsageTable = memo(function UsageTable({ usage, by, drawing, change 
         sorting={sorting}
       />
       <ShowMore {...more} />
+      <p className="px-5 py-3 text-sm text-ink-3">{t('usage.rounded')}</p>
       {by === 'client' || by === 'hour' ? (
         <div className="px-5 pb-4 empty:hidden">
           <MissingNote missing={usage.missing} />

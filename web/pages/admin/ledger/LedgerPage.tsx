@@ -5,7 +5,7 @@ import { useLocation } from 'wouter';
 import type { Answer, ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
-import { formatCount, formatDuration } from '../../../lib/numbers.ts';
+import { formatDuration } from '../../../lib/numbers.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { hrefWith } from '../../../lib/search.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
@@ -54,7 +54,6 @@ export default function LedgerPage() {
 
 function Verdict({ result }: { result: AdminVerification }) {
   const { t, i18n } = useTranslation();
-  const count = (value: number): string => formatCount(value, i18n.language);
   const { checked } = result;
   return (
     <div role="status" className="flex items-start gap-3">
@@ -69,9 +68,9 @@ function Verdict({ result }: { result: AdminVerification }) {
         </p>
         <p className="text-sm text-ink-3">
           {t('ledger.checked', {
-            accounts: count(checked.accounts),
-            entries: count(checked.entries),
-            requests: count(checked.requests),
+            accounts: t('ledger.accountsChecked', { count: checked.accounts }),
+            entries: t('ledger.entriesChecked', { count: checked.entries }),
+            requests: t('ledger.requestsChecked', { count: checked.requests }),
             time: formatDuration(result.durationMs, i18n.language),
           })}
         </p>

@@ -9,7 +9,7 @@ import { Button, IconButton } from '../../../ui/Button.tsx';
 import { Field, Textarea } from '../../../ui/Field.tsx';
 import { Form } from '../../../ui/Form.tsx';
 import { ModelPicker } from '../ModelPicker.tsx';
-import { choiceOf, chosenModel } from '../recipe.ts';
+import { chosenModel } from '../recipe.ts';
 import { GenerateButton } from './GenerateButton.tsx';
 import { ImageControls } from './ImageControls.tsx';
 import { changeImageDraft, useImageDraft } from './imageDraft.ts';
@@ -18,6 +18,7 @@ import { ImageRunView } from './ImageRunView.tsx';
 import { bodyOf, type ImageDraft } from './order.ts';
 import { useImageQuotes, type ImageQuote } from './useImageQuote.ts';
 import { Price } from '../../../ui/Money.tsx';
+import { choiceOf } from '../../models/group.ts';
 
 const WIDE_COLUMNS: Record<number, string> = { 3: 'xl:grid-cols-3', 4: 'xl:grid-cols-4' };
 const MOST = 4;

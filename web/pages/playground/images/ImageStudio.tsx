@@ -12,7 +12,7 @@ import { Form } from '../../../ui/Form.tsx';
 import { Link } from '../../../ui/Link.tsx';
 import { Empty, FormError } from '../../../ui/States.tsx';
 import { ModelPicker } from '../ModelPicker.tsx';
-import { choiceOf, chosenModel } from '../recipe.ts';
+import { chosenModel } from '../recipe.ts';
 import { GenerateButton } from './GenerateButton.tsx';
 import { ImageControls } from './ImageControls.tsx';
 import {
@@ -30,6 +30,7 @@ import { ImageRunView } from './ImageRunView.tsx';
 import { bodyOf, controlsOf, withSeed, wrongSize, type ImageDraft } from './order.ts';
 import { ReferencePictures } from './ReferencePictures.tsx';
 import { useImageQuotes } from './useImageQuote.ts';
+import { choiceOf } from '../../models/group.ts';
 
 /** One model: the request on one side, its results on the other. */
 export function ImageStudio({
