@@ -138,7 +138,7 @@ export async function modelsOfDays(
     .select(['day', 'model'])
     .select([
       sql<number>`row_number() OVER (PARTITION BY day ORDER BY sum(charged) DESC, model)`.as('place'),
-      sql<number>`count(*) OVER (PARTITION BY day)`.as('models'),
+      sql<number | string>`count(*) OVER (PARTITION BY day)`.as('models'),
     ]);
   const largest = await reader.all(
     db.selectFrom(models.as('named')).select(['day', 'model', 'models']).where('place', '=', 1),

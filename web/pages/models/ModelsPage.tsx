@@ -111,6 +111,24 @@ const SORTS = { input: 'sortInput', output: 'sortOutput', context: 'sortContext'
 
 const ABILITIES = ['vision', 'tools', 'reasoning'] as const;
 
+function AbilityFilter(field: {
+  readonly value: string;
+  readonly onChange: (event: { target: { value: string } }) => void;
+}) {
+  const { t } = useTranslation();
+  const label = t('models.can');
+  return (
+    <SelectField label={label} hideLabel {...field} fieldClassName="w-40 max-sm:w-[calc(50%-0.375rem)]">
+      <option value="">{t('tables.allOf', { label })}</option>
+      {ABILITIES.map((ability) => (
+        <option key={ability} value={ability}>
+          {t(`models.${ability}`)}
+        </option>
+      ))}
+    </SelectField>
+  );
+}
+
 interface ModelFiltersProps {
   readonly catalog: ModelList;
   readonly state: SearchState;
@@ -154,32 +172,15 @@ function ModelFilters({ catalog, state, change }: ModelFiltersProps) {
         label={t('models.endpoint')}
         hideLabel
         {...field('endpoint')}
-        fieldClassName="w-40 max-sm:w-[calc(50%-0.375rem)]"
+        fieldClassName="w-44 max-sm:w-[calc(50%-0.375rem)]"
       >
         {all(t('models.endpoint'))}
-        {catalog.endpoints.map((endpoint) => (
-          <option key={endpoint.endpoint}>{endpoint.endpoint}</option>
+        {catalog.endpoints.map(({ endpoint }) => (
+          <option key={endpoint}>{endpoint}</option>
         ))}
       </SelectField>
-      <SelectField
-        label={t('models.can')}
-        hideLabel
-        {...field('can')}
-        fieldClassName="w-32 max-sm:w-[calc(50%-0.375rem)]"
-      >
-        {all(t('models.can'))}
-        {ABILITIES.map((ability) => (
-          <option key={ability} value={ability}>
-            {t(`models.${ability}`)}
-          </option>
-        ))}
-      </SelectField>
-      <SelectField
-        label={t('models.sort')}
-        hideLabel
-        {...field('sort')}
-        fieldClassName="w-40 max-sm:w-[calc(50%-0.375rem)]"
-      >
+      <AbilityFilter {...field('can')} />
+      <SelectField label={t('models.sort')} hideLabel {...field('sort')} fieldClassName="w-52 max-sm:w-full">
         <option value="">{sortedBy('sortCatalog')}</option>
         {Object.entries(SORTS).map(([sort, label]) => (
           <option key={sort} value={sort}>

@@ -1,5 +1,4 @@
 import type { ImageAbilityList, ModelItem } from '../../../lib/answers.ts';
-import { choiceOf } from '../../models/group.ts';
 
 /** What the user has chosen, as typed. It stays when the model changes; options that a model lacks are left out. */
 export interface ImageDraft {
