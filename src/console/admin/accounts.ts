@@ -184,7 +184,7 @@ async function detail(parts: RouteParts, id: string): Promise<AdminAccountDetail
     ...adminAccount(account, { now, role: (await operatorRoles(parts.store.db, [id])).get(id) }),
     ...person,
     spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
-latest: latest.rows.map((row) => requestItem(row)),
+    latest: latest.rows.map((row) => requestItem(row)),
     entries: entries.lines.map((line) => entryOf(line)),
     priceGroups: [...(groups?.keys() ?? [])],
     defaults: {
