@@ -28,6 +28,7 @@ export function onChangedElsewhere(listener: (routes: readonly ReadRoute[]) => v
 }
 
 export function tellOtherTabs(routes: readonly ReadRoute[]): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel is that of one origin
   if (routes.length > 0) tabs?.postMessage(routes);
 }
 

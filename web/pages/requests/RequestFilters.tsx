@@ -74,21 +74,7 @@ export function RequestFilters({ state, change, searchLabel, values }: RequestFi
         options={modelOptions(values?.models, state['model'], all(t('requests.model')))}
         fieldClassName="w-48 max-sm:w-[calc(50%-0.375rem)]"
       />
-      <SelectField
-        label={t('requests.status')}
-        hideLabel
-        value={state['status'] ?? ''}
-        onChange={set('status')}
-        fieldClassName="w-44 max-sm:w-full"
-      >
-        <option value="">{all(t('requests.status'))}</option>
-        <option value="pending">{t('requests.states.pending')}</option>
-        {OUTCOMES.map((outcome) => (
-          <option key={outcome} value={outcome}>
-            {t(`requests.states.${outcome}`)}
-          </option>
-        ))}
-      </SelectField>
+      <StatusFilter value={state['status']} onChange={set('status')} />
       <DayRangeField
         canBeAny
         range={state}
@@ -111,6 +97,33 @@ export function RequestFilters({ state, change, searchLabel, values }: RequestFi
         </Button>
       ) : null}
     </Form>
+  );
+}
+
+interface StatusFilterProps {
+  readonly value: string | undefined;
+  readonly onChange: (event: { target: { value: string } }) => void;
+}
+
+function StatusFilter({ value = '', onChange }: StatusFilterProps) {
+  const { t } = useTranslation();
+  const label = t('requests.status');
+  return (
+    <SelectField
+      label={label}
+      hideLabel
+      value={value}
+      onChange={onChange}
+      fieldClassName="w-44 max-sm:w-full"
+    >
+      <option value="">{t('tables.allOf', { label })}</option>
+      <option value="pending">{t('requests.states.pending')}</option>
+      {OUTCOMES.map((outcome) => (
+        <option key={outcome} value={outcome}>
+          {t(`requests.states.${outcome}`)}
+        </option>
+      ))}
+    </SelectField>
   );
 }
 
