@@ -15,7 +15,7 @@ import { Fault } from '../std/fault.ts';
 import { dayOf } from '../std/calendar.ts';
 import { usd } from './amounts.ts';
 import type { SearchedPage, Millis, Usd } from './contract.ts';
-import { countOf, searchField, limitOf, markCursor, pagingFields } from './table-query.ts';
+import { listCount, searchField, limitOf, markCursor, pagingFields } from './table-query.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
 import type { PaymentItem } from './payments.ts';
@@ -126,7 +126,7 @@ export async function findLines(
     before: markCursor(query.cursor),
     limit: limitOf(query),
   });
-  const count = await countOf(query, { rows: lines, next }, () => countLines(at, filter));
+  const count = await listCount(query, { rows: lines, next }, () => countLines(at, filter));
   return {
     lines,
     next: next ? `${next.at}.${next.id}` : null,

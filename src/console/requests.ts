@@ -16,7 +16,7 @@ import { extraUsageOf } from '../ledger/price.ts';
 import { EXTRA_USAGE_ROWS } from '../std/price-dimensions.ts';
 import { usd } from './amounts.ts';
 import type { SearchedPage } from './contract.ts';
-import { countOf, searchField, limitOf, pagingFields, wrongCursor } from './table-query.ts';
+import { listCount, searchField, limitOf, pagingFields, wrongCursor } from './table-query.ts';
 import type { RouteParts } from './parts.ts';
 import { receiptDetail, requestItem, type RequestItem } from './receipt.ts';
 import { recentOf } from './recent-answers.ts';
@@ -133,7 +133,7 @@ export async function findRequests(parts: RouteParts, filter: RequestFilter, que
           limit: limitOf(query),
         })
       : await findSorted(at, filter, { ...query, sort });
-  const count = await countOf(query, page, () => countRequests(at, filter));
+  const count = await listCount(query, page, () => countRequests(at, filter));
   return {
     rows: page.rows,
     next: page.next ?? null,

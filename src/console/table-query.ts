@@ -97,11 +97,11 @@ export async function findRows<Row>(
 ): Promise<TablePage<Row>> {
   const parts = { db: store.db, reader };
   const page = await tablePage<Row>(parts, table, filter, tableRequest(table, query));
-  return { ...page, count: await countOf(query, page, () => countRows(parts, table, filter)) };
+  return { ...page, count: await listCount(query, page, () => countRows(parts, table, filter)) };
 }
 
 /** A list of one page counts itself; of a longer one it is asked for once, with the first page. */
-export async function countOf(
+export async function listCount(
   { cursor = '' }: { readonly cursor?: string | undefined },
   { rows, next }: { readonly rows: readonly unknown[]; readonly next: unknown },
   count: () => Promise<RowCount>,

@@ -111,7 +111,7 @@ async function say(page: Page, text: string): Promise<void> {
 test('an answer by a schema is checked against it, and a wrong schema is told beside its field and not sent', async () => {
   const { page } = customer;
   await page.goto(ECHO);
-  await page.getByRole('radio', { name: 'By a schema' }).click();
+  await page.getByRole('radio', { name: 'JSON schema', exact: true }).click();
   await page.getByText('Write the JSON schema first.').waitFor();
   await page.getByRole('button', { name: 'Example: contact' }).click();
   await say(page, 'Eva, eva@example.com');

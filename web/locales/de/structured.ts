@@ -2,8 +2,8 @@ import type { structured as english } from '../en/structured.ts';
 
 export const structured: typeof english = {
   structured: {
-    answerAs: 'Antwort als JSON',
-    as: { text: 'Nein', json: 'Beliebiges JSON', schema: 'Nach Schema' },
+    answerAs: 'Antwortformat',
+    as: { text: 'Text', json: 'JSON', schema: 'JSON-Schema' },
     jsonHint: 'Die meisten Modelle brauchen dazu das Wort „JSON“ in der Nachricht oder im System-Prompt.',
     schema: 'JSON-Schema der Antwort',
     schemaHint: 'Die Antwort wird damit geprüft.',

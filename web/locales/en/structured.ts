@@ -1,7 +1,7 @@
 export const structured = {
   structured: {
-    answerAs: 'Answer as JSON',
-    as: { text: 'No', json: 'Any JSON', schema: 'By a schema' },
+    answerAs: 'Response format',
+    as: { text: 'Text', json: 'JSON', schema: 'JSON schema' },
     jsonHint: 'Most models want the word “JSON” in your message or system prompt, too.',
     schema: 'JSON schema of the answer',
     schemaHint: 'The answer is checked against it.',
