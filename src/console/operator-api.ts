@@ -31,7 +31,7 @@ export async function tokenOperator(parts: RouteParts, incoming: IncomingRequest
   const found = await parts.operators.ofToken(token, incoming.address);
   if ('operator' in found) return found.operator;
   const { id, code } = found;
-  if (id !== undefined && parts.operators.mayTellRefusal(id)) {
+  if (id !== undefined && parts.operators.mayTellRefusal(id, code)) {
     const entry = { actor: id, action: 'operator-token.use.refused', target: id, detail: { code } };
     await writeAudit(parts.store, entry, parts.clock.now());
   }

@@ -136,8 +136,10 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       const id = listed.find(({ networks }) => networks !== null)?.id;
       await owner.must('POST', `/api/console/admin/operator-tokens/${id}/end`, {});
       expect(await code(inside)).toEqual([401, 'invalid_token']);
-      const [refused] = await audited('operator-token.use.refused');
-      expect(refused).toMatchObject({ target: id ?? '', detail: { code: 'network_not_allowed' } });
+      const refused = await audited('operator-token.use.refused');
+      expect(refused).toMatchObject(
+        ['invalid_token', 'network_not_allowed'].map((why) => ({ target: id ?? '', detail: { code: why } })),
+      );
     });
 
     test('ends with the ownership of whoever made it', async () => {
@@ -152,6 +154,30 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       const id = await other.accountId();
       await owner.must('PUT', `/api/console/admin/accounts/${id}/role`, { role: 'full' });
       expect((await api(token, 'GET', '/accounts')).status).toBe(401);
+    });
+
+    test('of an owner who was paused or removed gives nothing and is recorded', async () => {
+      const victim = await (await site.user('victim@example.com')).accountId();
+      const credit = (token: string, key: string) =>
+        api(token, 'POST', `/accounts/${victim}/credit`, { body: { amountUsd: '3', cause: 'x' }, key });
+      for (const act of ['disable', 'remove']) {
+        const other = await person('owner', `${act}d-owner@example.com`);
+        const body = { name: act, role: 'full', expiresAt: site.clock.now() + YEAR_MS };
+        const made = await other.must<{ token: string; item: { id: string } }>(
+          'POST',
+          '/api/console/admin/operator-tokens',
+          body,
+        );
+        expect((await credit(made.token, `before ${act}`)).status).toBe(200);
+        const id = await other.accountId();
+        if (act === 'remove')
+          await owner.must('PUT', `/api/console/admin/accounts/${id}/role`, { role: null });
+        await owner.must('POST', `/api/console/admin/accounts/${id}/${act}`, {});
+        const refused = await credit(made.token, `after ${act}`);
+        expect([act, refused.status, refused.body.error.code]).toEqual([act, 401, 'invalid_token']);
+        expect((await audited('operator-token.use.refused'))[0]).toMatchObject({ target: made.item.id });
+      }
+      expect((await account(victim)).balance).toBe(6_000_000_000);
     });
 
     test('is named in the audit log with every call, and in the books', async () => {
@@ -216,6 +242,36 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       expect(balance).toBe(3_000_000_000);
     });
 
+    test('is good for one operation on one account, whoever else it is sent for', async () => {
+      const [first, second] = await Promise.all(
+        ['one-key@example.com', 'same-key@example.com'].map(
+          async (email) => await (await site.user(email)).accountId(),
+        ),
+      );
+      const order = { body: { amountUsd: '2', cause: 'paid' }, key: 'order 77' };
+      expect((await api(tokens.full, 'POST', `/accounts/${first}/credit`, order)).status).toBe(200);
+      for (const path of [
+        `/accounts/${second}/credit`,
+        `/accounts/${first}/adjust`,
+        `/accounts/${first}/refund`,
+      ]) {
+        const { status, body } = await api(tokens.full, 'POST', path, order);
+        expect([path, status, body.error.code]).toEqual([path, 400, 'idempotency_key_reused']);
+        const act = path.split('/').at(-1) ?? '';
+        expect((await audited(`account.${act}.refused`))[0]).toMatchObject({
+          actorToken: 'a program (full)',
+          target: path.split('/')[2] ?? '',
+          detail: { code: 'idempotency_key_reused' },
+        });
+      }
+      // A key is its operator's own.
+      expect((await api(tokens.owner, 'POST', `/accounts/${first}/credit`, order)).status).toBe(200);
+      const balances = await Promise.all(
+        [first, second].map(async (id) => (await account(id ?? '')).balance),
+      );
+      expect(balances).toEqual([4_000_000_000, 0]);
+    });
+
     test('of an answer with a secret does it once, and keeps no secret', async () => {
       const order = { body: { amountUsd: '1', count: 2, batch: 'by a program' }, key: 'codes 1' };
       const made = await api<{ codes: string[] }>(tokens.full, 'POST', '/codes', order);
@@ -257,6 +313,12 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       expect(replies.filter(({ status }) => status === 200)).toHaveLength(14);
       expect(replies.filter(({ body }) => body.error?.code === 'not_allowed')).toHaveLength(11);
       expect((await account(id)).balance).toBe(9_800_000_000);
+      const recorded = [
+        ...(await audited('account.credit.refused')),
+        ...(await audited('account.refund.refused')),
+      ].filter(({ target }) => target === id);
+      // The one that was too much by itself, and the pieces.
+      expect(recorded).toHaveLength(12);
       const again = replies.findIndex(({ status }) => status === 200);
       const act = again % 2 === 0 ? 'credit' : 'refund';
       expect((await give(id, '0.7', { key: `piece ${again}`, act })).status).toBe(200);
@@ -301,6 +363,8 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
         .executeTakeFirst();
       for (const id of [app.id, wallet?.wallet_id ?? ''])
         expect((await send(id)).body.error?.code).toBe('not_allowed');
+      const recorded = (await audited('account.credit.refused')).map(({ target }) => target);
+      expect(recorded).toEqual(expect.arrayContaining([own, app.id, wallet?.wallet_id ?? '']));
       const other = await (await site.user('not-mine@example.com')).accountId();
       expect((await send(other)).status).toBe(200);
       // A token is good for what its maker is: the owner's own account is nothing for it either.

@@ -55,6 +55,36 @@ describe.each(['SQLite', 'Postgres'])('the public pages on %s', (store) => {
     expect(await robots()).toContain('/sitemap.xml');
   });
 
+  test('show whoever is signed in and in a price group its prices and models, and nobody else', async () => {
+    type Catalog = Answer<'GET /api/console/admin/catalog'>;
+    const { yaml, revision } = await admin.must<Catalog>('GET', '/api/console/admin/catalog');
+    const grouped = `${yaml}groups:\n  vip: { factor: 0.5, hide: ['*/house-echo'] }\n`;
+    await admin.must('POST', '/api/console/admin/catalog', { yaml: grouped, note: '', revision });
+    const page = async (browser: Browser, path: string) => {
+      const response = await browser.raw('GET', path);
+      const { headers, status } = response;
+      return { status, text: await response.text(), cache: headers.get('cache-control') };
+    };
+    const stranger = new Browser(gateway.url, '127.0.0.1');
+    const before = await page(admin, '/models/house-guide');
+    const accountId = await admin.accountId();
+    const group = `/api/console/admin/accounts/${accountId}/price-group`;
+    await admin.must('PUT', group, { group: 'vip' });
+    const listed = await page(stranger, '/models/house-guide');
+    const own = await page(admin, '/models/house-guide');
+    expect([listed.text.includes('$0.10'), listed.text.includes('$0.05')]).toEqual([true, false]);
+    expect([own.text.includes('$0.10'), own.text.includes('$0.05')]).toEqual([false, true]);
+    expect(own.cache).toBe('private, no-cache');
+    for (const path of ['/models', '/sitemap.xml', '/llms.txt']) {
+      const shown = await Promise.all([admin, stranger].map((browser) => page(browser, path)));
+      expect([path, ...shown.map(({ text }) => text.includes('house-echo'))]).toEqual([path, false, true]);
+    }
+    const hidden = await Promise.all([admin, stranger].map((one) => page(one, '/models/house-echo')));
+    expect(hidden.map(({ status }) => status)).toEqual([404, 200]);
+    await admin.must('PUT', group, { group: null });
+    expect((await page(admin, '/models/house-guide')).text).toBe(before.text);
+  });
+
   test('are not there once they are closed: like any path that does not exist, and nobody is led to them', async () => {
     expect(await setOpen(false)).toMatchObject({ status: 200, body: { open: false } });
     await until(404);

@@ -153,11 +153,12 @@ export class Operators {
     return { operator: { kind: 'token', id, role: row.role, personId } };
   }
 
-  /** A token that is refused all the time is recorded once in a while: the audit log is never emptied. */
-  mayTellRefusal(id: string): boolean {
+  /** A token that is refused all the time for one reason is recorded once in a while: the audit log is never emptied. */
+  mayTellRefusal(id: string, code: string): boolean {
     const now = this.#clock.now();
-    if (now - (this.#toldRefusals.get(id) ?? 0) <= USE_MS) return false;
-    this.#toldRefusals.set(id, now);
+    const refusal = `${id} ${code}`;
+    if (now - (this.#toldRefusals.get(refusal) ?? 0) <= USE_MS) return false;
+    this.#toldRefusals.set(refusal, now);
     return true;
   }
 
