@@ -94,6 +94,34 @@ test('every English text is short, and has one name for each thing', () => {
   expect(found).toEqual([]);
 });
 
+/** Prose has more words than labels; these are wrong there too. */
+const REPLACED_IN_PROSE: ReadonlySet<string> = new Set([
+  'backend',
+  'email',
+  'image',
+  'rejected requests',
+  'add funds',
+  'try again in … seconds',
+]);
+
+test('the README, the guides and the mails have the same names for things', () => {
+  const words = REPLACED.filter(([, better]) => REPLACED_IN_PROSE.has(better));
+  const paths = ['README.md', ...filesOf('docs/guide/*.md'), 'src/outbox/mail-texts-en.ts'];
+  const found = paths.flatMap((path) =>
+    proseIn(path).flatMap((text) =>
+      words.filter(([old]) => old.test(text)).map(([, better]) => `${path}: ${text} → ${better}`),
+    ),
+  );
+  expect(found).toEqual([]);
+});
+
+/** Without code, which has the names of fields. */
+function proseIn(path: string): string[] {
+  if (!path.endsWith('.md')) return textIn(path);
+  const text = readFileSync(join(ROOT, path), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
+  return text.replaceAll(/`[^`]*`|\]\([^)]*\)/g, '').split('\n');
+}
+
 function sentencesOf(text: string): string[] {
   return text.replaceAll(/\{\{[^}]*\}\}/g, '…').split(/(?<=[.!?])\s+/);
 }

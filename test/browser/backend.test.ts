@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Locator } from 'playwright-core';
+import { bareModel, ListingServer } from '../import/listing-server.ts';
 import { STRICT_PROVIDERS } from '../providers/strict-providers.ts';
 import { StrictServer } from '../providers/strict-server.ts';
 import { BrowserEnvironment, settled, type BrowserSession } from './browser-environment.ts';
@@ -13,6 +14,7 @@ let token: string;
 const EMAIL = 'ada@example.com';
 const MODEL = 'llama-3.3-70b-versatile';
 const NAME = 'quick';
+const every = new ListingServer(['llama-3', 'nomic-embed', 'flux-schnell'].map(bareModel));
 
 beforeAll(async () => {
   const strict = STRICT_PROVIDERS.find(({ preset }) => preset === 'groq');
@@ -30,6 +32,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await environment.close();
   await provider.stop();
+  await every.stop();
 });
 
 async function ask(): Promise<Response> {
@@ -73,6 +76,55 @@ test('from the address of a server to a model that customers can call: key, mode
   await page.getByRole('heading', { name: NAME, exact: true }).waitFor();
   const answer = await ask();
   expect(answer.status).toBe(200);
+  expect(admin.pageErrors).toEqual([]);
+});
+
+test('a server with chat, embedding and image models is added, priced and sold without YAML, each can be called, and their margin is known', async () => {
+  const { page } = admin;
+  await page.goto('/admin/backends/new');
+  await page.getByLabel('Name').fill('atelier');
+  await page.getByLabel('Address').fill(every.baseUrl);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByLabel('API key of atelier').fill(every.key);
+  await page.getByRole('button', { name: 'Check and store key' }).click();
+  const amounts = {
+    'Input price': '1000', 'Output price': '2000', 'Embedding price': '3000', 'Image price': '0.04',
+    'Input cost': '500', 'Output cost': '1500', 'Embedding cost': '1000', 'Image cost': '0.03',
+  }; // prettier-ignore
+  await confirmIfAsked(page, page.getByLabel('Input price'));
+  for (const [label, amount] of Object.entries(amounts)) await page.getByLabel(label).fill(amount);
+  await page.getByRole('button', { name: 'List models' }).click();
+  await page.getByLabel('Select all').check();
+  await page.getByRole('button', { name: 'Continue with 3 models' }).click();
+  await page.getByRole('button', { name: 'Publish' }).click();
+  await page.waitForURL('**/admin/backends');
+  const call = (path: string, body: object) => environment.gateway.post(path, token, body);
+  const message = { role: 'user', content: 'hi' };
+  const asked = [
+    await call('/api/public/v1/chat/completions', {
+      endpoint: 'atelier',
+      model: 'llama-3',
+      messages: [message],
+      max_tokens: 9,
+    }),
+    await call('/v1/embeddings', { model: 'nomic-embed', input: 'hi' }),
+    await call('/api/public/v1/images/generations', {
+      endpoint: 'atelier_images',
+      model: 'flux-schnell',
+      prompt: 'a gate',
+    }),
+  ];
+  expect(asked.map(({ status }) => status)).toEqual([200, 200, 200]);
+  await page.goto('/admin/margin?by=model');
+  for (const model of ['llama-3', 'nomic-embed', 'flux-schnell']) {
+    const row = page.getByRole('row', { name: new RegExp(`^${model} 1 `) });
+    // Charged 0.013, 0.012 and 0.04; costs 0.0075, 0.004 and 0.03.
+    await row
+      .getByRole('cell', { name: /^\$0\.01( \d+%)?$/ })
+      .last()
+      .waitFor();
+    expect(await row.textContent()).not.toContain('unknown');
+  }
   expect(admin.pageErrors).toEqual([]);
 });
 

@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import type { Page } from 'playwright-core';
+import type { Page, Response as PageResponse } from 'playwright-core';
 import { follow, settled, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { bareModel, ListingServer } from '../import/listing-server.ts';
-import { confirmIfAsked, PASSWORD, setUpAdmin, signUp } from './user-steps.ts';
+import { PAGES } from './pages.ts';
+import { confirmIfAsked, PASSWORD, signUp } from './user-steps.ts';
 
 /** Where a page cannot go on, it says so, keeps what was typed, and goes on when it can. */
 let environment: BrowserEnvironment;
 let admin: BrowserSession;
 let user: BrowserSession;
 const EMAIL = 'nora@example.com';
+const CATALOG_PAGES = /\/(?:catalog|prices|backends)/;
 const server = new ListingServer([bareModel('llama-3')]);
 
 beforeAll(async () => {
@@ -20,19 +22,28 @@ afterAll(async () => {
   await server.stop();
 });
 
-test('a setup that is reloaded after its first step goes on where it was', async () => {
-  admin = await setUpAdmin(environment);
+test('a setup that is reloaded at any of its steps goes on where it was', async () => {
+  admin = await environment.newSession();
   const { page } = admin;
+  const reloaded = async (step: string, done: number): Promise<void> => {
+    await page.reload();
+    await page.locator('li[aria-current=step] h2').filter({ hasText: step }).waitFor();
+    expect(await page.locator('main ol > li').getByLabel('Done').count()).toBe(done);
+  };
+  await page.goto(new URL(environment.gateway.tollgate.setupLink ?? '').pathname);
+  await reloaded('Create your administrator account', 0);
+  await page.getByLabel('Email').fill('keeper@example.com');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Create administrator' }).click();
+  await page.getByText('keeper@example.com').first().waitFor();
+  await reloaded('Make a first call', 1);
   await page.getByRole('button', { name: 'Create token' }).click();
   await page.getByTestId('token').waitFor();
+  await reloaded('Make a first call', 2);
   await page.getByRole('button', { name: 'Make the first call' }).click();
   await page.getByRole('region', { name: 'Receipt' }).getByText(/^req_/).waitFor();
-  await page.reload();
-  await settled(page);
-  const steps = page.locator('main ol > li');
-  expect(await steps.nth(0).textContent()).toContain('keeper@example.com');
-  expect(await steps.getByLabel('Done').count()).toBe(3);
-  expect(await page.locator('li[aria-current=step] h2').textContent()).toContain('Connect a real backend');
+  await reloaded('Connect a real backend', 3);
+  expect(await page.locator('main ol > li').nth(0).textContent()).toContain('keeper@example.com');
   expect(admin.pageErrors).toEqual([]);
 });
 
@@ -49,6 +60,58 @@ test('without a connection the shell stays and says so, and the page opens by it
   await page.getByLabel('Message').waitFor();
   await notice(page).waitFor({ state: 'hidden' });
 });
+
+/** Pages by the part of the program that they are loaded with, each opened from a page of another part. */
+const PAGE_GROUPS = [
+  {
+    who: () => user,
+    from: '/app/settings',
+    pages: ['/app/playground?tab=images', '/app/images', '/app/playground'],
+  },
+  { who: () => user, from: '/app/playground', pages: ['/app/team'] },
+  { who: () => user, from: '/app/team', pages: ['/docs'] },
+  {
+    who: () => user,
+    from: '/app/playground',
+    pages: PAGES.user.filter((path) => !/playground|images|team/.test(path)),
+  },
+  { who: () => admin, from: '/app/settings', pages: PAGES.admin.filter((path) => !CATALOG_PAGES.test(path)) },
+  { who: () => admin, from: '/app/settings', pages: PAGES.admin.filter((path) => CATALOG_PAGES.test(path)) },
+];
+
+test('no page of any group crashes without a connection, and the one that was asked for opens when it is back', async () => {
+  for (const { who, from, pages } of PAGE_GROUPS) {
+    const { page, context } = who();
+    await page.goto(from);
+    await settled(page);
+    await context.setOffline(true);
+    for (const path of pages) {
+      await page.evaluate(openInTwoFrames, path);
+      await notice(page).waitFor();
+      expect([path, await page.getByText('This page crashed').count()]).toEqual([path, 0]);
+    }
+    await context.setOffline(false);
+    await notice(page).waitFor({ state: 'hidden' });
+    await settled(page);
+    expect([pages.at(-1), await page.getByText(/This page crashed|Something went wrong/).count()]).toEqual([
+      pages.at(-1),
+      0,
+    ]);
+  }
+  // The browser itself reports a part that it could not fetch.
+  const errors = [...user.pageErrors.splice(0), ...admin.pageErrors.splice(0)];
+  expect(errors.filter((error) => !error.includes('Failed to fetch dynamically imported module'))).toEqual(
+    [],
+  );
+});
+
+/** Runs in the page: follows a link, and gives what it leads to the time to be shown. */
+async function openInTwoFrames(path: string): Promise<void> {
+  const frame = (): Promise<unknown> => new Promise((resolve) => requestAnimationFrame(resolve));
+  history.pushState(null, '', path);
+  await frame();
+  await frame();
+}
 
 test('a server that is away behind its proxy is waited for like a lost connection', async () => {
   const { page, context } = user;
@@ -152,6 +215,127 @@ test('a session that ended is renewed over the page, and the change that needed 
   await dialog.waitFor({ state: 'hidden' });
   expect(await page.getByLabel('Server name').inputValue()).toBe('Nightgate');
 });
+
+/** Each form that changes something: where it is, and what is typed and pressed in it. */
+const FORMS: readonly {
+  readonly who: 'user' | 'admin';
+  readonly path: string;
+  readonly send: (page: Page) => Promise<void>;
+}[] = [
+  { who: 'user', path: '/app/settings', send: (page) => sendForm(page, { Name: 'Nora' }, 'Save') },
+  {
+    who: 'user',
+    path: '/app/settings',
+    send: (page) => sendForm(page, { 'Warn below (USD)': '3' }, 'Save'),
+  },
+  { who: 'user', path: '/app/billing', send: (page) => sendForm(page, { Code: 'TG-NOT-A-CODE' }, 'Redeem') },
+  {
+    who: 'user',
+    path: '/app/webhooks',
+    send: (page) => sendForm(page, { Address: 'https://hooks.example.com/a' }, 'Add a webhook'),
+  },
+  {
+    who: 'user',
+    path: '/app/key',
+    send: (page) => page.getByRole('button', { name: 'Create token' }).click(),
+  },
+  {
+    who: 'user',
+    path: '/app/playground',
+    async send(page) {
+      await page.getByLabel('Message').fill('hello');
+      await page.keyboard.press('Enter');
+    },
+  },
+  {
+    who: 'admin',
+    path: '/admin/settings',
+    send: (page) => sendForm(page, { 'Amount in USD': '0.5' }, 'Save'),
+  },
+  {
+    who: 'admin',
+    path: '/admin/settings',
+    send: (page) => sendForm(page, { 'Report losses from (USD)': '2' }, 'Save'),
+  },
+  {
+    who: 'admin',
+    path: '/admin/accounts',
+    async send(page) {
+      await page.getByRole('button', { name: 'New account' }).click();
+      await sendForm(page, { Email: 'mila@example.com' }, 'Create account');
+    },
+  },
+  {
+    who: 'admin',
+    path: '/admin/codes',
+    async send(page) {
+      await page.getByRole('button', { name: 'Create codes' }).first().click();
+      await sendForm(page, { 'Amount per code (USD)': '1', 'Number of codes': '1' }, 'Create codes');
+    },
+  },
+  {
+    who: 'admin',
+    path: '/admin/operators',
+    async send(page) {
+      await page.getByRole('button', { name: 'Create a token' }).click();
+      await sendForm(page, { Name: 'robot', Expires: '2099-01-01' }, 'Create a token');
+    },
+  },
+  {
+    who: 'admin',
+    path: '/admin/catalog?view=keys',
+    send: (page) =>
+      sendForm(page, { Name: 'SPARE_API_KEY', Host: 'https://spare.example.com', Value: 'sk-spare' }, 'Save'),
+  },
+  {
+    who: 'admin',
+    path: '/admin/catalog?view=edit',
+    send: (page) => page.getByRole('button', { name: 'Check and preview' }).click(),
+  },
+  {
+    who: 'admin',
+    path: '/admin/ledger',
+    send: (page) => page.getByRole('button', { name: 'Check the ledger' }).click(),
+  },
+  {
+    who: 'admin',
+    path: '/admin/prices',
+    send: (page) => page.getByLabel('Output price of house-guide').first().fill('7'),
+  },
+];
+
+test('in every form a session that ended is renewed, and what was sent then is done', async () => {
+  for (const { page } of [user, admin]) {
+    await page.goto('/app');
+    await settled(page);
+  }
+  for (const { who, path, send } of FORMS) {
+    const { page } = who === 'user' ? user : admin;
+    await follow(page, path);
+    const refused = page.waitForResponse((answer) => isChange(answer) && answer.status() === 401);
+    await endSessionsOf(who === 'user' ? EMAIL : 'keeper@example.com');
+    await send(page);
+    const { url } = await refused.then((answer) => ({ url: answer.url() }));
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+    await dialog.getByLabel('Password').fill(PASSWORD);
+    const done = page.waitForResponse((answer) => isChange(answer) && answer.url() === url);
+    await dialog.getByRole('button', { name: 'Sign in', exact: true }).click();
+    expect([path, (await done).status()]).not.toEqual([path, 401]);
+    await dialog.waitFor({ state: 'hidden' });
+  }
+});
+
+function isChange(answer: PageResponse): boolean {
+  return answer.request().method() !== 'GET' && answer.url().includes('/api/console/');
+}
+
+async function sendForm(page: Page, fields: Readonly<Record<string, string>>, button: string): Promise<void> {
+  const [first = ''] = Object.keys(fields);
+  const form = page.locator('form').filter({ has: page.getByLabel(first, { exact: true }) });
+  for (const [label, text] of Object.entries(fields))
+    await form.getByLabel(label, { exact: true }).fill(text);
+  await form.getByRole('button', { name: button, exact: true }).click();
+}
 
 test('opening a page after the session ended asks over it as well, and somebody else who signs in sees nothing of it', async () => {
   const { page } = user;

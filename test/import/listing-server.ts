@@ -1,7 +1,15 @@
+import { embeddingsRefusal } from '../bill/openai-wire.ts';
+import { chatRefusal, imageRefusal } from '../providers/openai-rules.ts';
+import type { Fields, Refusal } from '../providers/stand-in.ts';
+import { PIXEL_BASE64 } from '../support/scripted-backend.ts';
+
 /** Models as OpenAI lists them, and as providers that say more about them do. */
 export type ListedEntry = Readonly<Record<string, unknown>>;
 
-/** `GET /v1/models` over real HTTP, with the key checked; every other path is 404. */
+/**
+ * `GET /v1/models` over real HTTP, with the key checked, and one short answer of each kind, for what OpenAI's reference
+ * allows; every other path is 404.
+ */
 export class ListingServer {
   readonly key = 'sk-of-the-operator';
   /** Paths that were asked for with the key. */
@@ -24,7 +32,7 @@ export class ListingServer {
     await this.#server.stop(true);
   }
 
-  #answer(request: Request): Response {
+  async #answer(request: Request): Promise<Response> {
     if (request.headers.get('authorization') !== `Bearer ${this.key}`)
       return Response.json(
         { error: { message: `Incorrect API key provided: ${this.key}` } },
@@ -33,6 +41,8 @@ export class ListingServer {
     const { pathname } = new URL(request.url);
     this.asked.push(pathname);
     if (this.instead) return this.instead();
+    const work = request.method === 'POST' ? WORK[pathname] : undefined;
+    if (work) return answered(work, (await request.json()) as Fields);
     if (request.method !== 'GET' || pathname !== '/v1/models')
       return Response.json({ error: { message: 'Not found' } }, { status: 404 });
     return Response.json({ object: 'list', data: this.models });
@@ -42,4 +52,46 @@ export class ListingServer {
 /** OpenAI says nothing but names: https://developers.openai.com/api/reference/resources/models. */
 export function bareModel(id: string): ListedEntry {
   return { id, object: 'model', created: 1_700_000_000, owned_by: 'system' };
+}
+
+interface Work {
+  refusal(body: Fields): Refusal | undefined;
+  answer(body: Fields): unknown;
+}
+
+const WORK: Readonly<Record<string, Work | undefined>> = {
+  '/v1/chat/completions': {
+    refusal: (body) => chatRefusal({ ...body, model: 'gpt-4o-mini' }),
+    answer: ({ model }) => ({
+      id: 'chatcmpl-1',
+      object: 'chat.completion',
+      created: 1_700_000_000,
+      model,
+      choices: [{ index: 0, message: { role: 'assistant', content: 'Good day' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 },
+    }),
+  },
+  '/v1/embeddings': {
+    refusal: embeddingsRefusal,
+    answer: ({ model }) => ({
+      object: 'list',
+      data: [{ object: 'embedding', index: 0, embedding: [0.6, 0.8] }],
+      model,
+      usage: { prompt_tokens: 4, total_tokens: 4 },
+    }),
+  },
+  '/v1/images/generations': {
+    refusal: (body) => imageRefusal({ ...body, model: 'dall-e-3' }, 'generation'),
+    answer: () => ({ created: 1_700_000_000, data: [{ b64_json: PIXEL_BASE64 }] }),
+  },
+};
+
+function answered({ refusal, answer }: Work, body: Fields): Response {
+  const refused = refusal(body);
+  if (!refused) return Response.json(answer(body));
+  const { message, param, code } = refused;
+  return Response.json(
+    { error: { message, type: 'invalid_request_error', param, code } },
+    { status: refused.status },
+  );
 }

@@ -12,6 +12,8 @@ import { Segments } from '../../../ui/Segments.tsx';
 type Period = AdminOverview['money']['periods'][number];
 type Sums = Period['now'];
 
+/** What is less would be shown as 0 %. */
+const LEAST_CHANGE = 0.0005;
 const PERIODS = ['1', '7', '30'] as const;
 
 /** The figures of a period in one row, each beside that of the period before, and what the margin leaves out. */
@@ -135,7 +137,10 @@ function changeOf(
   [now, before]: readonly [number, number],
   language: string,
 ): string | undefined {
-  return days > 1 && before > 0 ? formatChange(now / before - 1, language) : undefined;
+  const change = now / before - 1;
+  return days > 1 && before > 0 && Math.abs(change) >= LEAST_CHANGE
+    ? formatChange(change, language)
+    : undefined;
 }
 
 interface Comparison {
