@@ -233,6 +233,12 @@ async function makeTeam(page: Page): Promise<void> {
     });
     expect([path, answer.status()]).toEqual([path, 200]);
   }
+  for (const wallet of ['own', 'team']) {
+    const path = `/api/console/tags?wallet=${wallet}`;
+    const data = { names: ['project', 'user'] };
+    const answer = await page.request.put(path, { data, headers: { 'sec-fetch-site': 'same-origin' } });
+    expect([path, answer.status()]).toEqual([path, 200]);
+  }
 }
 
 interface Violation {

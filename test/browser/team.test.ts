@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Locator, Page } from 'playwright-core';
 import { catalogFor } from '../support/gateway.ts';
-import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
+import { eventually } from '../support/node-process.ts';
+import { completion, ScriptedBackend, streamed, usage } from '../support/scripted-backend.ts';
 import { BrowserEnvironment, follow, type BrowserSession } from './browser-environment.ts';
 import { confirmIfAsked, creditAs, PASSWORD, setUpAdmin, signUp, takeToken } from './user-steps.ts';
 
@@ -10,10 +11,15 @@ const backend = new ScriptedBackend();
 const OWNER = 'olga@example.com';
 let environment: BrowserEnvironment;
 let owner: BrowserSession;
+let guest: BrowserSession;
 let snippet: string;
 
 beforeAll(async () => {
-  backend.script(() => completion('Hello from the backend', usage(5, 1_000)));
+  backend.script(({ body }) =>
+    body['stream'] === true
+      ? streamed(['Hello', ' from the backend'], { prompt: 5, completion: 1_000 })
+      : completion('Hello from the backend', usage(5, 1_000)),
+  );
   const yaml = catalogFor([backend.baseUrl], { prices: 'input: 0, output: 10' });
   environment = await BrowserEnvironment.open({ yaml });
   const admin = await setUpAdmin(environment);
@@ -27,8 +33,10 @@ afterAll(async () => {
 });
 
 /** Runs the snippet in a shell, exactly as the page shows it. */
-async function runSnippet(): Promise<{ readonly text: string; readonly error?: Record<string, unknown> }> {
-  const shell = Bun.spawn(['sh', '-c', snippet], { stdout: 'pipe', stderr: 'ignore' });
+async function runSnippet(
+  call = snippet,
+): Promise<{ readonly text: string; readonly error?: Record<string, unknown> }> {
+  const shell = Bun.spawn(['sh', '-c', call], { stdout: 'pipe', stderr: 'ignore' });
   const text = await new Response(shell.stdout).text();
   const { error } = JSON.parse(text) as { error?: Record<string, unknown> };
   return error ? { text, error } : { text };
@@ -120,7 +128,7 @@ test('somebody joins by a link, sees only the own account, and the link works on
   const link = (await made.getByTestId('invite').textContent()) ?? '';
   await made.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('heading', { name: 'Open invitations' }).waitFor();
-  const guest = await signUp(environment, 'gus@example.com');
+  guest = await signUp(environment, 'gus@example.com');
   await guest.context.clearCookies();
   await guest.page.goto(new URL(link).pathname + new URL(link).hash);
   await guest.page.waitForURL('**/sign-in?**');
@@ -146,6 +154,63 @@ test('somebody joins by a link, sees only the own account, and the link works on
   const receipt = page.getByRole('dialog', { name: 'Receipt' });
   await receipt.getByText('Total', { exact: true }).waitFor();
   await page.keyboard.press('Escape');
+});
+
+test('a member’s message in the playground is paid by the team, from the own budget, and shown as such at once', async () => {
+  const { page } = guest;
+  await page.getByRole('radio', { name: 'Night shift' }).click();
+  await page.getByRole('link', { name: 'Playground' }).click();
+  await page.getByText('Requests are charged to your account in Night shift.').waitFor();
+  const sending = page.waitForRequest(/\/playground\/chat\?wallet=team$/);
+  await page.getByLabel('Message').fill('Who pays for this?');
+  await page.keyboard.press('Enter');
+  await sending;
+  await page.getByText('Hello from the backend').waitFor();
+  await page.getByRole('link', { name: 'Team', exact: true }).click();
+  await page.getByText('$0.01 of $2.00 this month').waitFor();
+  await owner.page.reload();
+  await rowOf(owner.page, 'gus@example.com').getByText('$0.01 of $2.00 this month').waitFor();
+});
+
+test('tags are chosen, kept with what is called next, and add up beside the rest', async () => {
+  const { page } = owner;
+  const tags = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Usage by tag' }) });
+  await tags.getByRole('button', { name: 'Choose tags' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Choose tags' });
+  await dialog.getByLabel('Tags to keep').fill('project\ncustomer');
+  await dialog.getByRole('button', { name: 'Save tags' }).click();
+  await page.getByText('Tags saved').waitFor();
+  const tagged = snippet.replace('"model":', '"metadata": { "project": "=bridge" }, "model":');
+  expect(tagged).not.toBe(snippet);
+  await eventually('the tag is known', async () => {
+    await runSnippet(tagged);
+    await page.reload();
+    await tags.getByLabel('Tag', { exact: true }).waitFor();
+    return (await tags.getByText('=bridge').count()) > 0;
+  });
+  await tags.getByText('All other requests').waitFor();
+  const downloading = page.waitForEvent('download');
+  await tags.getByRole('link', { name: 'Export' }).click();
+  expect(await Bun.file(await (await downloading).path()).text()).toContain(",'=bridge,svc_chat,m,");
+});
+
+test('a member who is removed is out at once: token, playground and page', async () => {
+  const { page } = guest;
+  await follow(page, '/app/key');
+  await page.getByRole('button', { name: 'Create token' }).click();
+  const token = await takeToken(page);
+  expect((await environment.gateway.chat(token, {})).status).toBe(200);
+  await owner.page.reload();
+  await choose(owner.page, 'gus@example.com', 'Remove from team');
+  const dialog = owner.page.getByRole('dialog', { name: 'Remove gus@example.com?' });
+  expect(await dialog.textContent()).toContain('stops working immediately');
+  await dialog.getByRole('button', { name: 'Remove from team' }).click();
+  await owner.page.getByText('gus@example.com was removed').waitFor();
+  expect((await environment.gateway.chat(token, {})).status).toBe(401);
+  await rowOf(owner.page, 'gus@example.com').waitFor({ state: 'detached' });
+  await page.goto('/app/team');
+  await page.getByText('You are not in a team').waitFor();
+  expect(guest.pageErrors).toEqual([]);
 });
 
 test('an app that has ended is refused and gone from the table', async () => {

@@ -35,8 +35,11 @@ export function chooseWallet(wallet: Wallet): void {
   chosen.change({ wallet });
 }
 
-/** What every payment and every charge changes. */
+/** What every payment and every charge changes, of the own balance or the team's. */
 export const BALANCE_READS = [
   'GET /api/console/overview',
   'GET /api/console/wallet',
+  'GET /api/console/team',
+  'GET /api/console/team/usage',
+  'GET /api/console/team/requests',
 ] as const satisfies readonly ReadRoute[];

@@ -14,7 +14,6 @@ export const PERIODS = ['day', 'week', 'month', 'total'] as const satisfies read
 export const TEAM_READS: readonly ReadRoute[] = ['GET /api/console/team'];
 /** What joining and leaving change besides: the token is another account's. */
 export const MEMBERSHIP_READS: readonly ReadRoute[] = [
-  ...TEAM_READS,
   'GET /api/console/token',
   'GET /api/console/session',
   ...BALANCE_READS,
