@@ -23,7 +23,7 @@ import {
 } from './command.ts';
 import { accountGroupCommand } from './price-group.ts';
 import { resetLinkCommand } from './reset-link.ts';
-import { limitsOf, setTags } from './spending-limits.ts';
+import { budgetOf, limitsOf, setTags, tokenLimitsOf } from './spending-limits.ts';
 
 const PASSWORD_STDIN_FLAG = { 'password-stdin': { type: 'boolean' } } as const;
 
@@ -213,17 +213,29 @@ async function create(input: CommandInput, context: CliContext): Promise<number>
 }
 
 async function show(input: CommandInput, context: CliContext): Promise<number> {
-  return await context.withServices(async ({ accounts, store }) => {
+  return await context.withServices(async ({ accounts, teams, store }) => {
     const account = await accounts.require(input.arguments[0] ?? '');
-    const view = { ...accountView(account), tags: await chosenTags(store.db, account.id) };
+    // Budget and token of somebody in a team are those of their account there.
+    const spender = (await teams.membership(account.id)) ?? account;
+    const view = {
+      ...accountView(account),
+      budget: budgetOf(spender, context.clock.now()),
+      ...tokenLimitsOf(spender),
+      tags: await chosenTags(store.db, account.id),
+    };
     printResult(
       input,
       context,
       view,
-      Object.entries(view).map(([key, value]) => `${key.padEnd(18)} ${value ?? '–'}`),
+      Object.entries(view).map(([key, value]) => `${key.padEnd(18)} ${shownValue(value)}`),
     );
     return 0;
   });
+}
+
+function shownValue(value: unknown): string {
+  if (Array.isArray(value)) return value.join(', ') || '–';
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '–');
 }
 
 async function list(input: CommandInput, context: CliContext): Promise<number> {

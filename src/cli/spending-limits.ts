@@ -1,6 +1,9 @@
 import { chooseTags, parseTagNames } from '../activity/request-tags.ts';
 import { parseBudget, type SpendingLimits } from '../identity/accounts/account-limits.ts';
+import type { Account } from '../identity/accounts/accounts.ts';
+import { Budget } from '../ledger/budget.ts';
 import type { Clock } from '../std/clock.ts';
+import { toUsdNumber } from '../std/money.ts';
 import type { Store } from '../store/store.ts';
 import { textFlag, UsageError, type CommandInput } from './command.ts';
 
@@ -14,6 +17,23 @@ export function limitsOf(input: CommandInput): SpendingLimits {
     models: listOf(models),
     networks: listOf(networks),
     expiresAt: expires === undefined ? undefined : timeOf(expires),
+  };
+}
+
+/** With what its period has used by now; null: there is none. */
+export function budgetOf(account: Account, now: number) {
+  if (account.budget === null) return null;
+  const budget = new Budget(account.budget, account);
+  budget.enter(now);
+  return { amount_usd: toUsdNumber(budget.amount), per: budget.per, used_usd: toUsdNumber(budget.used) };
+}
+
+/** What a token may be used for, as the command takes it. */
+export function tokenLimitsOf({ token_models, token_networks, token_expires_at }: Account) {
+  return {
+    models: token_models === null ? null : token_models.split('\n'),
+    networks: token_networks === null ? null : token_networks.split('\n'),
+    expires: token_expires_at === null ? null : new Date(token_expires_at).toISOString(),
   };
 }
 

@@ -1,7 +1,8 @@
+import { monthSpent } from '../activity/accounts.ts';
 import { chosenTags } from '../activity/request-tags.ts';
 import { parseBudget } from '../identity/accounts/account-limits.ts';
 import type { Account } from '../identity/accounts/accounts.ts';
-import { MOST_ACCOUNTS, TEAM_ROLES, type Teams } from '../identity/accounts/teams.ts';
+import { TEAM_ROLES, type Teams } from '../identity/accounts/teams.ts';
 import type { AccountId } from '../std/ids.ts';
 import { formatUsd, nanoUsd, toUsdNumber } from '../std/money.ts';
 import type { TeamRole } from '../store/schema.ts';
@@ -17,7 +18,7 @@ import {
   type CommandInput,
 } from './command.ts';
 import { teamGroupCommand } from './price-group.ts';
-import { limitsOf, setTags } from './spending-limits.ts';
+import { budgetOf, limitsOf, setTags } from './spending-limits.ts';
 
 const LIMIT_FLAGS = {
   budget: { type: 'string' },
@@ -55,7 +56,7 @@ export const teamCommands: readonly CliCommand[] = [
   {
     name: 'team add',
     usage: 'NAME EMAIL [--role owner|admin|viewer|member] [--budget 20/month] [--json]',
-    about: `take a person into a team, at most ${MOST_ACCOUNTS} accounts; their token ends`,
+    about: 'take a person into a team; their token ends',
     flags: { ...JSON_FLAG, role: { type: 'string' }, budget: { type: 'string' } },
     minArguments: 2,
     audit: audited('team.add', memberOf),
@@ -185,7 +186,8 @@ async function list(input: CommandInput, context: CliContext): Promise<number> {
 async function show(input: CommandInput, context: CliContext): Promise<number> {
   return await context.withServices(async ({ teams }) => {
     const team = await teams.require(input.arguments[0] ?? '');
-    const accounts = (await teams.accounts(team.id)).map(accountView);
+    const now = context.clock.now();
+    const accounts = (await teams.accounts(team.id)).map((account) => accountView(account, now));
     printResult(input, context, { team: team.name, ...moneyView(team), accounts }, [
       `${team.name}  $${formatUsd(nanoUsd(team.balance))}, on hold $${formatUsd(nanoUsd(team.held))}`,
       ...accounts.map(({ name, kind, role, used_usd, budget }) =>
@@ -211,7 +213,7 @@ async function add(input: CommandInput, context: CliContext): Promise<number> {
       role: role === undefined ? undefined : roleOf(role),
       budget: budget === undefined ? undefined : parseBudget(budget),
     });
-    printResult(input, context, { team: team.name, ...accountView(member) }, [
+    printResult(input, context, { team: team.name, ...accountView(member, context.clock.now()) }, [
       `${person.email} is in ${name}. Their token has ended: \`tollgate account token\` makes one that pays from the team.`,
     ]);
     return 0;
@@ -350,15 +352,17 @@ function moneyView({ balance, held }: Account) {
   return { balance_usd: toUsdNumber(nanoUsd(balance)), held_usd: toUsdNumber(nanoUsd(held)) };
 }
 
-function accountView(account: Account) {
-  const { budget, budget_per, budget_used, kind, name } = account;
+/** What was used in the budget's period; without a budget, in this month. */
+function accountView(account: Account, now: number) {
+  const { kind, name } = account;
+  const budget = budgetOf(account, now);
   return {
     account: account.id,
     name,
     kind,
     role: account.team_role,
     state: account.status === 'active' ? 'active' : 'paused',
-    used_usd: toUsdNumber(nanoUsd(budget_used)),
-    budget: budget === null ? null : { amount_usd: toUsdNumber(nanoUsd(budget)), per: budget_per },
+    used_usd: budget?.used_usd ?? toUsdNumber(nanoUsd(monthSpent(account, now))),
+    budget: budget && { amount_usd: budget.amount_usd, per: budget.per },
   };
 }

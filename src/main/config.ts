@@ -33,6 +33,8 @@ export interface Config {
   readonly databaseConnections: number;
   /** What the generated images of one account may occupy. */
   readonly imageQuotaBytes: number;
+  /** Members and apps of one team. */
+  readonly teamAccounts: number;
   /** Where new images go, if not to the data folder or the database. */
   readonly imageBucket: S3Settings | undefined;
   /** How long a request waits for the count of a short input; longer ones wait 150 ms more for each megabyte. */
@@ -99,6 +101,7 @@ export function readConfig(env: Env): Config {
     databaseWaitMs: readWholeNumber(env, 'TOLLGATE_DATABASE_WAIT_SECONDS') * 1000,
     databaseConnections: readWholeNumber(env, 'TOLLGATE_DATABASE_CONNECTIONS'),
     imageQuotaBytes: readWholeNumber(env, 'TOLLGATE_IMAGE_QUOTA_MB') * MEGABYTE,
+    teamAccounts: readWholeNumber(env, 'TOLLGATE_TEAM_ACCOUNTS'),
     imageBucket: readImageBucket(env),
     countWaitMs: readWholeNumber(env, 'TOLLGATE_COUNT_WAIT_MS'),
     commentMs: readWholeNumber(env, 'TOLLGATE_COMMENT_MS'),

@@ -1,4 +1,5 @@
 import { IMAGE_QUOTA_BYTES } from '../activity/image-store.ts';
+import { MOST_ACCOUNTS } from '../identity/accounts/teams.ts';
 import { LEDGER_DEADLINE_MS } from '../ledger/postgres/batch-queue.ts';
 import { closestWord } from '../std/closest.ts';
 import { SettingError } from '../std/startup-error.ts';
@@ -169,6 +170,12 @@ export const ENVIRONMENT = {
     about: 'What the generated images of one account may occupy; the oldest make room for new ones.',
     fallback: IMAGE_QUOTA_BYTES / MEGABYTE,
     range: [64, 1_000_000],
+  },
+  TOLLGATE_TEAM_ACCOUNTS: {
+    group: 'load',
+    about: 'How many members and apps a team may have together.',
+    fallback: MOST_ACCOUNTS,
+    range: [1, 200],
   },
   TOLLGATE_LOG_LEVEL: {
     group: 'logs',

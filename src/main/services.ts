@@ -100,6 +100,7 @@ async function servicesOf(
       pepper: secret.key('token pepper'),
       clock,
       random,
+      mostAccounts: config.teamAccounts,
     });
     const operators = new Operators({ store, pepper: secret.key('token pepper'), clock });
     const imagePlaces = placesOf(config);

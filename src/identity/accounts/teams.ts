@@ -26,9 +26,11 @@ interface TeamsOptions {
   readonly pepper: Uint8Array;
   readonly clock: Clock;
   readonly random?: Random | undefined;
+  /** The operator's choice. */
+  readonly mostAccounts?: number | undefined;
 }
 
-/** Accounts of a team, apps and members together. */
+/** Accounts of a team, apps and members together, where the operator says nothing else. */
 export const MOST_ACCOUNTS = 100;
 const LONGEST_NAME = 64;
 export const TEAM_ROLES: readonly TeamRole[] = ['owner', 'admin', 'viewer', 'member'];
@@ -208,7 +210,7 @@ export class Teams {
     const { token, ...stored } = this.#newToken();
     await this.#changing(async (tx) => {
       await lockTeam(tx, teamId, this.#o.clock.now());
-      await requireRoom(tx, teamId);
+      await requireRoom(tx, teamId, this.#o.mostAccounts);
       await tx
         .insertInto('account')
         .values({
@@ -320,7 +322,7 @@ export class Teams {
     { person, role }: { readonly person: Pick<Account, 'id' | 'email'>; readonly role: TeamRole },
   ): Promise<AccountId> {
     await lockTeam(tx, teamId, this.#o.clock.now());
-    await requireRoom(tx, teamId);
+    await requireRoom(tx, teamId, this.#o.mostAccounts);
     const now = this.#o.clock.now();
     const id = newAccountId(now, this.#o.random);
     await tx.updateTable('account').set(NO_TOKEN).where('id', '=', person.id).execute();
@@ -464,14 +466,14 @@ function lockKey(teamId: string): string {
   return `team_lock:${teamId}`;
 }
 
-async function requireRoom(tx: Transaction<Schema>, teamId: string): Promise<void> {
+async function requireRoom(tx: Transaction<Schema>, teamId: string, most = MOST_ACCOUNTS): Promise<void> {
   const { number } = await tx
     .selectFrom('account')
     .select((row) => row.fn.countAll<number>().as('number'))
     .where('wallet_id', '=', teamId)
     .where('ended_at', 'is', null)
     .executeTakeFirstOrThrow();
-  if (number >= MOST_ACCOUNTS) throw new Fault('conflict', `A team has at most ${MOST_ACCOUNTS} accounts.`);
+  if (number >= most) throw new Fault('conflict', `A team has at most ${most} accounts.`);
 }
 
 /** As it is under the lock: what was read before may have changed meanwhile. */

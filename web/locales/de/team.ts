@@ -173,7 +173,6 @@ export const deTeam: TeamStrings = {
     logHint: 'Wer das Team, seine Mitglieder und Apps geändert hat. Nur Inhaber sehen das.',
     logOperator: 'Der Betreiber',
     logRefused: '{{action}} (abgelehnt)',
-    exportUsage: 'Nach Konto und Modell exportieren',
     tags: 'Nutzung nach Tag',
     tagsHint: 'Was Anfragen kosten, nach dem, was sie über sich sagen, etwa ein Projekt oder ein Kunde.',
     tagsChoose: 'Tags auswählen',

@@ -166,7 +166,6 @@ export const enTeam = {
     logHint: 'Who changed the team, its members and apps. Only owners see this.',
     logOperator: 'The operator',
     logRefused: '{{action}} (refused)',
-    exportUsage: 'Export by account and model',
     tags: 'Usage by tag',
     tagsHint: 'What requests cost by what they say about themselves, such as a project or a customer.',
     tagsChoose: 'Choose tags',

@@ -25,7 +25,6 @@ export function TeamUsage() {
         <a
           href={urlOf('GET /api/console/team/usage.csv')}
           download
-          aria-label={t('team.exportUsage')}
           className="inline-flex h-8 items-center gap-2 rounded-md border border-line bg-surface px-3 text-sm font-medium hover:bg-hover"
         >
           <Download size={14} aria-hidden />
