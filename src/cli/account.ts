@@ -23,7 +23,7 @@ import {
 } from './command.ts';
 import { accountGroupCommand } from './price-group.ts';
 import { resetLinkCommand } from './reset-link.ts';
-import { budgetOf, limitsOf, setTags, tokenLimitsOf } from './spending-limits.ts';
+import { budgetOf, limitsOf, setTags, tokenLimitsView } from './spending-limits.ts';
 
 const PASSWORD_STDIN_FLAG = { 'password-stdin': { type: 'boolean' } } as const;
 
@@ -220,7 +220,7 @@ async function show(input: CommandInput, context: CliContext): Promise<number> {
     const view = {
       ...accountView(account),
       budget: budgetOf(spender, context.clock.now()),
-      ...tokenLimitsOf(spender),
+      ...tokenLimitsView(spender),
       tags: await chosenTags(store.db, account.id),
     };
     printResult(

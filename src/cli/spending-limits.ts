@@ -29,7 +29,7 @@ export function budgetOf(account: Account, now: number) {
 }
 
 /** What a token may be used for, as the command takes it. */
-export function tokenLimitsOf({ token_models, token_networks, token_expires_at }: Account) {
+export function tokenLimitsView({ token_models, token_networks, token_expires_at }: Account) {
   return {
     models: token_models === null ? null : token_models.split('\n'),
     networks: token_networks === null ? null : token_networks.split('\n'),

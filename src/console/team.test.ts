@@ -4,6 +4,8 @@ import { Teams } from '../identity/accounts/teams.ts';
 import { chatAdmission, FAILED } from '../ledger/testing/contract-harness.ts';
 import type { AccountId, TokenHash } from '../std/ids.ts';
 import { nanoUsd } from '../std/money.ts';
+import type { RouteDeclaration } from './route.ts';
+import { ROUTES } from './routes.ts';
 import { KEY, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
 
@@ -145,6 +147,67 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
           await teams.end(await row(aimed.id));
       }
       await teams.end(account);
+    }
+  });
+
+  /** Every other route of a team, and which roles may; an id that nobody has comes after the right. */
+  const EVERYBODY = ROLES;
+  const ROUTES_OF_TEAM: Readonly<Record<string, { readonly who: readonly Role[]; readonly body?: object }>> =
+    {
+      'GET /api/console/team/webhooks': { who: OF_APPS },
+      'POST /api/console/team/webhooks': { who: OF_APPS, body: { url: 'https://example.com', events: [] } },
+      'PATCH /api/console/team/webhooks/{id}': { who: OF_APPS, body: { resume: true } },
+      'POST /api/console/team/webhooks/{id}/rotate': { who: OF_APPS, body: {} },
+      'POST /api/console/team/webhooks/{id}/test': { who: OF_APPS, body: {} },
+      'DELETE /api/console/team/webhooks/{id}': { who: OF_APPS },
+      'GET /api/console/team': { who: EVERYBODY },
+      'GET /api/console/team/usage': { who: EVERYBODY },
+      'GET /api/console/team/usage.csv': { who: EVERYBODY },
+      'GET /api/console/team/requests': { who: EVERYBODY },
+      'GET /api/console/team/requests/{id}': { who: EVERYBODY },
+      'GET /api/console/team/log': { who: ['owner'] },
+      'POST /api/console/team/invites': { who: OF_APPS, body: { role: 'member' } },
+      'DELETE /api/console/team/invites/{id}': { who: OF_APPS },
+      'POST /api/console/team/apps': {
+        who: OF_APPS,
+        body: { name: 'nobody has this', budget: { amountUsd: '1', per: 'day' } },
+      },
+      // Who is in a team makes and joins no other; an invitation is shown to whoever has it.
+      'POST /api/console/team': { who: [], body: { name: 'another' } },
+      'POST /api/console/team/join': { who: [], body: { secret: 'x' } },
+      'POST /api/console/team/invited': { who: [], body: { secret: 'x' } },
+      // Tried last, since they end what the others need; closing has a test of its own.
+      'POST /api/console/team/leave': { who: EVERYBODY, body: {} },
+      'POST /api/console/team/close': { who: ['owner'], body: {} },
+    };
+
+  test('every route of a team is in a table of roles, and lets in exactly those', async () => {
+    const routes = (ROUTES as readonly RouteDeclaration[])
+      .map(({ name }) => name)
+      .filter((name) => /^\w+ \/api\/console\/team(\/|$)/.test(name));
+    const tabled = [
+      ...Object.keys(ROUTES_OF_TEAM),
+      ...ACTIONS.map(({ path }) => `POST /api/console/team/${path}`),
+    ];
+    expect(routes.toSorted()).toEqual([...new Set(tabled)].toSorted() as never);
+    const stranger = (await person()).browser;
+    let team = await newTeam();
+    const nobody = site.browser();
+    for (const [name, { who, body }] of Object.entries(ROUTES_OF_TEAM)) {
+      // Both end it.
+      if (/leave|close/.test(name)) team = await newTeam();
+      const [method = '', path = ''] = name.split(' ');
+      const tried = async (browser: Browser) =>
+        (await browser.call(method, path.replace('{id}', 'nobody-has-this'), body)).status;
+      expect([name, await tried(nobody)]).toEqual([name, 401]);
+      for (const role of ROLES.toReversed()) {
+        const status = await tried(team[role].browser);
+        const isRefused = status === 403 || (who.length === 0 && status >= 400);
+        expect([name, role, status < 500, isRefused]).toEqual([name, role, true, !who.includes(role)]);
+      }
+      // Whoever is in no team finds none.
+      if (!/team$|team\/(join|invited)$/.test(name))
+        expect([name, await tried(stranger)]).toEqual([name, 404]);
     }
   });
 

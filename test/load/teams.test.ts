@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { chooseTags } from '../../src/activity/request-tags.ts';
 import type { Admission, AdmissionRequest, Ledger } from '../../src/ledger/port.ts';
 import {
   accountRow,
@@ -256,9 +257,10 @@ describe.each([
   }
 
   async function makeTeam(): Promise<{ readonly id: string; readonly apps: readonly App[] }> {
-    const { teams } = operator.services;
+    const { teams, store } = operator.services;
     const owner = await operator.account('0');
     const { id } = await teams.create('burst', owner, { balance: nanoUsd(BALANCE * ONE), actor: 'test' });
+    await chooseTags(store, id, ['run'], Date.now());
     const apps: App[] = [];
     for (let number = 0; number < APPS; number++) {
       const budget = { amount: nanoUsd(BUDGET * ONE), per: 'total' } as const;
@@ -270,20 +272,46 @@ describe.each([
     return { id, apps };
   }
 
-  /** The ids of the requests that were answered; all others were refused, or their node died. */
-  async function answered(apps: readonly App[], delayMs: number): Promise<string[]> {
-    const body = JSON.stringify({
+  /** A node that keeps the tags of an account keeps those of a team that asked for them before. */
+  async function tagsAreKnown(): Promise<void> {
+    const { store } = operator.services;
+    const probe = await operator.account('1');
+    await chooseTags(store, probe.id, ['run'], Date.now());
+    for (const node of nodes)
+      await eventually('the node keeps tags', async () => {
+        const response = await fetch(`${node.url}/api/public/v1/chat/completions`, requestOf(probe.token, 0));
+        await response.arrayBuffer();
+        return (await untagged([response.headers.get('x-request-id') ?? ''])).length === 0;
+      });
+  }
+
+  /** Those of these requests that have no tag. */
+  async function untagged(ids: readonly string[]): Promise<string[]> {
+    const query = operator.services.store.db.selectFrom('request_tag').select('request_id');
+    const rows = await query.where('request_id', 'in', ids).where('value', '=', 'the burst').execute();
+    const tagged = new Set(rows.map(({ request_id }) => request_id));
+    return ids.filter((id) => !tagged.has(id));
+  }
+
+  function requestOf(token: string, delayMs: number): RequestInit {
+    const body = {
       endpoint: 'svc_chat',
       model: 'm',
       messages: [{ role: 'user', content: 'x' }],
       max_tokens: 1,
+      metadata: { run: 'the burst' },
       script: { delayMs },
-    });
+    };
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    return { method: 'POST', headers, body: JSON.stringify(body) };
+  }
+
+  /** The ids of the requests that were answered; all others were refused, or their node died. */
+  async function answered(apps: readonly App[], delayMs: number): Promise<string[]> {
     const ask = async ({ token }: App, node: NodeProcess | undefined): Promise<string[]> => {
-      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       try {
         const url = `${node?.url}/api/public/v1/chat/completions`;
-        const response = await fetch(url, { method: 'POST', headers, body });
+        const response = await fetch(url, requestOf(token, delayMs));
         await response.arrayBuffer();
         return response.status === 200 ? [response.headers.get('x-request-id') ?? ''] : [];
       } catch {
@@ -296,9 +324,10 @@ describe.each([
   }
 
   test(
-    'no app spends more than its budget, nothing that was answered is lost, and every dollar can still be spent',
+    'no app spends more than its budget, nothing that was answered is lost, every charge has its tag, and every dollar can still be spent',
     async () => {
       const team = await makeTeam();
+      await tagsAreKnown();
       const [victim] = nodes;
       const burst = answered(team.apps, 1_000);
       await eventually('many are under way', async () => (await operator.pending()) >= 50);
@@ -323,6 +352,8 @@ describe.each([
         expect(row).toMatchObject({ budget_used: spent, budget_held: 0, open_holds: 0 });
       }
       for (const id of promised) expect([id, charges.get(id)]).toEqual([id, [ONE]]);
+      // Whatever was charged has its tag, also where its node died in between.
+      expect(await untagged([...charges.keys()])).toEqual([]);
       expect([...charges.values()].flat().reduce((sum, amount) => sum + amount, 0)).toBe(BALANCE * ONE);
       const wallet = await operator.services.accounts.get(team.id as AccountId);
       expect(wallet).toMatchObject({ balance: 0, held: 0, open_holds: 0 });

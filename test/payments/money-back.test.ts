@@ -4,6 +4,7 @@ import type { CliContext } from '../../src/cli/command.ts';
 import type { Answer } from '../../src/console/contract/routes.ts';
 import { removeAccount } from '../../src/identity/accounts/removal.ts';
 import type { AccountId } from '../../src/std/ids.ts';
+import { nanoUsd } from '../../src/std/money.ts';
 import { catalogFor, Gateway } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
 import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
@@ -80,14 +81,14 @@ describe.each(STORES)('money that goes back on %s', (_, database) => {
   /** What a command of an operator prints, each line as JSON. */
   async function tollgate(...words: readonly string[]): Promise<unknown[]> {
     const printed: unknown[] = [];
-    const { store, accounts, ledger, clock } = gateway.tollgate.services;
+    const { store, accounts, teams, ledger, clock } = gateway.tollgate.services;
     const context = {
       env: {},
       clock,
       machineUser: 'deploy',
       print: (line: string) => printed.push(JSON.parse(line)),
       withServices: (work: (given: unknown) => Promise<unknown>) =>
-        work({ store, accounts, ledger: ledger.ledger }),
+        work({ store, accounts, teams, ledger: ledger.ledger }),
     } as unknown as CliContext;
     const code = await runCli([...words, '--json'], context, (line) => printed.push(line));
     expect({ words, code, printed }).toMatchObject({ code: 0 });
@@ -175,6 +176,28 @@ describe.each(STORES)('money that goes back on %s', (_, database) => {
     expect((await admin.send('POST', `${account}/allow-cards`, {})).status).toBe(200);
     expect(await customer.get<CardPayments>('payments')).toMatchObject({ cardsOff: false });
     expect(await pay()).toBe(200);
+  }, 120_000);
+
+  test('a disputed payment that was moved to a team is taken back from the team, and its apps spend it no more', async () => {
+    const customer = await Payer.signUp(gateway, `back${++people}@example.com`);
+    const { events, intentId } = await customer.pays(stripe, '10');
+    await deliver(...events);
+    const { teams } = gateway.tollgate.services;
+    const person = { id: customer.accountId as AccountId, email: `back${people}@example.com` };
+    const options = { moved: nanoUsd(8 * USD), actor: customer.accountId };
+    const team = await teams.create(`moved ${people}`, person, options);
+    const { token } = await teams.makeApp(team.id, 'spender', {});
+    backend.script(() => completion('x', usage(1, 100)));
+    expect((await gateway.chat(token, { max_tokens: 100 })).status).toBe(200);
+    const dispute = stripe.dispute(intentId);
+    await deliver(...dispute.events);
+    // A dollar was spent; two were still the payer's own.
+    expect(await reversal(dispute.id)).toMatchObject({ takenUsd: '9.00', owedUsd: '0.00', lostUsd: '1.00' });
+    expect(await customer.balance()).toBe(0);
+    expect((await teams.require(`moved ${people}`)).balance).toBe(0);
+    const refused = await gateway.chat(token, { max_tokens: 1 });
+    expect([refused.status, await refused.json()]).toMatchObject([402, { error: { scope: 'team' } }]);
+    await verified();
   }, 120_000);
 
   test('a command allows cards after a dispute as the console does, and says whether they were off', async () => {
