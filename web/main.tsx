@@ -8,6 +8,10 @@ import { restoreTyped } from './lib/typed.ts';
 const root = document.getElementById('root');
 if (!root) throw new Error('the page has no root element');
 
+// Rings around what is focused are for whoever moves by keyboard; browsers draw some for the mouse too.
+addEventListener('pointerdown', () => (document.documentElement.dataset['pointer'] = 'used'), true);
+addEventListener('keydown', () => delete document.documentElement.dataset['pointer'], true);
+
 await startI18n();
 restoreTyped();
 createRoot(root).render(

@@ -367,6 +367,10 @@ test('a customer’s charges open into the requests of their day, and lists are 
   await statement.getByText('Credit', { exact: true }).first().waitFor();
   expect(new URL(page.url()).search).toBe('');
   await page.getByLabel('Kind').selectOption({ label: 'Charges' });
+  await page
+    .getByText(/^\d+ results?$/)
+    .first()
+    .waitFor();
   await statement.getByText('Credit', { exact: true }).first().waitFor({ state: 'detached' });
   const charges = statement.getByRole('link', { name: /^\d+ requests?$/ }).first();
   const [count] = /\d+/.exec((await charges.textContent()) ?? '') ?? [];
@@ -392,13 +396,32 @@ test('a customer’s charges open into the requests of their day, and lists are 
   expect(new URL(admin.page.url()).searchParams.get('sort')).toBe('account');
 });
 
-test('replacing the token refuses the old one at once', async () => {
+test('a model is one choice however many endpoints sell it, and both choices are remembered', async () => {
   const { page } = user;
+  await page.goto('/app/playground');
+  const model = page.getByLabel('Model');
+  const names = await model.locator('option').allTextContents();
+  expect(names.filter((name) => name === 'House Echo')).toHaveLength(1);
+  await model.selectOption({ label: 'House Echo' });
+  const endpoint = page.getByLabel('Endpoint');
+  await endpoint.selectOption('svcv3_chat house-echo');
+  await page.reload();
+  expect(await endpoint.inputValue()).toBe('svcv3_chat house-echo');
+  expect(await model.locator('option:checked').textContent()).toBe('House Echo');
+});
+
+test('replacing the token refuses the old one at once, and another tab shows the new one', async () => {
+  const { page } = user;
+  const other = await user.context.newPage();
+  await other.goto('/app/key');
+  await other.getByText(token.slice(-4)).waitFor();
   await follow(page, '/app/key');
   await page.getByRole('button', { name: 'Replace' }).click();
   await page.getByRole('button', { name: 'Replace now' }).click();
   const next = await takeToken(page);
   expect(next).not.toBe(token);
+  await other.getByText(next.slice(-4)).waitFor();
+  await other.close();
   expect((await environment.gateway.chat(token, { model: 'house-echo' })).status).toBe(401);
   expect((await environment.gateway.chat(next, { model: 'house-echo' })).status).toBe(200);
 });

@@ -46,7 +46,7 @@ function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: 
   const places = columns.map((column) => placesOf(column, rows));
   return (
     <div
-      className="thin-scroll scroll-cue relative overflow-x-auto"
+      className="thin-scroll scroll-cue relative overflow-x-auto rounded-lg"
       role="region"
       aria-label={label}
       // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- a region that scrolls must be reachable by keyboard

@@ -74,7 +74,12 @@ export function DayRangeField({ range, today, change, canBeAny = false }: DayRan
     else if (choice !== CUSTOM) change({ from: shiftDay(today, 1 - Number(choice)), to: today });
   };
   return (
-    <fieldset className="flex min-w-0 flex-wrap items-center rounded-md border border-field bg-surface max-sm:w-full [&_:is(input,select)]:border-0 [&_:is(input,select)]:bg-transparent">
+    <fieldset
+      className={classes(
+        'flex min-w-0 flex-wrap items-center rounded-md border border-field bg-surface max-sm:min-w-[calc(50%-0.375rem)] max-sm:flex-1 [&_:is(input,select)]:h-8.5 [&_:is(input,select)]:border-0 [&_:is(input,select)]:bg-transparent',
+        shown === CUSTOM && 'max-sm:basis-full',
+      )}
+    >
       <legend className="sr-only">{t('tables.days')}</legend>
       <SelectField
         label={t('tables.days')}

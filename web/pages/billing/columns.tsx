@@ -138,7 +138,7 @@ export function DayRequests({ day: { requests, archived }, href }: DayRequestsPr
       </>
     );
   return (
-    <Link href={href} className="text-accent underline-offset-2 hover:underline">
+    <Link href={href} className="text-accent underline underline-offset-2">
       {count}
     </Link>
   );

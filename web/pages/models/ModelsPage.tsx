@@ -153,7 +153,7 @@ function ModelFilters({ catalog, state, change }: ModelFiltersProps) {
         placeholder={t('models.search')}
         type="search"
         {...field('q')}
-        fieldClassName="w-full sm:w-72"
+        fieldClassName="w-full sm:w-60"
       />
       <SelectField
         label={t('models.kind')}
@@ -172,7 +172,7 @@ function ModelFilters({ catalog, state, change }: ModelFiltersProps) {
         label={t('models.endpoint')}
         hideLabel
         {...field('endpoint')}
-        fieldClassName="w-44 max-sm:w-[calc(50%-0.375rem)]"
+        fieldClassName="w-40 max-sm:w-[calc(50%-0.375rem)]"
       >
         {all(t('models.endpoint'))}
         {catalog.endpoints.map(({ endpoint }) => (
@@ -180,7 +180,12 @@ function ModelFilters({ catalog, state, change }: ModelFiltersProps) {
         ))}
       </SelectField>
       <AbilityFilter {...field('can')} />
-      <SelectField label={t('models.sort')} hideLabel {...field('sort')} fieldClassName="w-52 max-sm:w-full">
+      <SelectField
+        label={t('models.sort')}
+        hideLabel
+        {...field('sort')}
+        fieldClassName="w-48 max-sm:w-[calc(50%-0.375rem)]"
+      >
         <option value="">{sortedBy('sortCatalog')}</option>
         {Object.entries(SORTS).map(([sort, label]) => (
           <option key={sort} value={sort}>

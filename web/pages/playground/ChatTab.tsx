@@ -226,7 +226,7 @@ function Tools({ panel, model, recipe, turns, kept }: ToolsProps) {
         {t('chats.open')}
       </Button>
       <Button small kind="ghost" icon={<CodeXml size={14} aria-hidden />} onClick={() => setOpen('code')}>
-        {t('playground.code')}
+        <span className="max-sm:sr-only">{t('playground.code')}</span>
       </Button>
       <Button
         small
@@ -235,7 +235,7 @@ function Tools({ panel, model, recipe, turns, kept }: ToolsProps) {
         icon={<RotateCcw size={14} aria-hidden />}
         onClick={kept.begin}
       >
-        {t('playground.clear')}
+        <span className="max-sm:sr-only">{t('playground.clear')}</span>
       </Button>
       <Dialog
         open={open === 'panel'}

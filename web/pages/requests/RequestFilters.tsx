@@ -114,7 +114,7 @@ function StatusFilter({ value = '', onChange }: StatusFilterProps) {
       hideLabel
       value={value}
       onChange={onChange}
-      fieldClassName="w-44 max-sm:w-full"
+      fieldClassName="w-44 max-sm:w-[calc(50%-0.375rem)]"
     >
       <option value="">{t('tables.allOf', { label })}</option>
       <option value="pending">{t('requests.states.pending')}</option>

@@ -25,9 +25,11 @@ export function CatalogEditor({ catalog, draft }: CatalogEditorProps) {
   const checked = propose.data?.yaml === yaml.text ? propose.data.proposal : undefined;
   const ready = checked?.ok === true && checked.changes.length > 0 && !yaml.isPending && !draft?.isOutdated;
   return (
-    <div className="grid items-start gap-5 xl:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
+    <div
+      className={classes('grid items-start gap-5', checked && 'xl:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]')}
+    >
       <YamlField value={yaml.text} onChange={yaml.type} problems={checked?.problems ?? []} />
-      <div className="flex flex-col gap-4 xl:sticky xl:top-6">
+      <div className={classes('flex flex-col gap-4', checked ? 'xl:sticky xl:top-6' : 'order-first')}>
         <div className="flex flex-wrap items-center gap-3">
           <Button
             busy={propose.isPending}
