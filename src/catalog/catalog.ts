@@ -161,8 +161,11 @@ export interface PriceGroup {
   readonly factor: number;
   /** Patterns of `endpoint/model`. */
   readonly hide: readonly string[];
-  /** The models with prices of their own, as `code/model`. */
-  readonly own: readonly string[];
+  /** What it names itself, in nano-USD, by `code/model`. */
+  readonly own: ReadonlyMap<
+    string,
+    { readonly input?: number | undefined; readonly output?: number | undefined }
+  >;
   priceOf(endpoint: string, model: Model): ModelPrice;
 }
 

@@ -140,7 +140,7 @@ function addGroupFacts(
 ): void {
   add('group', name, { factor: String(factor / FACTOR_ONE), hides: listText(hide) });
   const { endpoints } = catalogFor(catalog, name);
-  for (const target of own) {
+  for (const target of own.keys()) {
     const slash = target.indexOf('/');
     const models = endpoints.get(target.slice(0, slash))?.models ?? [];
     const model = models.find(({ id }) => id === target.slice(slash + 1));

@@ -54,7 +54,7 @@ function viewOf(catalog: Catalog, name: string): Catalog {
 const LIST_PRICES: PriceGroup = {
   factor: FACTOR_ONE,
   hide: [],
-  own: [],
+  own: new Map(),
   priceOf: (_endpoint, { price }) => price,
 };
 
@@ -100,7 +100,7 @@ function buildGroup(path: Path, entry: GroupEntry, parts: GroupParts): PriceGrou
   return {
     factor: entry.factor,
     hide: entry.hide,
-    own: Object.keys(entry.prices),
+    own: new Map(Object.entries(entry.prices)),
     priceOf(endpoint, model) {
       const listed = parts.entryOf(model);
       if (!listed) return model.price;

@@ -98,6 +98,34 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
     expect(receipt.priceGroup).toBe('vip');
   });
 
+  test('the table of prices has what each group pays, and what it names itself', async () => {
+    type Table = Answer<'GET /api/console/admin/prices'>;
+    const { groups, items, editable } = await admin.must<Table>('GET', '/api/console/admin/prices');
+    expect([groups, editable]).toEqual([['vip'], true]);
+    const rowOf = (id: string) => items.find(({ model }) => model === id);
+    expect(rowOf('house-guide')).toMatchObject({
+      groupPrices: { vip: { input: '0.05', output: '0.20' } },
+      groups: { vip: { input: null, output: null } },
+      published: null,
+    });
+    expect(rowOf('house-paint')?.groupPrices['vip']).toEqual({ image: '0.005' });
+    const edit = {
+      kind: 'group_price',
+      group: 'vip',
+      endpoint: 'svc_chat',
+      model: 'house-guide',
+      input: '0.07',
+    };
+    await admin.must('POST', '/api/console/admin/catalog/draft/edit', { edits: [edit] });
+    const drafted = await admin.must<Table>('GET', '/api/console/admin/prices');
+    await admin.must('POST', '/api/console/admin/catalog/draft/discard', {});
+    expect(drafted.items.find(({ model }) => model === 'house-guide')).toMatchObject({
+      groupPrices: { vip: { input: '0.07', output: '0.20' } },
+      groups: { vip: { input: '0.07', output: null } },
+      published: { groups: { vip: { input: null, output: null } } },
+    });
+  });
+
   test('a price below what a backend takes is told before it is published', async () => {
     const costly = yaml.replace(
       /(model: house-guide,[^\n]*?)( })/,

@@ -2,6 +2,7 @@ import type { Catalog, Endpoint, Model, ModelPrice } from '../../catalog/catalog
 import { amountsAt } from '../../catalog/import/price-check.ts';
 import { listedProvider, openPriceList, type PriceList } from '../../catalog/import/price-list.ts';
 import { isPriced } from '../../catalog/import/plan.ts';
+import { matchesAny } from '../../std/model-patterns.ts';
 import { usd } from '../amounts.ts';
 import type { Usd } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
@@ -17,18 +18,39 @@ export const priceRoutes = [
     async handle(parts, { operator }) {
       const current = await pricesOf(parts.catalog.current());
       const drafted = await draftedCatalog(parts, operator.id);
-      return drafted ? withDraft(current, await pricesOf(drafted)) : current;
+      return {
+        ...shownPrices(current, drafted && (await pricesOf(drafted))),
+        /** False: the catalog is the operator's file. */
+        editable: parts.catalogEditor !== undefined,
+      };
     },
   }),
 ];
 
+/** What a catalog sells. */
 interface Prices {
-  items: PriceRow[];
+  readonly models: readonly PricedModel[];
+  /** The price groups, in the order of the catalog. */
+  readonly groups: readonly string[];
   /** The public price list and its version. */
-  list: string;
+  readonly list: string;
 }
 
-interface PriceRow extends ModelValues {
+interface PricedModel {
+  readonly about: AboutModel;
+  readonly values: ModelValues;
+}
+
+interface PriceRow extends AboutModel, ModelValues {
+  /** What is published, where the draft says something else; null: the same. */
+  published: ModelValues | null;
+  /** It is only in the draft. */
+  isNew: boolean;
+  /** The draft no longer has it. */
+  isRemoved: boolean;
+}
+
+interface AboutModel {
   list: string;
   model: string;
   type: Endpoint['type'];
@@ -38,15 +60,11 @@ interface PriceRow extends ModelValues {
   free: boolean;
   /** It has prices that the table has no column for: tiers, sizes, sound. */
   hasMore: boolean;
-  /** What is published, where the draft says something else; null: the same. */
-  published: ModelValues | null;
-  /** It is only in the draft. */
-  isNew: boolean;
-  /** The draft no longer has it. */
-  isRemoved: boolean;
+  /** What each price group pays at the first endpoint; null: by size. */
+  groupPrices: Record<string, Cost | 'hidden' | null>;
 }
 
-/** Amounts are for a million tokens, or for an image. */
+/** What can be edited. Amounts are for a million tokens, or for an image. */
 interface ModelValues {
   name: string;
   input: Usd | null;
@@ -64,6 +82,8 @@ interface ModelValues {
   files: boolean;
   /** By backend; null: not known. */
   costs: Record<string, Cost | null>;
+  /** The prices that groups name themselves, at the first endpoint; null: it follows from the list price. */
+  groups: Record<string, { input: Usd | null; output: Usd | null }>;
 }
 
 type Cost = { input: Usd; output: Usd } | { image: Usd };
@@ -79,7 +99,7 @@ interface PriceBackend {
   differs: boolean;
 }
 
-type Priced = Pick<Catalog, 'endpoints' | 'upstreams'>;
+type Priced = Pick<Catalog, 'endpoints' | 'upstreams' | 'groups'>;
 
 const known = new WeakMap<Priced, Prices>();
 
@@ -87,7 +107,8 @@ async function pricesOf(catalog: Priced): Promise<Prices> {
   const before = known.get(catalog);
   if (before) return before;
   const list = await openPriceList();
-  const prices = { items: rowsOf(catalog, list), list: list.version };
+  const groups = [...(catalog.groups?.keys() ?? [])];
+  const prices = { models: modelsOf(catalog, list), groups, list: list.version };
   known.set(catalog, prices);
   return prices;
 }
@@ -101,66 +122,43 @@ export async function draftedCatalog(
   return draft && catalogEditor?.inspect(draft.text).built?.catalog;
 }
 
-function withDraft(current: Prices, drafted: Prices): Prices {
-  const sold = new Map(current.items.map((row) => [keyOf(row), row]));
-  const items = drafted.items.map((row) => {
-    const before = sold.get(keyOf(row));
-    if (!before) return { ...row, isNew: true };
-    const published = valuesOf(before);
-    return Bun.deepEquals(published, valuesOf(row)) ? row : { ...row, published };
+function shownPrices(
+  current: Prices,
+  drafted: Prices = current,
+): Pick<Prices, 'groups' | 'list'> & { items: PriceRow[] } {
+  const sold = new Map(current.models.map((one) => [keyOf(one), one.values]));
+  const kept = new Set(drafted.models.map(keyOf));
+  const removed = current.models.filter((one) => !kept.has(keyOf(one)));
+  const items = drafted.models.map((one): PriceRow => {
+    const published = sold.get(keyOf(one));
+    const isSame = !published || Bun.deepEquals(published, one.values);
+    return { ...rowOf(one), isNew: !published, published: isSame ? null : published };
   });
-  const kept = new Set(drafted.items.map(keyOf));
-  const removed = current.items.filter((row) => !kept.has(keyOf(row)));
-  return { ...drafted, items: [...items, ...removed.map((row) => ({ ...row, isRemoved: true }))] };
+  const { groups, list } = drafted;
+  return { groups, list, items: [...items, ...removed.map((one) => ({ ...rowOf(one), isRemoved: true }))] };
 }
 
-function keyOf({ list, model }: Pick<PriceRow, 'list' | 'model'>): string {
+function rowOf({ about, values }: PricedModel): PriceRow {
+  return { ...about, ...values, published: null, isNew: false, isRemoved: false };
+}
+
+function keyOf({ about: { list, model } }: PricedModel): string {
   return `${list}\n${model}`;
 }
 
-function valuesOf(row: PriceRow): ModelValues {
-  const {
-    name,
-    input,
-    cachedInput,
-    output,
-    image,
-    context,
-    maxOutput,
-    vision,
-    tools,
-    reasoning,
-    files,
-    costs,
-  } = row;
-  return {
-    name,
-    input,
-    cachedInput,
-    output,
-    image,
-    context,
-    maxOutput,
-    vision,
-    tools,
-    reasoning,
-    files,
-    costs,
-  };
-}
-
 /** Each model of each list once, however many endpoints offer the list. */
-function rowsOf(catalog: Priced, list: PriceList): PriceRow[] {
-  const rows = new Map<string, PriceRow>();
+function modelsOf(catalog: Priced, list: PriceList): PricedModel[] {
+  const models = new Map<string, PricedModel>();
   for (const endpoint of catalog.endpoints.values())
     for (const model of endpoint.models) {
       const key = `${model.list}\n${model.id}`;
-      const row = rows.get(key) ?? emptyRow(endpoint, model);
-      rows.set(key, row);
-      row.endpoints.push({ code: endpoint.code, unavailable: endpoint.unavailable !== undefined });
-      for (const { upstream } of endpoint.places.flat()) addBackend(row, { catalog, list, model, upstream });
+      const priced = models.get(key) ?? pricedModel(catalog, endpoint, model);
+      models.set(key, priced);
+      priced.about.endpoints.push({ code: endpoint.code, unavailable: endpoint.unavailable !== undefined });
+      for (const { upstream } of endpoint.places.flat())
+        addBackend(priced, { catalog, list, model, upstream });
     }
-  return [...rows.values()];
+  return [...models.values()];
 }
 
 interface BackendOfModel {
@@ -170,16 +168,19 @@ interface BackendOfModel {
   readonly upstream: string;
 }
 
-function addBackend(row: PriceRow, { catalog, list, model, upstream: name }: BackendOfModel): void {
+function addBackend(
+  { about, values }: PricedModel,
+  { catalog, list, model, upstream: name }: BackendOfModel,
+): void {
   const upstream = catalog.upstreams.get(name);
-  if (!upstream || row.backends.some((one) => one.name === name)) return;
+  if (!upstream || about.backends.some((one) => one.name === name)) return;
   const cost = model.costs.get(name);
   const provider = listedProvider(upstream);
   const offered = model.upstreamModels.get(name) ?? model.id;
   const amounts = provider === undefined ? undefined : amountsAt(list, provider, offered);
   const context = provider === undefined ? undefined : list.find(provider, offered)?.contextTokens;
-  row.costs[name] = cost ? costOf(cost) : null;
-  row.backends.push({
+  values.costs[name] = cost ? plainPrice(cost) : null;
+  about.backends.push({
     name,
     paused: upstream.paused === true,
     isBuiltIn: upstream.kind === 'house',
@@ -190,38 +191,56 @@ function addBackend(row: PriceRow, { catalog, list, model, upstream: name }: Bac
   });
 }
 
-function costOf(cost: ModelPrice): Cost | null {
-  if (cost.kind === 'tokens') return { input: usd(cost.input), output: usd(cost.output) };
-  return cost.otherwise === undefined ? null : { image: usd(cost.otherwise) };
+function plainPrice(price: ModelPrice): Cost | null {
+  if (price.kind === 'tokens') return { input: usd(price.input), output: usd(price.output) };
+  return price.otherwise === undefined ? null : { image: usd(price.otherwise) };
 }
 
-function emptyRow({ type }: Endpoint, model: Model): PriceRow {
+function pricedModel({ groups }: Priced, endpoint: Endpoint, model: Model): PricedModel {
+  const { code, type } = endpoint;
   const { price, free } = model;
   const tokens = price.kind === 'tokens' ? price : undefined;
   const isPlainImage = price.kind === 'images' && price.bySize.size === 0 && !price.qualities;
   const image = isPlainImage && !price.extra?.megapixel ? price.otherwise : undefined;
+  const named = [...(groups ?? [])];
+  const groupPrices = named.map(([name, group]) => {
+    const isHidden = matchesAny(group.hide, { endpoint: code, model: model.id });
+    return [name, isHidden ? ('hidden' as const) : plainPrice(group.priceOf(code, model))] as const;
+  });
+  const own = named.map(([name, group]) => {
+    const { input, output } = group.own.get(`${code}/${model.id}`) ?? {};
+    return [name, { input: usdOrNull(input), output: usdOrNull(output) }] as const;
+  });
+  const hasMore = price.extra !== undefined || (price.kind === 'images' && image === undefined);
   return {
-    list: model.list,
-    model: model.id,
-    type,
-    endpoints: [],
-    backends: [],
-    free,
-    hasMore: price.extra !== undefined || (price.kind === 'images' && image === undefined),
-    published: null,
-    isNew: false,
-    isRemoved: false,
-    name: model.displayName,
-    input: tokens ? usd(tokens.input) : null,
-    cachedInput: tokens && tokens.cachedInput !== tokens.input ? usd(tokens.cachedInput) : null,
-    output: tokens ? usd(tokens.output) : null,
-    image: image === undefined ? null : usd(image),
-    context: model.isContextUnknown ? null : model.contextTokens,
-    maxOutput: model.isMaxOutputUnknown ? null : model.maxOutput,
-    vision: model.vision,
-    tools: model.tools,
-    reasoning: model.reasoning,
-    files: model.inputs?.file !== undefined,
-    costs: {},
+    about: {
+      list: model.list,
+      model: model.id,
+      type,
+      endpoints: [],
+      backends: [],
+      free,
+      hasMore,
+      groupPrices: Object.fromEntries(groupPrices),
+    },
+    values: {
+      name: model.displayName,
+      input: usdOrNull(tokens?.input),
+      cachedInput: tokens && tokens.cachedInput !== tokens.input ? usd(tokens.cachedInput) : null,
+      output: usdOrNull(tokens?.output),
+      image: usdOrNull(image),
+      context: model.isContextUnknown ? null : model.contextTokens,
+      maxOutput: model.isMaxOutputUnknown ? null : model.maxOutput,
+      vision: model.vision,
+      tools: model.tools,
+      reasoning: model.reasoning,
+      files: model.inputs?.file !== undefined,
+      costs: {},
+      groups: Object.fromEntries(own),
+    },
   };
+}
+
+function usdOrNull(amount: number | undefined): Usd | null {
+  return amount === undefined ? null : usd(amount);
 }

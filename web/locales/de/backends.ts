@@ -143,6 +143,12 @@ export const backends: typeof english = {
     abilities: 'Fähigkeiten',
     unknown: 'unbekannt',
     more: 'und weitere Preise',
+    group: '{{group}} zahlt',
+    hidden: 'nicht gezeigt',
+    groupOf: {
+      input: 'Eingabepreis von {{model}} für {{group}}',
+      output: 'Ausgabepreis von {{model}} für {{group}}',
+    },
     bySize: 'nach Größe',
     builtIn: 'eingebaut',
     listed: 'Preisliste:',

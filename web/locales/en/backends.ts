@@ -136,6 +136,12 @@ export const backends = {
     abilities: 'Abilities',
     unknown: 'unknown',
     more: 'and other prices',
+    group: '{{group}} pays',
+    hidden: 'not shown',
+    groupOf: {
+      input: 'Input price of {{model}} for {{group}}',
+      output: 'Output price of {{model}} for {{group}}',
+    },
     bySize: 'by size',
     builtIn: 'built in',
     listed: 'Price list:',

@@ -22,6 +22,9 @@ import {
   costField,
   costParts,
   FLAGS,
+  GROUP_PARTS,
+  groupField,
+  groupMargin,
   hasPrice,
   isBad,
   isCostUnknown,
@@ -39,30 +42,28 @@ interface PriceRowsProps {
   readonly rows: readonly AdminPriceRow[];
   /** With another list, the rows start from the top. */
   readonly list: string;
+  /** A column for each. */
+  readonly groups: readonly string[];
+  readonly canEdit: boolean;
   readonly edits: PriceEdits;
   readonly onEdit: (row: AdminPriceRow, field: PriceField, text: string) => void;
   readonly onReplace: (edit: DraftEdit) => void;
 }
 
-export function PriceRows({ rows, list, edits, onEdit, onReplace }: PriceRowsProps) {
+export function PriceRows({ rows, list, ...editing }: PriceRowsProps) {
   const { t } = useTranslation();
   const { rows: shown, ...more } = useShownRows(rows, list);
   if (rows.length === 0)
     return <p className="border-t border-line px-5 py-6 text-center text-ink-3">{t('priceTable.none')}</p>;
   return (
     <>
-      <Table
-        label={t('priceTable.title')}
-        columns={columns(t, { edits, onEdit, onReplace })}
-        rows={shown}
-        rowKey={rowKey}
-      />
+      <Table label={t('priceTable.title')} columns={columns(t, editing)} rows={shown} rowKey={rowKey} />
       <ShowMore {...more} isSearched />
     </>
   );
 }
 
-type Editing = Pick<PriceRowsProps, 'edits' | 'onEdit' | 'onReplace'>;
+type Editing = Omit<PriceRowsProps, 'rows' | 'list'>;
 
 interface CellOf {
   readonly field: PriceField;
@@ -73,7 +74,7 @@ interface CellOf {
 type Cell = (row: AdminPriceRow, of: CellOf) => ReactNode;
 
 function columns(t: TFunction, editing: Editing): Column<AdminPriceRow>[] {
-  const { edits, onEdit, onReplace } = editing;
+  const { edits, groups, canEdit, onEdit, onReplace } = editing;
   const cell: Cell = (row, { field, label, empty }) => (
     <ValueCell
       row={row}
@@ -82,6 +83,7 @@ function columns(t: TFunction, editing: Editing): Column<AdminPriceRow>[] {
       value={shownValue(row, edits, field)}
       isChanged={edits.get(rowKey(row))?.[field] !== undefined}
       placeholder={empty}
+      canEdit={canEdit}
       onEdit={onEdit}
     />
   );
@@ -94,28 +96,33 @@ function columns(t: TFunction, editing: Editing): Column<AdminPriceRow>[] {
       cell: (row) => <ModelCell row={row} />,
     },
     ...moneyColumns(t, edits, cell),
+    ...groups.map((group) => groupColumn(group, { t, edits, cell })),
     ...lengthColumns(t, cell),
     {
       id: 'abilities',
       header: t('priceTable.abilities'),
       cell: (row) => (row.type === 'chat_completion' ? <Abilities row={row} {...editing} /> : <Nothing />),
     },
-    {
-      id: 'remove',
-      header: <span className="sr-only">{t('priceTable.remove')}</span>,
-      align: 'right',
-      card: 'aside',
-      cell: ({ list, model, isRemoved }) =>
-        isRemoved ? null : (
-          <IconButton
-            label={t('priceTable.removeOf', { model })}
-            onClick={() => onReplace({ kind: 'remove_model', list, model })}
-          >
-            <Trash size={15} aria-hidden />
-          </IconButton>
-        ),
-    },
+    ...(canEdit ? [removeColumn(t, onReplace)] : []),
   ];
+}
+
+function removeColumn(t: TFunction, onReplace: Editing['onReplace']): Column<AdminPriceRow> {
+  return {
+    id: 'remove',
+    header: <span className="sr-only">{t('priceTable.remove')}</span>,
+    align: 'right',
+    card: 'aside',
+    cell: ({ list, model, isRemoved }) =>
+      isRemoved ? null : (
+        <IconButton
+          label={t('priceTable.removeOf', { model })}
+          onClick={() => onReplace({ kind: 'remove_model', list, model })}
+        >
+          <Trash size={15} aria-hidden />
+        </IconButton>
+      ),
+  };
 }
 
 function moneyColumns(t: TFunction, edits: PriceEdits, cell: Cell): Column<AdminPriceRow>[] {
@@ -149,7 +156,6 @@ function moneyColumns(t: TFunction, edits: PriceEdits, cell: Cell): Column<Admin
         </span>
       ),
     },
-    // A price group's column goes here, beside the price that everybody pays.
     {
       id: 'cached',
       header: t('priceTable.cached'),
@@ -172,6 +178,53 @@ function moneyColumns(t: TFunction, edits: PriceEdits, cell: Cell): Column<Admin
       cell: (row) => <Margin row={row} edits={edits} />,
     },
   ];
+}
+
+interface GroupCells {
+  readonly t: TFunction;
+  readonly edits: PriceEdits;
+  readonly cell: Cell;
+}
+
+/** What a price group pays: a price of its own, or the one that follows from the list; and what of it is kept. */
+function groupColumn(group: string, { t, edits, cell }: GroupCells): Column<AdminPriceRow> {
+  return {
+    id: `group ${group}`,
+    header: <span className="whitespace-nowrap">{t('priceTable.group', { group })}</span>,
+    align: 'right',
+    cell: (row) => {
+      const price = row.groupPrices[group];
+      if (row.free) return <Nothing />;
+      if (!price || price === 'hidden')
+        return (
+          <span className="text-xs text-ink-3">
+            {t(price === 'hidden' ? 'priceTable.hidden' : 'priceTable.bySize')}
+          </span>
+        );
+      return (
+        <span className="flex flex-col items-end gap-0.5 max-sm:items-start">
+          {'image' in price ? (
+            <Price usd={price.image} />
+          ) : (
+            <Pair>
+              {GROUP_PARTS.filter((part) => costParts(row).includes(part)).map((part) => (
+                <span key={part}>
+                  {cell(row, {
+                    field: groupField(part, group),
+                    label: t(`priceTable.groupOf.${part}`, { group, model: row.model }),
+                    empty: price[part],
+                  })}
+                </span>
+              ))}
+            </Pair>
+          )}
+          <span className="text-xs">
+            <ShownMargin margin={groupMargin(row, edits, group)} />
+          </span>
+        </span>
+      );
+    },
+  };
 }
 
 function lengthColumns(t: TFunction, cell: Cell): Column<AdminPriceRow>[] {
@@ -272,7 +325,7 @@ function Costs({ row, t, cell }: CostsProps) {
 }
 
 function Pair({ children }: { children: ReactNode }) {
-  return <span className="inline-flex gap-1">{children}</span>;
+  return <span className="inline-flex gap-1.5">{children}</span>;
 }
 
 interface ValueCellProps {
@@ -282,6 +335,7 @@ interface ValueCellProps {
   readonly value: string;
   readonly isChanged: boolean;
   readonly placeholder: string | undefined;
+  readonly canEdit: boolean;
   readonly onEdit: PriceRowsProps['onEdit'];
 }
 
@@ -293,9 +347,17 @@ const ValueCell = memo(function ValueCell({
   value,
   isChanged,
   placeholder,
+  canEdit,
   onEdit,
 }: ValueCellProps) {
   const { t } = useTranslation();
+  if (!canEdit)
+    return (
+      <span className={classes('tabular-nums', value === '' && 'text-ink-3')}>
+        <span className="sr-only">{label} </span>
+        {value === '' ? (placeholder ?? '–') : value}
+      </span>
+    );
   const isWrong = isBad(field, value);
   const isCount = field === 'context' || field === 'maxOutput';
   return (
@@ -319,14 +381,19 @@ const ValueCell = memo(function ValueCell({
 });
 
 function Margin({ row, edits }: { row: AdminPriceRow; edits: PriceEdits }) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const margin = marginOf(row, edits);
-  if (!margin)
-    return isCostUnknown(row, edits) ? (
-      <span className="text-ink-3">{t('priceTable.unknown')}</span>
-    ) : (
-      <Nothing />
-    );
+  if (margin) return <ShownMargin margin={margin} />;
+  return isCostUnknown(row, edits) ? (
+    <span className="text-ink-3">{t('priceTable.unknown')}</span>
+  ) : (
+    <Nothing />
+  );
+}
+
+function ShownMargin({ margin }: { margin: ReturnType<typeof marginOf> }) {
+  const { t, i18n } = useTranslation();
+  if (!margin) return null;
   const texts = margin.shares.map((share) =>
     share === undefined ? '–' : formatPercent(share, i18n.language),
   );
@@ -344,7 +411,7 @@ function Margin({ row, edits }: { row: AdminPriceRow; edits: PriceEdits }) {
 
 const ICONS = { vision: Eye, tools: Wrench, reasoning: Brain, files: File } as const;
 
-function Abilities({ row, edits, onEdit }: { row: AdminPriceRow } & Editing) {
+function Abilities({ row, edits, canEdit, onEdit }: { row: AdminPriceRow } & Editing) {
   const { t } = useTranslation();
   return (
     <span
@@ -362,7 +429,7 @@ function Abilities({ row, edits, onEdit }: { row: AdminPriceRow } & Editing) {
             aria-pressed={isPressed}
             aria-label={t(`priceTable.can.${flag}`, { model: row.model })}
             title={t(`priceTable.can.${flag}`, { model: row.model })}
-            disabled={row.isRemoved}
+            disabled={row.isRemoved || !canEdit}
             onClick={() => onEdit(row, flag, toggled(row, edits, flag))}
             className={classes(
               'grid size-7 place-items-center rounded-md border transition-colors',

@@ -20,6 +20,8 @@ interface PriceToolsProps {
   readonly filter: PriceFilter;
   readonly search: string;
   readonly isBusy: boolean;
+  /** Otherwise only looked through, and copied. */
+  readonly canEdit: boolean;
   readonly onFilter: (filter: PriceFilter) => void;
   readonly onSearch: (text: string) => void;
   readonly onEdit: (edits: PriceEdits) => void;
@@ -27,7 +29,7 @@ interface PriceToolsProps {
 }
 
 export function PriceTools(props: PriceToolsProps) {
-  const { rows, matching, edits, first, filter, search, onFilter, onSearch, onEdit } = props;
+  const { rows, matching, edits, first, filter, search, canEdit, onFilter, onSearch, onEdit } = props;
   const { t } = useTranslation();
   const [isPasting, setPasting] = useState(false);
   const { copied, copy } = useCopy();
@@ -60,24 +62,26 @@ export function PriceTools(props: PriceToolsProps) {
           ))}
         </SelectField>
         <div className="flex flex-wrap gap-3 sm:ml-auto">
-          <Button onClick={() => setPasting(true)}>{t('priceTable.paste')}</Button>
+          {canEdit ? <Button onClick={() => setPasting(true)}>{t('priceTable.paste')}</Button> : null}
           <Button onClick={() => copy(sheetOf(matching, edits))}>
             {copied ? t('common.copied') : t('priceTable.copy')}
           </Button>
         </div>
       </div>
-      <div className="flex flex-wrap items-end gap-3">
-        <ChangeAll {...props} />
-        {isFillable ? (
-          <Button
-            className="sm:ml-auto"
-            onClick={() => onEdit(filledFromList(edits, rows))}
-            title={props.list}
-          >
-            {t('priceTable.fill')}
-          </Button>
-        ) : null}
-      </div>
+      {canEdit ? (
+        <div className="flex flex-wrap items-end gap-3">
+          <ChangeAll {...props} />
+          {isFillable ? (
+            <Button
+              className="sm:ml-auto"
+              onClick={() => onEdit(filledFromList(edits, rows))}
+              title={props.list}
+            >
+              {t('priceTable.fill')}
+            </Button>
+          ) : null}
+        </div>
+      ) : null}
       {isPasting ? (
         <PastePrices rows={rows} edits={edits} onEdit={onEdit} onClose={() => setPasting(false)} />
       ) : null}

@@ -3,6 +3,7 @@ import type { AdminPriceRow } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
+import { useUser } from '../../../lib/session.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
@@ -28,6 +29,7 @@ export default function PricesPage() {
   const { t } = useTranslation();
   const prices = useApi('GET /api/console/admin/prices');
   const { data: drafted } = useDraft();
+  const mayEdit = useUser().rights.includes('change_catalog');
   // Changes when the draft became another one; the table then starts over without what was typed.
   const [generation, setGeneration] = useState(0);
   const [isPending, setPending] = useState(false);
@@ -41,7 +43,7 @@ export default function PricesPage() {
     <Page wide title={t('priceTable.title')} lead={t('priceTable.lead')}>
       <PlannedChange />
       <Loaded query={prices} skeleton={<SkeletonRows rows={8} />}>
-        {({ items, list }) =>
+        {({ items, list, groups, editable }) =>
           items.length === 0 ? (
             <Card>
               <Empty title={t('priceTable.empty')} />
@@ -50,6 +52,8 @@ export default function PricesPage() {
             <EditedPrices
               key={generation}
               rows={items}
+              groups={groups}
+              canEdit={editable && mayEdit}
               list={list}
               draft={{ yaml: drafted?.draft?.yaml }}
               onReplaced={begin}
@@ -87,6 +91,8 @@ const TYPING_MS = 600;
 
 interface EditedPricesProps {
   readonly rows: readonly AdminPriceRow[];
+  readonly groups: readonly string[];
+  readonly canEdit: boolean;
   readonly list: string;
   readonly draft: WholeDraft;
   /** The server has changed the draft as a whole; it was `before`. */
@@ -96,7 +102,7 @@ interface EditedPricesProps {
   readonly onUndo: (() => void) | undefined;
 }
 
-function EditedPrices({ rows, list, draft, onReplaced, onPending, onUndo }: EditedPricesProps) {
+function EditedPrices({ rows, list, draft, onReplaced, onPending, onUndo, ...shown }: EditedPricesProps) {
   const [first] = useState(() => draftedEdits(rows));
   const [history, setHistory] = useState<readonly EditStep[]>([]);
   const [{ q = '', show }, change] = useSearchState();
@@ -137,6 +143,7 @@ function EditedPrices({ rows, list, draft, onReplaced, onPending, onUndo }: Edit
           edits={edits}
           first={first}
           list={list}
+          canEdit={shown.canEdit}
           filter={filter}
           search={q}
           isBusy={whole.isPending}
@@ -148,6 +155,7 @@ function EditedPrices({ rows, list, draft, onReplaced, onPending, onUndo }: Edit
         <PriceRows
           rows={matching}
           list={`${wanted} ${filter}`}
+          {...shown}
           edits={edits}
           onEdit={editOne}
           onReplace={replace}

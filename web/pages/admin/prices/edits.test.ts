@@ -4,6 +4,7 @@ import {
   countOf,
   draftedEdits,
   filledFromList,
+  groupMargin,
   isInFilter,
   isWrong,
   marginOf,
@@ -40,6 +41,8 @@ const row: AdminPriceRow = {
   reasoning: false,
   files: false,
   costs: { b: { input: '0.4', output: '1.5' } },
+  groups: { vip: { input: null, output: '1.80' }, few: { input: null, output: null } },
+  groupPrices: { vip: { input: '0.45', output: '1.80' }, few: 'hidden' },
 };
 const unknown: AdminPriceRow = { ...row, model: 'own', costs: { b: null } };
 const painter: AdminPriceRow = {
@@ -59,6 +62,23 @@ test('what is typed is shown as it was typed, and a value as it is published is 
   expect(savedChanges([row, unknown], NO_EDITS, edits)).toEqual([{ ...set, model: 'm', input: '0.75' }]);
   for (const same of ['0.5', '$0.500']) expect(withEdit(edits, row, { input: same }).size).toBe(0);
   expect(withEdit(NO_EDITS, row, { maxOutput: '4096', tools: 'yes', cachedInput: '' }).size).toBe(0);
+});
+
+test('a price of a group is saved at every endpoint of the model, emptied it follows the list, and below cost it is flagged', () => {
+  const twice = { ...row, endpoints: [...row.endpoints, { code: 'f', unavailable: false }] };
+  const edits = withEdit(NO_EDITS, twice, { 'group input vip': '0,30', 'group output vip': '' });
+  const own = { kind: 'group_price', group: 'vip', model: 'm' } as const;
+  expect(savedChanges([twice], NO_EDITS, edits)).toEqual([
+    { ...own, endpoint: 'e', input: '0.30' },
+    { ...own, endpoint: 'f', input: '0.30' },
+    { ...own, endpoint: 'e', output: null },
+    { ...own, endpoint: 'f', output: null },
+  ]);
+  expect(groupMargin(row, NO_EDITS, 'vip')).toMatchObject({ isBelowCost: false, shares: [0.1111, 0.1666] });
+  expect(groupMargin(row, edits, 'vip')?.isBelowCost).toBe(true);
+  expect(groupMargin(row, NO_EDITS, 'few')).toBeUndefined();
+  expect([NO_EDITS, edits].map((some) => isInFilter(row, some, 'below'))).toEqual([false, true]);
+  expect(isWrong(withEdit(NO_EDITS, row, { 'group input vip': 'much' }))).toBe(true);
 });
 
 test('everything of a model is saved by its own field; an emptied one becomes unknown', () => {

@@ -7,12 +7,16 @@ const COUNTS = ['context', 'maxOutput'] as const;
 export const FLAGS = ['vision', 'tools', 'reasoning', 'files'] as const;
 type CostPart = 'input' | 'output' | 'image';
 
-/** What can be edited of a model. A cost is of one of its backends. */
+/** What can be edited of a model. A cost is of one of its backends, a price of its own of a price group. */
 export type PriceField =
   | (typeof AMOUNTS)[number]
   | (typeof COUNTS)[number]
   | (typeof FLAGS)[number]
-  | `cost ${CostPart} ${string}`;
+  | `cost ${CostPart} ${string}`
+  | `group ${GroupPart} ${string}`;
+
+export const GROUP_PARTS = ['input', 'output'] as const;
+type GroupPart = (typeof GROUP_PARTS)[number];
 
 /** Texts as they are typed; empty: not known, or off. */
 type Values = Readonly<Partial<Record<PriceField, string>>>;
@@ -47,6 +51,11 @@ export function costField(part: CostPart, backend: string): PriceField {
   return `cost ${part} ${backend}`;
 }
 
+/** Empty: it follows from the list price. */
+export function groupField(part: GroupPart, group: string): PriceField {
+  return `group ${part} ${group}`;
+}
+
 type Described = AdminPriceRow | NonNullable<AdminPriceRow['published']>;
 
 /** Thousands of rows are looked through with each letter that is typed. */
@@ -63,6 +72,8 @@ function valuesOf(row: Described): Values {
   for (const [backend, cost] of Object.entries(row.costs))
     for (const [part, amount] of Object.entries(cost ?? {}))
       texts[costField(part as CostPart, backend)] = amount;
+  for (const [group, own] of Object.entries(row.groups))
+    for (const part of GROUP_PARTS) texts[groupField(part, group)] = own[part] ?? '';
   known.set(row, texts);
   return texts;
 }
@@ -142,6 +153,7 @@ function draftedValues(row: AdminPriceRow, published: NonNullable<AdminPriceRow[
   return { ...Object.fromEntries(empty), ...valuesOf(row) };
 }
 
+type GroupEdit = Extract<DraftEdit, { kind: 'group_price' }>;
 type ModelEdit = Extract<DraftEdit, { kind: 'set_model' }>;
 
 /** The changes to save in the draft: fields that are edited, or were before. What is not valid yet is left out. */
@@ -149,15 +161,37 @@ export function savedChanges(
   rows: readonly AdminPriceRow[],
   before: PriceEdits,
   after: PriceEdits,
-): ModelEdit[] {
+): (ModelEdit | GroupEdit)[] {
   return rows.flatMap((row) => {
     const [old, now] = [before.get(rowKey(row)), after.get(rowKey(row))];
     if (old === now) return [];
     const edit: ModelEdit = { kind: 'set_model', list: row.list, model: row.model };
-    for (const field of new Set(fieldsOf({ ...old, ...now }).map(([name]) => name)))
-      if (old?.[field] !== now?.[field]) setField(edit, row, { edits: after, field });
-    return Object.keys(edit).length > 3 ? [edit] : [];
+    const changed = [...new Set(fieldsOf({ ...old, ...now }).map(([name]) => name))].filter(
+      (field) => old?.[field] !== now?.[field],
+    );
+    for (const field of changed) setField(edit, row, { edits: after, field });
+    const ofGroups = changed.flatMap((field) => groupEdits(row, { edits: after, field }));
+    return [...(Object.keys(edit).length > 3 ? [edit] : []), ...ofGroups];
   });
+}
+
+/** At every endpoint that offers the model. */
+function groupEdits(
+  row: AdminPriceRow,
+  { edits, field }: { readonly edits: PriceEdits; readonly field: PriceField },
+): GroupEdit[] {
+  const [kind, name = '', ...rest] = field.split(' ');
+  const part = GROUP_PARTS.find((one) => one === name);
+  const text = shownValue(row, edits, field);
+  if (kind !== 'group' || !part || isBad(field, text)) return [];
+  const group = rest.join(' ');
+  return row.endpoints.map(({ code }) => ({
+    kind: 'group_price',
+    group,
+    endpoint: code,
+    model: row.model,
+    [part]: amountOf(text) ?? null,
+  }));
 }
 
 function setField(
@@ -190,7 +224,7 @@ function setField(
       edit[field] = text === ON;
       return;
     default:
-      setCost(edit, row, { edits, field });
+      if (field.startsWith('cost ')) setCost(edit, row, { edits, field });
   }
 }
 
@@ -238,8 +272,16 @@ interface PriceMargin {
 
 /** `undefined` if the cost is not known, or what was typed is not an amount. */
 export function marginOf(row: AdminPriceRow, edits: PriceEdits): PriceMargin | undefined {
+  return marginBy(row, edits, (part) => amountOf(shownValue(row, edits, part)));
+}
+
+function marginBy(
+  row: AdminPriceRow,
+  edits: PriceEdits,
+  priceOf: (part: CostPart) => string | undefined,
+): PriceMargin | undefined {
   const parts = costParts(row).map((part) => {
-    const price = amountOf(shownValue(row, edits, part));
+    const price = priceOf(part);
     const cost = costOf(row, edits, part);
     return price === undefined || cost === undefined ? undefined : { price: nanoOf(price), cost };
   });
@@ -253,6 +295,17 @@ export function marginOf(row: AdminPriceRow, edits: PriceEdits): PriceMargin | u
   };
 }
 
+/** What is kept of what a group pays; `undefined` if that or the cost is not known. */
+export function groupMargin(row: AdminPriceRow, edits: PriceEdits, group: string): PriceMargin | undefined {
+  const price = row.groupPrices[group];
+  if (!price || price === 'hidden') return undefined;
+  const amounts: Readonly<Partial<Record<CostPart, string>>> = price;
+  return marginBy(row, edits, (part) => {
+    const own = part === 'image' ? '' : shownValue(row, edits, groupField(part, group));
+    return own.trim() === '' ? amounts[part] : amountOf(own);
+  });
+}
+
 export const FILTERS = ['all', 'below', 'unknown', 'differs', 'changed', 'unsold'] as const;
 export type PriceFilter = (typeof FILTERS)[number];
 
@@ -261,7 +314,10 @@ export function isInFilter(row: AdminPriceRow, edits: PriceEdits, filter: PriceF
     case 'all':
       return true;
     case 'below':
-      return marginOf(row, edits)?.isBelowCost === true;
+      return (
+        marginOf(row, edits)?.isBelowCost === true ||
+        Object.keys(row.groupPrices).some((group) => groupMargin(row, edits, group)?.isBelowCost === true)
+      );
     case 'unknown':
       return isCostUnknown(row, edits);
     case 'differs':
