@@ -108,7 +108,9 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
       groups: { vip: { input: null, output: null } },
       published: null,
     });
-    expect(rowOf('house-paint')?.groupPrices['vip']).toEqual({ image: '0.005' });
+    expect(rowOf('house-echo')?.groupPrices['vip']).toBe('hidden');
+    // By size.
+    expect(rowOf('house-paint')?.groupPrices['vip']).toBeNull();
     const edit = {
       kind: 'group_price',
       group: 'vip',

@@ -27,6 +27,7 @@ beforeAll(async () => {
   await creditAs(admin.page, EMAIL, '5');
   await fillWithTraffic(user.page);
   await makeTeam(user.page);
+  await planPrices(admin.page);
   signedIn.set('user', await user.context.storageState());
   signedIn.set('admin', await admin.context.storageState());
   await user.context.close();
@@ -238,6 +239,22 @@ async function makeTeam(page: Page): Promise<void> {
     const data = { names: ['project', 'user'] };
     const answer = await page.request.put(path, { data, headers: { 'sec-fetch-site': 'same-origin' } });
     expect([path, answer.status()]).toEqual([path, 200]);
+  }
+}
+
+/** A price group, and another price at a date. */
+async function planPrices(page: Page): Promise<void> {
+  const path = '/api/console/admin/catalog';
+  const { yaml } = (await (await page.request.get(path)).json()) as { yaml: string };
+  const grouped = `${yaml}groups:\n  vip: { factor: 0.5, hide: [svc_chat/house-echo] }\n`;
+  const dearer = grouped.replace('House Guide, input: 0.10', 'House Guide, input: 0.30');
+  const published = [
+    { yaml: grouped, note: 'groups', revision: 0 },
+    { yaml: dearer, note: 'new prices', revision: 2, from: Date.now() + 30 * 86_400_000 },
+  ];
+  for (const data of published) {
+    const answer = await page.request.post(path, { data, headers: { 'sec-fetch-site': 'same-origin' } });
+    expect([await answer.text(), answer.status()]).toEqual([expect.any(String), 200]);
   }
 }
 

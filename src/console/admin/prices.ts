@@ -203,9 +203,11 @@ function pricedModel({ groups }: Priced, endpoint: Endpoint, model: Model): Pric
   const isPlainImage = price.kind === 'images' && price.bySize.size === 0 && !price.qualities;
   const image = isPlainImage && !price.extra?.megapixel ? price.otherwise : undefined;
   const named = [...(groups ?? [])];
+  const isSimple = tokens !== undefined || image !== undefined;
   const groupPrices = named.map(([name, group]) => {
     const isHidden = matchesAny(group.hide, { endpoint: code, model: model.id });
-    return [name, isHidden ? ('hidden' as const) : plainPrice(group.priceOf(code, model))] as const;
+    const own = isSimple ? plainPrice(group.priceOf(code, model)) : null;
+    return [name, isHidden ? ('hidden' as const) : own] as const;
   });
   const own = named.map(([name, group]) => {
     const { input, output } = group.own.get(`${code}/${model.id}`) ?? {};

@@ -88,10 +88,11 @@ function Announced({ models }: { models: readonly ModelItem[] }) {
   const { t } = useTranslation();
   const changing = models.filter(({ next }) => next !== null);
   const [first] = changing;
+  const count = new Set(changing.map(({ model }) => model)).size;
   if (!first?.next) return null;
   return (
     <p className="rounded-md border border-warn-line bg-warn-soft px-4 py-3 text-warn">
-      {t('models.pricesChange', { count: changing.length })} <Time at={first.next.from} style="full" />
+      {t('models.pricesChange', { count })} <Time at={first.next.from} style="full" />
     </p>
   );
 }
