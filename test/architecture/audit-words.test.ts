@@ -24,6 +24,9 @@ test('an action that was refused says so, and one that is not known is shown as 
     text: 'Credit an account',
     outcome: 'refused',
   });
+  expect(actionText('backend.pause', enOperator.audit.actions, { paused: false }).text).toBe(
+    'Resume a backend',
+  );
   expect(actionText('newer.thing', enOperator.audit.actions)).toEqual({
     text: 'newer.thing',
     outcome: undefined,

@@ -238,6 +238,8 @@ export const admin: typeof english = {
     andMore_other: '{{names}} und {{count, number}} weitere',
     saidAdded: '{{things}} hinzugefügt: {{names}}',
     saidRemoved: '{{things}} entfernt: {{names}}',
+    saidPaused: '{{things}} angehalten: {{names}}',
+    saidResumed: '{{things}} wieder aufgenommen: {{names}}',
     saidChanged: '{{name}}: {{aspect}} geändert',
     saidChangedFrom: '{{name}}: {{aspect}} geändert von {{before}} auf {{after}}',
     saidChangedManyFrom: '{{things}}: {{aspect}} geändert von {{before}} auf {{after}} ({{names}})',
@@ -394,7 +396,7 @@ export const admin: typeof english = {
   },
   publicPages: {
     title: 'Öffentliche Seiten',
-    hint: 'Die Liste der Modelle mit Preisen, die Seite jedes Modells, der Status, die Sitemap und llms.txt. Geschlossen gibt es sie für niemanden, und nichts verweist auf sie. Die Startseite, ihre Preisliste und die Dokumentation bleiben.',
+    hint: 'Die Liste der Modelle mit Preisen, die Seite jedes Modells, der Status, die Sitemap und llms.txt. Ausgeschaltet antworten diese Seiten mit 404, und nichts verweist auf sie. Die Startseite, ihre Preisliste und die Dokumentation bleiben.',
     switch: 'Modelle, Preise und Status sind für alle sichtbar',
     opened: 'Die öffentlichen Seiten sind offen.',
     closed: 'Die öffentlichen Seiten sind geschlossen.',

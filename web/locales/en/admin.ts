@@ -232,6 +232,8 @@ export const admin = {
     andMore_other: '{{names}} and {{count, number}} more',
     saidAdded: 'Added {{things}}: {{names}}',
     saidRemoved: 'Removed {{things}}: {{names}}',
+    saidPaused: 'Paused {{things}}: {{names}}',
+    saidResumed: 'Resumed {{things}}: {{names}}',
     saidChanged: 'Changed the {{aspect}} of {{name}}',
     saidChangedFrom: 'Changed the {{aspect}} of {{name}} from {{before}} to {{after}}',
     saidChangedManyFrom: 'Changed the {{aspect}} of {{things}} from {{before}} to {{after}}: {{names}}',
@@ -387,7 +389,7 @@ export const admin = {
   },
   publicPages: {
     title: 'Public pages',
-    hint: 'The list of models with prices, the page of each model, the status, the sitemap and llms.txt. When closed, they do not exist for anybody and nothing links to them. The start page, its price list and the docs stay.',
+    hint: 'The list of models with prices, the page of each model, the status, the sitemap and llms.txt. When off, these pages return 404 and nothing links to them. The start page, its price list and the docs stay.',
     switch: 'Anyone can see models, prices and status',
     opened: 'The public pages are open.',
     closed: 'The public pages are closed.',

@@ -18,7 +18,7 @@ export const firstRun = {
     lead: 'Create your account, make a test call and connect a provider.',
     account: 'Create your administrator account',
     accountDone: 'Signed in as {{email}}',
-    credit: 'Get a starting credit and a token',
+    credit: 'Get starting credit and an API token',
     creditLead: 'Your account starts with {{amount}}, so that the first call can be paid like any other.',
     creditLeft: 'Your account has {{amount}}.',
     noCredit: 'This account has no starting credit. You can credit it under Accounts.',

@@ -12,7 +12,7 @@ import type { Column } from '../../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
 import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
-import { actionText } from './action.ts';
+import { actionText, answerOf } from './action.ts';
 
 type AdminAuditItem = ItemOf<'GET /api/console/admin/audit'>;
 
@@ -62,19 +62,25 @@ export default function AuditPage() {
   );
 }
 
-function Detail({ detail }: { detail: Record<string, unknown> }) {
+function Detail({ action, detail }: Pick<AdminAuditItem, 'action' | 'detail'>) {
   const { t, i18n } = useTranslation();
   const labels: Readonly<Record<string, string>> = t('audit.labels', { returnObjects: true });
+  const texts = t('audit.actions', { returnObjects: true });
+  const answer = answerOf(detail)?.key;
+  const isTold = actionText(action, texts, detail).text !== actionText(action, texts).text;
+  const isSaid = (key: string, value: unknown): boolean => value === '' || (isTold && key === answer);
   return (
-    <dl className="flex flex-wrap gap-x-3 text-xs">
-      {Object.entries(detail).map(([key, value]) => (
-        <div key={key} className="flex gap-1">
-          <dt className="text-ink-3">{labels[key] ?? spaced(key)}</dt>
-          <dd className="break-all" title={plainText(value)}>
-            {valueText(key, value, { t, language: i18n.language })}
-          </dd>
-        </div>
-      ))}
+    <dl className="flex flex-wrap gap-x-4 gap-y-0.5 text-sm">
+      {Object.entries(detail).map(([key, value]) =>
+        isSaid(key, value) ? null : (
+          <div key={key} className="min-w-0">
+            <dt className="inline text-ink-3">{labels[key] ?? spaced(key)}</dt>
+            <dd className="ml-1.5 inline wrap-anywhere" title={plainText(value)}>
+              {valueText(key, value, { t, language: i18n.language, labels })}
+            </dd>
+          </div>
+        ),
+      )}
     </dl>
   );
 }
@@ -91,6 +97,7 @@ function spaced(key: string): string {
 const NANO_DOLLARS: ReadonlySet<string> = new Set(['input', 'output', 'image']);
 
 interface Wording {
+  readonly labels: Readonly<Record<string, string>>;
   readonly t: TFunction;
   readonly language: string;
 }
@@ -101,9 +108,19 @@ function valueText(key: string, value: unknown, wording: Wording): string {
   if (value === null) return t('audit.none');
   if (typeof value === 'boolean') return t(value ? 'audit.yes' : 'audit.no');
   if (Array.isArray(value)) return value.map((one) => valueText('', one, wording)).join(', ');
+  // Prices in the order in which they are written: what goes in, what comes out.
+  if (isPrice(value))
+    return Object.entries(value)
+      .map(([inner, one]) => valueText(inner, one, wording))
+      .join(' / ');
   if (typeof value === 'object')
     return Object.entries(value)
-      .map(([inner, one]) => `${spaced(inner)}: ${valueText(inner, one, wording)}`)
+      .map(([inner, one]) => {
+        const text = valueText(inner, one, wording);
+        return typeof one === 'object' && one !== null && !Array.isArray(one)
+          ? `${nameOf(inner, wording)} (${text})`
+          : `${nameOf(inner, wording)} ${text}`;
+      })
       .join(', ');
   if (typeof value === 'number' && NANO_DOLLARS.has(key))
     return formatExactUsd((value / 1e9).toFixed(9).replace(/0{1,7}$/, ''), language);
@@ -113,14 +130,23 @@ function valueText(key: string, value: unknown, wording: Wording): string {
   return isAmount && /^-?\d+(?:\.\d+)?$/.test(text) ? formatExactUsd(text, language) : text;
 }
 
+function isPrice(value: unknown): value is Readonly<Record<string, number>> {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).every(([key, one]) => NANO_DOLLARS.has(key) && typeof one === 'number');
+}
+
+function nameOf(key: string, { labels }: Wording): string {
+  return labels[key] ?? spaced(key);
+}
+
 function plainText(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
-function Action({ action, t }: { action: string; t: TFunction }) {
-  const { text, outcome } = actionText(action, t('audit.actions', { returnObjects: true }));
+function Action({ row: { action, detail }, t }: { row: AdminAuditItem; t: TFunction }) {
+  const { text, outcome } = actionText(action, t('audit.actions', { returnObjects: true }), detail);
   return (
-    <span title={action} className={outcome === 'refused' ? 'text-bad' : ''}>
+    <span title={action} className={`inline-block sm:min-w-44 ${outcome === 'refused' ? 'text-bad' : ''}`}>
       {outcome ? t(`audit.${outcome}`, { action: text }) : text}
     </span>
   );
@@ -132,7 +158,7 @@ function Target({ row: { target, targetEmail } }: { row: AdminAuditItem }) {
     <Link
       href={`/admin/accounts?id=${encodeURIComponent(target)}`}
       title={target}
-      className="break-all hover:text-accent hover:underline"
+      className="inline-block wrap-anywhere hover:text-accent hover:underline sm:min-w-40"
     >
       {targetEmail}
     </Link>
@@ -152,7 +178,7 @@ function auditColumns(t: TFunction): Column<AdminAuditItem>[] {
       header: t('audit.actor'),
       sortsFirst: 'ascending',
       cell: (row) => (
-        <span className="break-all" title={row.actor}>
+        <span className="inline-block wrap-anywhere sm:min-w-40" title={row.actor}>
           {row.actorEmail ?? row.actorToken ?? (row.actor === 'cli' ? t('audit.byCli') : row.actor)}
         </span>
       ),
@@ -162,13 +188,13 @@ function auditColumns(t: TFunction): Column<AdminAuditItem>[] {
       header: t('audit.action'),
       card: 'title',
       sortsFirst: 'ascending',
-      cell: (row) => <Action action={row.action} t={t} />,
+      cell: (row) => <Action row={row} t={t} />,
     },
     {
       id: 'target',
       header: t('audit.target'),
       cell: (row) => <Target row={row} />,
     },
-    { id: 'detail', header: t('audit.detail'), cell: (row) => <Detail detail={row.detail} /> },
+    { id: 'detail', header: t('audit.detail'), cell: (row) => <Detail {...row} /> },
   ];
 }

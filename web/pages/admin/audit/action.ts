@@ -8,6 +8,7 @@ const OUTCOMES = ['refused', 'changed'] as const;
 export function actionText(
   action: string,
   texts: ActionTexts,
+  detail: Readonly<Record<string, unknown>> = {},
 ): { text: string; outcome: (typeof OUTCOMES)[number] | undefined } {
   const outcome = OUTCOMES.find((one) => action.endsWith(`.${one}`));
   const done = outcome ? action.slice(0, -outcome.length - 1) : action;
@@ -15,5 +16,15 @@ export function actionText(
   const verbs: Readonly<Record<string, string>> | undefined = Object.hasOwn(texts, subject)
     ? texts[subject as keyof ActionTexts]
     : undefined;
-  return { text: verbs?.[rest.join('-')] ?? done, outcome };
+  const name = rest.join('-');
+  const said = answerOf(detail);
+  return { text: (said && verbs?.[`${name}-${said.answer}`]) ?? verbs?.[name] ?? done, outcome };
+}
+
+/** The one thing that was switched on or off, which is told by the action itself. */
+export function answerOf(
+  detail: Readonly<Record<string, unknown>>,
+): { readonly key: string; readonly answer: 'yes' | 'no' } | undefined {
+  const [only, ...others] = Object.entries(detail).filter(([, value]) => typeof value === 'boolean');
+  return only && others.length === 0 ? { key: only[0], answer: only[1] === true ? 'yes' : 'no' } : undefined;
 }

@@ -137,16 +137,24 @@ function sayGroup({ kind, thing, aspect, count, names, before, after }: ChangeGr
     return t(kind === 'removed' ? 'catalog.saidRemoved' : 'catalog.saidAdded', { things, names: all });
   const name = listed === '' ? t(`catalog.thing.${thing}`) : all;
   const what = aspectName(aspect, t);
+  if (aspect === 'paused')
+    return t(after === 'yes' ? 'catalog.saidPaused' : 'catalog.saidResumed', { things, names: all });
   const isTold = before !== null && after !== null && !SECRET_ASPECTS.has(aspect);
   if (count > 1) {
     const values = { aspect: what, things, names: all };
     return isTold
-      ? t('catalog.saidChangedManyFrom', { ...values, before, after })
+      ? t('catalog.saidChangedManyFrom', { ...values, ...fromTo(before, after) })
       : t('catalog.saidChangedMany', values);
   }
   return isTold
-    ? t('catalog.saidChangedFrom', { aspect: what, name, before, after })
+    ? t('catalog.saidChangedFrom', { aspect: what, name, ...fromTo(before, after) })
     : t('catalog.saidChanged', { aspect: what, name });
+}
+
+/** A unit that both values end with is said once: `1.00 in (USD per million tokens)`. */
+function fromTo(before: string, after: string): { readonly before: string; readonly after: string } {
+  const [unit = ''] = / \([^()]*\)$/.exec(after) ?? [];
+  return { before: unit !== '' && before.endsWith(unit) ? before.slice(0, -unit.length) : before, after };
 }
 
 function versionColumns(t: TFunction): Column<AdminCatalogVersion>[] {

@@ -17,6 +17,8 @@ import { importRows, wantedModels, type ImportRow, type PricePair } from './sele
 interface ImportedModelsProps {
   readonly found: AdminCatalogImport;
   readonly title?: ReactNode;
+  /** What the models cost was entered, not found in the price list. */
+  readonly hasOwnCosts?: boolean;
   readonly addLabel: (count: number) => string;
   readonly busy: boolean;
   /** `undefined` means all of them. */
@@ -24,28 +26,27 @@ interface ImportedModelsProps {
 }
 
 /** The models that a backend offers, to be ticked. */
-export function ImportedModels({ found, title, addLabel, busy, onAdd }: ImportedModelsProps) {
+export function ImportedModels({
+  found,
+  title,
+  hasOwnCosts = false,
+  addLabel,
+  busy,
+  onAdd,
+}: ImportedModelsProps) {
   const { t } = useTranslation();
   const all = importRows(found);
-  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
+  const { ticked, tick } = useTicked();
   const [text, setText] = useState('');
   const wanted = text.trim().toLowerCase();
   const matching = all.filter((row) => `${row.model} ${row.title}`.toLowerCase().includes(wanted));
   const { rows, ...more } = useShownRows(matching, wanted);
-  const tick = (names: readonly string[], isOn: boolean): void => {
-    const next = new Set(ticked);
-    for (const name of names)
-      if (isOn) next.add(name);
-      else next.delete(name);
-    setTicked(next);
-  };
-  const hasCosts = all.some(({ from }) => from);
   const isAll = matching.length > 0 && matching.every((row) => ticked.has(row.name));
   return (
     <Card
       flush
       title={all.length === 0 ? t('import.nothing') : (title ?? t('import.newModels'))}
-      hint={`${hasCosts ? t('import.source', { list: found.list }) : ''} ${t('import.perMillion')}`.trim()}
+      hint={hasOwnCosts ? t('import.perMillion') : sourceOf(all, found.list, t)}
     >
       {all.length === 0 ? (
         <Empty compact title={t('import.nothingLead', { count: found.same })} />
@@ -82,7 +83,7 @@ export function ImportedModels({ found, title, addLabel, busy, onAdd }: Imported
           </div>
           <Table
             label={t('import.newModels')}
-            columns={columns(t, ticked, tick).filter(({ id }) => hasValues(id, all))}
+            columns={columns(t, { ticked, tick, hasOwnCosts }).filter(({ id }) => hasValues(id, all))}
             rows={rows}
             rowKey={(row) => row.name}
           />
@@ -92,6 +93,24 @@ export function ImportedModels({ found, title, addLabel, busy, onAdd }: Imported
       <Remarks found={found} />
     </Card>
   );
+}
+
+/** Which models are ticked. */
+function useTicked() {
+  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
+  const tick = (names: readonly string[], isOn: boolean): void => {
+    const next = new Set(ticked);
+    for (const name of names)
+      if (isOn) next.add(name);
+      else next.delete(name);
+    setTicked(next);
+  };
+  return { ticked, tick };
+}
+
+function sourceOf(rows: readonly ImportRow[], list: string, t: TFunction): string {
+  const source = rows.some(({ from }) => from) ? `${t('import.source', { list })} ` : '';
+  return `${source}${t('import.perMillion')}`;
 }
 
 /** Empty columns are left out. */
@@ -108,11 +127,13 @@ function hasValues(column: string, rows: readonly ImportRow[]): boolean {
   }
 }
 
-function columns(
-  t: TFunction,
-  ticked: ReadonlySet<string>,
-  tick: (names: readonly string[], isOn: boolean) => void,
-): Column<ImportRow>[] {
+interface ColumnParts {
+  readonly ticked: ReadonlySet<string>;
+  readonly tick: (names: readonly string[], isOn: boolean) => void;
+  readonly hasOwnCosts: boolean;
+}
+
+function columns(t: TFunction, { ticked, tick, hasOwnCosts }: ColumnParts): Column<ImportRow>[] {
   const pair = (
     id: string,
     header: string,
@@ -142,7 +163,9 @@ function columns(
         />
       ),
     },
-    pair('from', t('import.cost'), (row) => (row.kind === 'new' ? row.from : undefined)),
+    pair('from', t(hasOwnCosts ? 'priceTable.cost' : 'import.cost'), (row) =>
+      row.kind === 'new' ? row.from : undefined,
+    ),
     pair('before', t('import.before'), (row) => (row.kind === 'changed' ? row.from : undefined)),
     pair('to', t('import.price'), (row) => row.to),
     pair('margin', t('import.margin'), (row) => row.margin),

@@ -110,7 +110,7 @@ export function Changes({ changes }: Pick<AdminCatalogProposal, 'changes'>) {
   const { rows, ...more } = useShownRows(changes, '');
   return (
     <>
-      <ul className="divide-y divide-line border-y border-line">
+      <ul className="divide-y divide-line border-t border-line">
         {rows.map((change) => (
           <li key={`${change.kind}:${change.subject}`} className="py-2 text-sm">
             <span className="flex flex-wrap items-center gap-2">

@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import { useState, type ReactNode } from 'react';
 import type { AdminOverview } from '../../../lib/answers.ts';
-import { approximate, formatUsd } from '../../../lib/money.ts';
+import { approximate, formatUsd, shownUsd } from '../../../lib/money.ts';
 import { formatChange, formatCount, formatPercent } from '../../../lib/numbers.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Link } from '../../../ui/Link.tsx';
@@ -159,7 +159,7 @@ function comparison(t: TFunction, { days, change, text }: Comparison): string {
 function LeftOut({ sums, overrunUsd }: { sums: Sums; overrunUsd: string }) {
   const { t, i18n } = useTranslation();
   const said = (key: 'unknownCost' | 'possibleCost' | 'beyondHolds', usd: string): string[] =>
-    approximate(usd) > 0 ? [t(`cockpit.${key}`, { amount: formatUsd(usd, i18n.language) })] : [];
+    approximate(shownUsd(usd)) > 0 ? [t(`cockpit.${key}`, { amount: formatUsd(usd, i18n.language) })] : [];
   const unknown = said('unknownCost', sums.unknownUsd);
   const all = [
     ...unknown,

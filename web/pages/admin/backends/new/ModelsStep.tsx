@@ -81,6 +81,7 @@ export function ModelsStep({ chosen, taken, onDraft }: ModelsStepProps) {
           key={list.submittedAt}
           found={found}
           title={<StepTitle number={4} title={t('newBackend.chooseModels')} />}
+          hasOwnCosts={!chosen.isListed}
           addLabel={(count) => t('newBackend.take', { count })}
           busy={pick.isPending}
           onAdd={(models) => pick.mutate(models)}
