@@ -69,6 +69,14 @@ export class RequestTags {
     return rows.length === 0 ? undefined : this.#write(rows);
   }
 
+  /** Of a request that another process admitted, which may have died before it kept them. */
+  async keepAdopted(call: TaggedCall, accountId: AccountId): Promise<void> {
+    if (call.tags === undefined || this.#chosen.size === 0) return;
+    const account = await walletOf(this.#store.db, accountId).executeTakeFirst();
+    // The primary key of an account is an account id.
+    await this.keep(call, { accountId, walletId: account?.wallet as AccountId | undefined });
+  }
+
   /** What changed since the last time, on any node. */
   async refresh(): Promise<void> {
     const now = this.#clock.now();

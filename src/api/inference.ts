@@ -130,7 +130,7 @@ export function callOf(
 }
 
 /** Most requests say nothing about themselves. */
-function saidTags({ user, metadata }: JsonBody['value']): CallBase['tags'] {
+export function saidTags({ user, metadata }: JsonBody['value']): CallBase['tags'] {
   return user === undefined && metadata === undefined ? undefined : { user, metadata };
 }
 

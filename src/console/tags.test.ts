@@ -4,7 +4,7 @@ import { RequestTags } from '../activity/request-tags.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';
 import { Teams } from '../identity/accounts/teams.ts';
 import { dayOf } from '../std/calendar.ts';
-import type { AccountId } from '../std/ids.ts';
+import type { AccountId, RequestId } from '../std/ids.ts';
 import { nanoUsd } from '../std/money.ts';
 import { KEY, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
@@ -83,6 +83,11 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     const one = await ask(app.id, id, { project: EVIL, customer: 'Ada', other: 'not asked for' });
     for (let more = 0; more < 2; more++) await ask(app.id, id, { project: 'bridge' });
     await ask(app.id, id, { customer: 'Ada' });
+    // As whoever adopts it does, also where it was written before.
+    await tags.keepAdopted(
+      { requestId: one as RequestId, tags: { metadata: { project: 'late' } } },
+      app.id as AccountId,
+    );
     const { items, others } = await usage(owner.browser, 'project');
     expect(items.map(({ value, requests }) => [value, requests])).toEqual([
       ['bridge', 2],

@@ -3,6 +3,7 @@ import { ConversationStore } from '../activity/conversation-store.ts';
 import { openResponseRows, ResponseStore } from '../activity/response-store.ts';
 import { hoursWithoutSetting, type KeepRules } from '../activity/response-space.ts';
 import { BackgroundResponses } from '../api/background-responses.ts';
+import { saidTags } from '../api/inference.ts';
 import { readResponses } from '../api/responses.ts';
 import type { AccountSnapshot, Caller } from '../ledger/port.ts';
 import { invalidToken } from '../relay/admission.ts';
@@ -48,7 +49,7 @@ export async function openResponses(
   const rowsOf = { responses, conversations, backgroundRows };
   const background = new BackgroundResponses({
     parts: { ...rowsOf, relay, callerAuth: { account: (caller) => accountOf(caller, relay) } },
-    read: ({ body, ...base }) => readResponses(base, { ...body }, { relay }),
+    read: ({ body, ...base }) => readResponses({ ...base, tags: saidTags(body) }, { ...body }, { relay }),
     max: config.maxImageJobs,
   });
   return { ...rowsOf, background };

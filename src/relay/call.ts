@@ -221,6 +221,8 @@ interface KeptTags {
     call: Pick<Call<unknown>, 'requestId' | 'tags'>,
     admitted: { readonly accountId: AccountId; readonly walletId?: AccountId | undefined },
   ): Promise<void> | undefined;
+  /** Of a request that another process admitted, which may have died before it kept them. */
+  keepAdopted(call: Pick<Call<unknown>, 'requestId' | 'tags'>, accountId: AccountId): Promise<void>;
 }
 
 /** Saved cards that are charged when a balance runs low. */

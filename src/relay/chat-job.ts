@@ -52,6 +52,7 @@ export function resumeChatJob(
     hold.start();
     const quote = await quoteOf(CHAT, call, parts);
     const admission = adoptedBy(account, outputCap);
+    await parts.tags?.keepAdopted(call, account);
     const lost = await lostAttempt(quote, outputCap);
     const answered = await firstAnswer({ call, quote, admission, parts }, hold, CHAT).catch(
       (thrown: unknown) => {

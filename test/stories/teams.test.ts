@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { sql } from 'kysely';
 import { runCli } from '../../src/cli/cli.ts';
 import type { CliContext, CliServices } from '../../src/cli/command.ts';
 import { systemClock } from '../../src/std/clock.ts';
@@ -297,6 +298,19 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     expect(await tagsOf('/v1/messages', ofAnthropic)).toEqual({ user_id: 'ann' });
     expect(await tagsOf('/v1/chat/completions', asked)).toBeUndefined();
     expect(await tagsOf('/v1/chat/completions', { ...asked, ...said }, stranger)).toBeUndefined();
+    // Where they cannot be kept, no backend is called and nothing is held or charged.
+    const { db } = gateway.tollgate.services.store;
+    const calls = backend.calls.length;
+    await sql`ALTER TABLE request_tag RENAME TO request_tag_away`.execute(db);
+    const failed = await gateway.post('/v1/chat/completions', token, { ...asked, ...said });
+    expect([failed.status, await failed.json()]).toMatchObject([
+      500,
+      { error: { code: 'service_unavailable' } },
+    ]);
+    await sql`ALTER TABLE request_tag_away RENAME TO request_tag`.execute(db);
+    expect(backend.calls.length).toBe(calls);
+    const receipt = await gateway.receipt(failed.headers.get('x-request-id') ?? '');
+    expect(receipt).toMatchObject({ state: 'void', charged: 0 });
     expect((await tollgate('team', 'limit', name, '--tags', 'none'))['tags']).toEqual([]);
   });
 
