@@ -108,11 +108,13 @@ for (const who of ['user', 'admin'] as const) {
     });
     page.setDefaultTimeout(DIALOG_MS);
     const faults: string[] = [];
+    await page.goto('/app');
     for (const way of DIALOGS[who]) {
       const name = way.join(' > ');
-      await page.goto(way[0]);
+      await follow(page, way[0]);
       await openDialog(page, way).catch((error: Error) => faults.push(`${name}: ${error.message}`));
       faults.push(...(await faultsOf(page, EVERYTHING)).map((fault) => `${name}: ${fault}`));
+      await leaveDialogs(page);
     }
     await page.goto('/app/playground?model=svc_chat+house-echo');
     await page.getByRole('radio', { name: 'JSON schema', exact: true }).click();
@@ -131,6 +133,13 @@ for (const who of ['user', 'admin'] as const) {
 }
 
 const DIALOG_MS = 10_000;
+
+/** One that shows a secret ends with its page. */
+async function leaveDialogs(page: Page): Promise<void> {
+  for (const press of ['Escape', 'Escape']) await page.keyboard.press(press);
+  await follow(page, '/docs/no-such-page');
+  await page.getByRole('dialog').first().waitFor({ state: 'hidden' });
+}
 
 async function openDialog(page: Page, [, ...pressed]: DialogWay): Promise<void> {
   await settled(page);

@@ -40,7 +40,7 @@ export function TableList<Row>({ pages, table, empty, ...shown }: TableListProps
   const [first] = pages.data.pages;
   return (
     <>
-      {rows.length > 0 && first?.count ? <Count {...first.count} /> : null}
+      {first?.count && tellsMore(first.count, rows.length) ? <Count {...first.count} /> : null}
       {rows.length > 0 ? (
         <Table {...shown} rows={rows} sorting={table.sorting} />
       ) : (
@@ -52,6 +52,11 @@ export function TableList<Row>({ pages, table, empty, ...shown }: TableListProps
 }
 
 type Count = NonNullable<SearchedPage<unknown>['count']>;
+
+/** A search that was counted only in part may know of fewer rows than are shown. */
+function tellsMore({ rows, more }: Count, shown: number): boolean {
+  return shown > 0 && (!more || rows > shown);
+}
 
 /** Of the whole list, also of what is not loaded yet. */
 function Count({ rows, more }: Count) {
