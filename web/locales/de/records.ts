@@ -88,7 +88,7 @@ export const records: typeof english = {
     tokens: 'Tokens ein / aus',
     cachedOf: '{{count, number}} aus Cache',
     cost: 'Kosten',
-    ttft: 'Erstes Byte',
+    ttft: 'Zeit bis zum ersten Token',
     duration: 'Dauer',
     client: 'Programm',
     live: 'Live',

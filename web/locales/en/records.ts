@@ -85,7 +85,7 @@ export const records = {
     tokens: 'Tokens in / out',
     cachedOf: '{{count, number}} cached',
     cost: 'Cost',
-    ttft: 'First byte',
+    ttft: 'Time to first token',
     duration: 'Duration',
     client: 'Client',
     live: 'Live',
