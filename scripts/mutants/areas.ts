@@ -84,7 +84,8 @@ export const AREAS: readonly Area[] = [
       [
         'test/stories/image-{abilities,prices,streams,token-streams,edits,jobs}.test.ts',
         'test/stories/{fields,max-cost,backend-choice,true-holds,metrics,request-logs}.test.ts',
-        'test/stories/{when-a-client-leaves,count-tokens,broken-keys,attachments}.test.ts',
+        'test/stories/{when-a-client-leaves,count-tokens,broken-keys,attachments,teams}.test.ts',
+        'test/responses/background.test.ts',
         'test/faults/image-job-adoption.test.ts',
       ],
     ],

@@ -230,6 +230,26 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     },
     PATIENCE_MS,
   );
+
+  test(
+    'after kill -9, where no backend makes it any more, it costs nothing, and what the first may have cost is booked as possible',
+    async () => {
+      const account = await operator.account('10');
+      const calls = backend.calls.length;
+      backend.script((seen, index) => (index === calls ? stalled(seen) : new Response('', { status: 400 })));
+      const { body } = await begin(node.url, account);
+      await backend.called(calls + 1);
+      await node.kill();
+      if (!other) await node.restart();
+      expect(await endOf(other?.url ?? node.url, account, body.id)).toMatchObject({ status: 'failed' });
+      await operator.settled();
+      expect(await paid(account)).toEqual([]);
+      const [request] = await operator.requests(account);
+      expect(request?.possible_cost).toBeGreaterThanOrEqual((request?.output_cap ?? 0) * 1_000);
+      if (other) await node.restart();
+    },
+    PATIENCE_MS,
+  );
 });
 
 async function stop(node: NodeProcess): Promise<void> {
