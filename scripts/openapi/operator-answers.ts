@@ -172,7 +172,7 @@ function mergedLiterals(schemas: readonly Json[]): Json[] {
     const values = schemas.filter((one) => one['type'] === type && 'const' in one).map((one) => one['const']);
     if (values.length === 0) continue;
     if (type === 'boolean' && values.length === 2) merged.push({ type });
-    else merged.push({ type, enum: values.toSorted() });
+    else merged.push({ type, enum: values.toSorted((one, other) => (String(one) < String(other) ? -1 : 1)) });
   }
   return [...merged, ...schemas.filter((one) => !('const' in one))];
 }

@@ -20,6 +20,7 @@ import {
   type CliServices,
   type CliCommand,
   type CommandInput,
+  shownValue,
 } from './command.ts';
 import { accountGroupCommand } from './price-group.ts';
 import { resetLinkCommand } from './reset-link.ts';
@@ -231,11 +232,6 @@ async function show(input: CommandInput, context: CliContext): Promise<number> {
     );
     return 0;
   });
-}
-
-function shownValue(value: unknown): string {
-  if (Array.isArray(value)) return value.join(', ') || '–';
-  return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '–');
 }
 
 async function list(input: CommandInput, context: CliContext): Promise<number> {

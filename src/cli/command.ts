@@ -210,3 +210,10 @@ export interface LiveUsage {
 }
 
 type LiveCheck = (request: LiveCheckRequest) => Promise<readonly LiveResult[]>;
+
+/** A value of a view, for people. */
+export function shownValue(value: unknown): string {
+  if (value === null || value === undefined) return '–';
+  if (Array.isArray(value)) return value.join(', ') || '–';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

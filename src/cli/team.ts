@@ -16,6 +16,7 @@ import {
   type CliCommand,
   type CliContext,
   type CommandInput,
+  shownValue,
 } from './command.ts';
 import { teamGroupCommand } from './price-group.ts';
 import { budgetOf, limitsOf, setTags } from './spending-limits.ts';
@@ -300,7 +301,7 @@ async function limit(input: CommandInput, context: CliContext): Promise<number> 
       input,
       context,
       view,
-      Object.entries(view).map(([key, value]) => `${key.padEnd(18)} ${value ?? '–'}`),
+      Object.entries(view).map(([key, value]) => `${key.padEnd(18)} ${shownValue(value)}`),
     );
     return 0;
   });

@@ -1,4 +1,4 @@
-import type { AnnouncedModel, EventData, EventType } from './events.ts';
+import type { EventData, EventType } from './events.ts';
 import type { MailSite } from './mail-data.ts';
 
 /** `standard` is signed JSON for a program; the others are what a chat tool takes at an address of its own. */
@@ -23,10 +23,10 @@ interface ChatText {
 interface ChatTool {
   /** What an address looks like; told to whoever gives another. */
   readonly example: string;
-  isAddress(url: URL): boolean;
+  readonly isAddress: (url: URL) => boolean;
   /** Where it is posted to, if that is not the address itself. */
-  target?(url: URL): URL;
-  body(text: ChatText, url: URL): unknown;
+  readonly target?: (url: URL) => URL;
+  readonly body: (text: ChatText, url: URL) => unknown;
 }
 
 const CHAT_TOOLS: Readonly<Record<ChatFormat, ChatTool>> = {
@@ -138,19 +138,18 @@ function chatText({ payload, language, isOperators }: ChatEvent, site: MailSite)
 function valueText(name: string, value: unknown, which: 0 | 1): string {
   // No further models are nothing to tell.
   if (value === null || value === undefined || (name === 'more' && value === 0)) return '';
-  if (name === 'per') return wordOf(PERIODS, String(value), which);
-  if (name === 'status') return wordOf(STATES, String(value), which);
-  if (name === 'more' && value === 0) return '';
-  if (name === 'models') return (value as readonly AnnouncedModel[]).map(({ model }) => model).join(', ');
+  if (name === 'per') return wordOf(PERIODS, itemText(value), which);
+  if (name === 'status') return wordOf(STATES, itemText(value), which);
   if (typeof value === 'number') return name.endsWith('_usd') ? USD.format(value) : String(value);
   if (Array.isArray(value)) return value.map(itemText).join(', ');
-  const text = String(value);
+  const text = itemText(value);
   return name.endsWith('_at') || name === 'from' ? text.replace(/T(\d\d:\d\d):.*$/, ' $1 UTC') : text;
 }
 
 /** Of a list of names, or of models whose prices change: which they are. */
 function itemText(item: unknown): string {
-  return typeof item === 'object' && item !== null && 'model' in item ? String(item.model) : String(item);
+  if (typeof item === 'object' && item !== null && 'model' in item) return itemText(item.model);
+  return typeof item === 'string' ? item : JSON.stringify(item);
 }
 
 const USD = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 9 });

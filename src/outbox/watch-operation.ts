@@ -112,7 +112,7 @@ export async function watchMargin({
 }: WatchParts & {
   readonly clock: Clock;
   /** Nano-USD; of less the operator does not want to hear. */
-  leastLoss(): Promise<number>;
+  readonly leastLoss: () => Promise<number>;
 }): Promise<void> {
   const day = dayOf(clock.now());
   const { revenue, cost } = await db

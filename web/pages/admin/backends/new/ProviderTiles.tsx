@@ -124,7 +124,7 @@ function Tile({ title, note, isAdded, badge, onClick }: TileProps) {
 export function Mark({ title }: { readonly title: string }) {
   const words = title.split(/[\s.]+|(?<=[a-z])(?=[A-Z])/).filter((word) => /^[A-Za-z]/.test(word));
   const initials = words.map(([first = '']) => first).join('').slice(0, 2).toUpperCase(); // prettier-ignore
-  const hue = [...title].reduce((sum, letter) => (sum * 137 + letter.charCodeAt(0) * 29) % 360, 7);
+  const hue = Array.from(title).reduce((sum, letter) => (sum * 137 + letter.charCodeAt(0) * 29) % 360, 7);
   return (
     <svg viewBox="0 0 32 32" aria-hidden className="size-8 shrink-0">
       <rect width="32" height="32" rx="7" fill={`hsl(${hue} 45% 38%)`} />
