@@ -1,6 +1,6 @@
 import { monthSpent } from '../activity/accounts.ts';
 import { chosenTags } from '../activity/request-tags.ts';
-import { parseBudget } from '../identity/accounts/account-limits.ts';
+import { parseBudget, type SpendingLimits } from '../identity/accounts/account-limits.ts';
 import type { Account } from '../identity/accounts/accounts.ts';
 import { TEAM_ROLES, type Teams } from '../identity/accounts/teams.ts';
 import type { AccountId } from '../std/ids.ts';
@@ -19,7 +19,7 @@ import {
   shownValue,
 } from './command.ts';
 import { teamGroupCommand } from './price-group.ts';
-import { budgetOf, limitsOf, setTags } from './spending-limits.ts';
+import { budgetOf, limitsOf, setTags, tokenLimitsView } from './spending-limits.ts';
 
 const LIMIT_FLAGS = {
   budget: { type: 'string' },
@@ -85,7 +85,8 @@ export const teamCommands: readonly CliCommand[] = [
     name: 'team app',
     usage:
       'NAME APP [--budget 5/day] [--models PATTERN,…] [--expires DATE] [--networks CIDR,…] [--replace-token | --pause | --resume | --end] [--json]',
-    about: 'make an app, an account without a person, and show its token once; or change one that is there',
+    about:
+      'make an app, an account without a person, and show its token once; of one that is there, change what is named',
     flags: {
       ...JSON_FLAG,
       ...LIMIT_FLAGS,
@@ -254,6 +255,9 @@ async function app(input: CommandInput, context: CliContext): Promise<number> {
   const limits = limitsOf(input);
   return await context.withServices(async ({ accounts, teams }) => {
     const team = await teams.require(name);
+    const there = (await teams.accounts(team.id)).find((one) => one.kind === 'app' && one.name === appName);
+    if (action === undefined && there && Object.values(limits).some((value) => value !== undefined))
+      return await changeApp({ input, context, limits }, there, teams);
     if (action === undefined) {
       const { app: made, token } = await teams.makeApp(team.id, appName, limits);
       printResult(input, context, { account: made.id, name: appName, token }, [
@@ -275,6 +279,27 @@ async function app(input: CommandInput, context: CliContext): Promise<number> {
     printResult(input, context, { ...result, state }, [`${appName} is now ${state}.`]);
     return 0;
   });
+}
+
+interface AppChange {
+  readonly input: CommandInput;
+  readonly context: CliContext;
+  readonly limits: SpendingLimits;
+}
+
+/** Its token stays. */
+async function changeApp(
+  { input, context, limits }: AppChange,
+  { id }: Account,
+  teams: Teams,
+): Promise<number> {
+  await teams.setLimits(id, limits);
+  const changed = await teams.account(id);
+  const result = { account: id, name: changed.name, budget: budgetOf(changed, context.clock.now()) };
+  printResult(input, context, { ...result, ...tokenLimitsView(changed) }, [
+    `The limits of ${changed.name} are changed. Its token stays.`,
+  ]);
+  return 0;
 }
 
 async function limit(input: CommandInput, context: CliContext): Promise<number> {

@@ -142,6 +142,10 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
       used_usd: 0.03,
       budget: { amount_usd: 0.03, per: 'day' },
     });
+    const raised = await tollgate('team', 'app', name, 'nightly', '--budget', '0.04/day');
+    expect(raised).toMatchObject({ account, name: 'nightly', budget: { amount_usd: 0.04, used_usd: 0.03 } });
+    expect(raised).not.toHaveProperty('token');
+    expect([(await ask(token)).status, (await ask(token)).status]).toEqual([200, 402]);
   });
 
   test('a personal account has a budget, too, and its answers say what is left of it', async () => {

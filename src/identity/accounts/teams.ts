@@ -126,6 +126,11 @@ export class Teams {
     return await accountsOf(this.#o.store.db, teamId);
   }
 
+  /** The row of a member or app that is known. */
+  account(id: string): Promise<Account> {
+    return this.#get(id);
+  }
+
   /** The account with which a person spends a team's balance, if they are in one. */
   async membership(personId: string): Promise<Account | undefined> {
     return await this.#o.store.db
