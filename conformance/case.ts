@@ -14,7 +14,7 @@ export interface Case {
   run(stage: Stage): Promise<Measured>;
 }
 
-type Need = 'money' | 'images' | 'two nodes' | 'kill' | 'freeze' | 'taking back';
+type Need = 'money' | 'limits' | 'images' | 'two nodes' | 'kill' | 'freeze' | 'taking back';
 
 export interface Stage {
   readonly gateway: Gateway;
@@ -54,6 +54,8 @@ function offers(gateway: Gateway, need: Need): boolean {
   switch (need) {
     case 'money':
       return gateway.money !== undefined;
+    case 'limits':
+      return gateway.limitsBy !== 'nothing';
     case 'taking back':
       return gateway.money?.takesBack === true;
     case 'images':

@@ -20,8 +20,8 @@ export interface Gateway {
   readonly settleMs: number;
   /** How long they may need after a killed node has started again. */
   readonly recoverMs: number;
-  /** What its limits count by: the last minute, or the minute of the clock (which may begin anew in the middle of a case). */
-  readonly limitsBy: 'last minute' | 'clock';
+  /** What its limits count by: the last minute, or the minute of the clock (which may begin anew in the middle of a case); `nothing`: it has none for a customer. */
+  readonly limitsBy: 'last minute' | 'clock' | 'nothing';
   /** Absent where it keeps no money: then only what the backend sees can be judged. */
   readonly money?: Money;
   /** SIGKILL to every process of its first node, and a new start. */

@@ -1,7 +1,7 @@
 /**
  * Runs the cases against gateways that it installs and starts itself, prints a table, and stops.
  *
- *   gateway-conformance [GATEWAY…]   those named; without a name, all
+ *   gateway-conformance [GATEWAY…]   those named; without a name, tollgate, new-api and litellm
  *     --list          the gateways and the cases
  *     --cases A,B     only these cases
  *     --rounds N      how often each case is played (3)
@@ -16,6 +16,9 @@ import { ADAPTERS } from './adapters/all.ts';
 import { CASES } from './cases/all.ts';
 import { foundIn, machineLine, markdown, type Found } from './report.ts';
 import { runAdapter, type GatewayReport } from './run.ts';
+
+/** Those that keep money and whose publishers say how to run them in production. */
+const USUAL = ['tollgate', 'new-api', 'litellm'];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -32,7 +35,7 @@ if (values.table) {
   console.log(markdown(positionals.map((file) => JSON.parse(readFileSync(file, 'utf8')) as Found)));
   process.exit(0);
 }
-const adapters = positionals.length === 0 ? ADAPTERS : positionals.map(adapterOf);
+const adapters = (positionals.length === 0 ? USUAL : positionals).map(adapterOf);
 const wanted = values.cases?.split(',');
 const cases = CASES.filter(({ id }) => wanted === undefined || wanted.includes(id));
 if (cases.length === 0) fail('none of these cases exists; see --list');

@@ -1,12 +1,16 @@
 /** The API for operators of one-api and those that come from it: a session of a user, and every answer in an envelope. */
 export class HttpAdmin {
   readonly url: string;
-  readonly #userHeader: string;
+  /** What one that comes from it wants beside the session: the user's id. */
+  readonly #userHeader: string | undefined;
+  readonly #address: Readonly<Record<string, string>>;
   #headers: Readonly<Record<string, string>> = {};
 
-  constructor(url: string, userHeader: string) {
+  /** Its limit of sign-ins is one of addresses: each customer comes from another. */
+  constructor(url: string, userHeader?: string, address?: string) {
     this.url = url;
     this.#userHeader = userHeader;
+    this.#address = address === undefined ? {} : { 'x-forwarded-for': address };
   }
 
   async signIn(username: string, password: string): Promise<void> {
@@ -14,7 +18,10 @@ export class HttpAdmin {
     const { data, success, message } = (await response.json()) as Envelope<{ readonly id: number }>;
     if (!success || data === undefined) throw new Error(`${username} could not sign in: ${message}`);
     const cookies = response.headers.getSetCookie().map((cookie) => cookie.split(';')[0]);
-    this.#headers = { cookie: cookies.join('; '), [this.#userHeader]: String(data.id) };
+    this.#headers = {
+      cookie: cookies.join('; '),
+      ...(this.#userHeader === undefined ? {} : { [this.#userHeader]: String(data.id) }),
+    };
   }
 
   async call<Data>(method: string, path: string, body?: object): Promise<Data> {
@@ -31,7 +38,7 @@ export class HttpAdmin {
   async #send(method: string, path: string, body?: object): Promise<Response> {
     return await fetch(this.url + path, {
       method,
-      headers: { 'content-type': 'application/json', ...this.#headers },
+      headers: { 'content-type': 'application/json', ...this.#address, ...this.#headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
   }

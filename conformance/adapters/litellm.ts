@@ -1,14 +1,13 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SQL } from 'bun';
 import { CHAT_MODEL, IMAGE_MODEL, THINKING_MODEL } from '../backend/backend.ts';
 import { PRICES } from '../backend/invoice.ts';
 import type { Account, AccountWish, Adapter, AdapterContext, Gateway } from '../gateway.ts';
 import { installPeer } from '../machine/install.ts';
-import { startPostgres } from '../machine/postgres.ts';
 import { Nodes } from '../machine/nodes.ts';
 import { launch, type Launched } from '../machine/process.ts';
-import { startRedis } from '../machine/redis.ts';
+import { startShared } from '../machine/shared-services.ts';
 
 export const LITELLM_VERSION = '1.106.2';
 const PRISMA_PYTHON_VERSION = '0.15.0';
@@ -82,11 +81,8 @@ const ENGINE_SCRIPT = join(import.meta.dir, '../prisma-engine/engine.ts');
 
 async function startLiteLlm(context: AdapterContext): Promise<Gateway> {
   const program = installLiteLlm();
-  const folder = join(context.folder, 'litellm');
-  mkdirSync(folder, { recursive: true });
-  const postgres = await startPostgres();
-  const redis = await startRedis(folder);
-  const database = await postgres.database('litellm');
+  const shared = await startShared(context, 'litellm');
+  const { folder, redis, databaseUrl: database } = shared;
   await migrate(database, join(dirname(dirname(program)), PACKAGES, 'litellm_proxy_extras/migrations'));
   const config = join(folder, 'config.yaml');
   writeFileSync(config, configYaml(context.backend.url, redis.port));
@@ -110,8 +106,7 @@ async function startLiteLlm(context: AdapterContext): Promise<Gateway> {
     freeze: (ms) => nodes.freeze(ms),
     async stop() {
       await nodes.stop();
-      await redis.stop();
-      await postgres.stop();
+      await shared.stop();
     },
   };
 }

@@ -4,10 +4,9 @@ import { CHAT_MODEL, IMAGE_MODEL, THINKING_MODEL } from '../backend/backend.ts';
 import { PRICES } from '../backend/invoice.ts';
 import type { Account, AccountWish, Adapter, AdapterContext, Gateway } from '../gateway.ts';
 import { buildGoModule } from '../machine/go-module.ts';
-import { startPostgres } from '../machine/postgres.ts';
 import { Nodes } from '../machine/nodes.ts';
 import { launch, type Launched } from '../machine/process.ts';
-import { startRedis } from '../machine/redis.ts';
+import { startShared } from '../machine/shared-services.ts';
 import { HttpAdmin } from './http-admin.ts';
 
 const VERSION = '0.10.0';
@@ -40,10 +39,9 @@ async function startNewApi(context: AdapterContext, isShared: boolean): Promise<
     version: VERSION,
     pages: ['web/dist/index.html'],
   });
-  const folder = join(context.folder, isShared ? 'new-api' : 'new-api-sqlite');
+  const shared = isShared ? await startShared(context, 'new-api') : undefined;
+  const folder = shared?.folder ?? join(context.folder, 'new-api-sqlite');
   mkdirSync(folder, { recursive: true });
-  const postgres = isShared ? await startPostgres() : undefined;
-  const redis = isShared ? await startRedis(folder) : undefined;
   const env: Record<string, string> = {
     SESSION_SECRET: 'conformance-session',
     CRYPTO_SECRET: 'conformance-crypto',
@@ -52,10 +50,10 @@ async function startNewApi(context: AdapterContext, isShared: boolean): Promise<
     // They count what an operator and people who sign in do, not what clients do.
     GLOBAL_API_RATE_LIMIT_ENABLE: 'false',
     CRITICAL_RATE_LIMIT_ENABLE: 'false',
-    ...(postgres && redis
+    ...(shared
       ? {
-          SQL_DSN: await postgres.database('newapi'),
-          REDIS_CONN_STRING: redis.url,
+          SQL_DSN: shared.databaseUrl,
+          REDIS_CONN_STRING: shared.redis.url,
           BATCH_UPDATE_ENABLED: 'true',
           BATCH_UPDATE_INTERVAL: String(BATCH_SECONDS),
           SQL_MAX_OPEN_CONNS: '40',
@@ -89,8 +87,7 @@ async function startNewApi(context: AdapterContext, isShared: boolean): Promise<
     freeze: (ms) => nodes.freeze(ms),
     async stop() {
       await nodes.stop();
-      await redis?.stop();
-      await postgres?.stop();
+      await shared?.stop();
     },
   };
 }

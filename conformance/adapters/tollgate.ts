@@ -56,6 +56,7 @@ export async function startTollgate(context: AdapterContext, options: TollgateOp
       port,
     }),
   );
+  const site: Site = { program, env, url: nodes.urls[0] ?? '' };
   const { stdout: version } = await execute(program[0] ?? '', [...program.slice(1), 'version'], {
     env: environment(env),
   });
@@ -73,9 +74,10 @@ export async function startTollgate(context: AdapterContext, options: TollgateOp
     imageModel: `svc_images/${IMAGE_MODEL}`,
     limitsBy: 'last minute',
     // What nobody reported is counted on a thread of its own, which loads a vocabulary when it is first needed.
-    settleMs: 2_000,
+    // On a busy machine that took longer than two seconds, and a hold that is still open reads as spent.
+    settleMs: 8_000,
     recoverMs: 2 * LEASE_SECONDS * 1_000 + 10_000,
-    money: { account: accountsOf({ program, env, url: nodes.urls[0] ?? '' }), takesBack: true },
+    money: { account: accountsOf(site, await operatorApi(site)), takesBack: true },
     restartKilled: () => nodes.restartKilled(),
     freeze: (ms) => nodes.freeze(ms),
     async stop() {
@@ -96,18 +98,59 @@ interface Site {
   readonly url: string;
 }
 
-function accountsOf({ program, env, url }: Site): (wish: AccountWish) => Promise<Account> {
-  const command = async (...words: readonly string[]): Promise<{ readonly token?: string }> => {
-    const [file = '', ...before] = program;
-    const { stdout } = await execute(file, [...before, 'account', ...words, '--json'], {
-      env: environment(env),
-    });
-    return JSON.parse(stdout.trim().split('\n').at(-1) ?? '{}') as { readonly token?: string };
+const OWNER = { email: 'owner@example.com', password: 'the owner of the suite' };
+const DAY_MS = 86_400_000;
+
+type Post = <Data>(path: string, body: object, method?: 'PATCH') => Promise<Data>;
+
+/** The first owner is made on the command line; the owner's operator token then makes customers. */
+async function operatorApi({ program, env, url }: Site): Promise<Post> {
+  const [file = '', ...before] = program;
+  const words = ['account', 'create', OWNER.email, '--admin', '--password', OWNER.password, '--json'];
+  await execute(file, [...before, ...words], { env: environment(env) });
+  const inConsole = { 'sec-fetch-site': 'same-origin' };
+  const signedIn = await answerOf(`${url}/api/auth/sign-in/email`, OWNER, inConsole);
+  const cookies = signedIn.headers.getSetCookie().map((cookie) => cookie.split(';')[0]);
+  const made = await answerOf(
+    `${url}/api/console/admin/operator-tokens`,
+    { name: 'conformance', role: 'full', expiresAt: Date.now() + DAY_MS },
+    { ...inConsole, cookie: cookies.join('; ') },
+  );
+  const { token } = (await made.json()) as { readonly token: string };
+  return async <Data>(path: string, body: object, method?: 'PATCH') => {
+    const headers = { authorization: `Bearer ${token}`, 'idempotency-key': crypto.randomUUID() };
+    const response = await answerOf(`${url}/api/operator/v1${path}`, body, headers, method);
+    // Whoever calls an operation knows what it answers.
+    return (await response.json()) as Data;
   };
+}
+
+async function answerOf(
+  address: string,
+  body: object,
+  headers: Readonly<Record<string, string>>,
+  method: 'POST' | 'PATCH' = 'POST',
+): Promise<Response> {
+  const response = await fetch(address, {
+    method,
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) throw new Error(`${address} answered ${response.status}: ${await response.text()}`);
+  return response;
+}
+
+function accountsOf({ url }: Site, post: Post): (wish: AccountWish) => Promise<Account> {
   return async ({ usd, requestsPerMinute }) => {
-    const email = `${crypto.randomUUID()}@example.com`;
-    const { token } = await command('create', email, '--balance', String(usd));
-    if (requestsPerMinute !== undefined) await command('limit', email, '--chat', String(requestsPerMinute));
+    const { account } = await post<{ readonly account: { readonly id: string } }>('/accounts', {
+      email: `${crypto.randomUUID()}@example.com`,
+      name: 'customer',
+      balanceUsd: String(usd),
+    });
+    const of = `/accounts/${account.id}`;
+    const { token } = await post<{ readonly token: string }>(`${of}/token`, {});
+    if (requestsPerMinute !== undefined)
+      await post(`${of}/limits`, { chatPerMinute: requestsPerMinute }, 'PATCH');
     const headers = { authorization: `Bearer ${token}` };
     return {
       headers,
@@ -117,7 +160,7 @@ function accountsOf({ program, env, url }: Site): (wish: AccountWish) => Promise
         return Number((usd - available).toFixed(9));
       },
       async takeBack(amount) {
-        await command('debit', email, String(amount), '--reason', 'taken back');
+        await post(`${of}/adjust`, { amountUsd: `-${amount}`, cause: 'taken back' });
       },
     };
   };

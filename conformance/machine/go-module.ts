@@ -6,10 +6,12 @@ export interface GoModule {
   readonly version: string;
   /** Pages that its sources embed and its module leaves out: an empty one stands in for each. */
   readonly pages: readonly string[];
+  /** Further lines of the script, in the folder of the program. */
+  readonly more?: readonly string[];
 }
 
 /** Builds a program from the Go module proxy, checked against Go's checksum database. */
-export function buildGoModule({ name, path, version, pages }: GoModule): string {
+export function buildGoModule({ name, path, version, pages, more = [] }: GoModule): string {
   const script = [
     'set -e',
     `dir=$(go mod download -json ${path}@v${version} | sed -n 's/^.*"Dir": "\\(.*\\)".*$/\\1/p')`,
@@ -19,6 +21,7 @@ export function buildGoModule({ name, path, version, pages }: GoModule): string 
     ...pages.map((page) => `mkdir -p "$(dirname ${page})" && echo '<!doctype html>' > ${page}`),
     `go build -buildvcs=false -ldflags "-X '${path}/common.Version=v${version}'" -o ../${name} .`,
     'cd .. && rm -rf src',
+    ...more,
   ];
   return installPeer({ name, version, program: name, commands: () => [['sh', '-c', script.join('\n')]] });
 }
