@@ -99,8 +99,8 @@ export const catalogRoutes = [
     async handle(parts) {
       const editor = requireEditor(parts);
       const plans = await editor.plans.list();
-      const emails = await emailsOf(
-        parts.store.db,
+      const emails = await actorNames(
+        parts,
         plans.flatMap(({ actor, endedBy }) => [actor, endedBy ?? '']),
       );
       return { items: plans.map((plan) => planItem(editor, plan, emails)) };
@@ -126,8 +126,8 @@ export const catalogRoutes = [
         before: numberCursor(query.cursor),
         limit: limit + 1,
       });
-      const emails = await emailsOf(
-        parts.store.db,
+      const emails = await actorNames(
+        parts,
         rows.map((row) => row.actor),
       );
       const changed = await changesOf(requireEditor(parts), rows.slice(0, limit));
@@ -144,7 +144,7 @@ export const catalogRoutes = [
     async handle(parts, { params }): Promise<AdminCatalogVersionDetail> {
       const found = await requireEditor(parts).at(numberCursor(params.id) ?? 0);
       if (!found) throw new Fault('not_found', 'There is no such version.');
-      const emails = await emailsOf(parts.store.db, [found.actor]);
+      const emails = await actorNames(parts, [found.actor]);
       const changes = await requireEditor(parts).changesAt(found.id);
       return {
         ...version(found, emails),
@@ -196,6 +196,19 @@ export const catalogRoutes = [
     },
   }),
 ];
+
+/** Addresses of people, and names of tokens for programs. */
+async function actorNames(
+  { store: { db } }: RouteParts,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const tokens = await db
+    .selectFrom('operator_token')
+    .select(['id', 'name'])
+    .where('id', 'in', [...new Set(['', ...ids])])
+    .execute();
+  return new Map([...(await emailsOf(db, ids)), ...tokens.map(({ id, name }) => [id, name] as const)]);
+}
 
 export function requireEditor({ catalog, catalogEditor }: RouteParts): CatalogEditor {
   if (catalogEditor) return catalogEditor;
