@@ -61,8 +61,9 @@ function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: 
                 scope="col"
                 aria-sort={sorting && column.sortsFirst ? sortState(column.id, sorting) : undefined}
                 className={classes(
-                  'px-3 py-2 text-xs font-medium whitespace-nowrap text-ink-3 first:pl-5 last:pr-5',
-                  column.align === 'right' ? 'text-right' : 'text-left',
+                  'px-3 py-2 text-xs font-medium text-ink-3 first:pl-5 last:pr-5',
+                  // A long name above short figures breaks before the table becomes wider than its place.
+                  column.align === 'right' ? 'text-right text-balance' : 'text-left whitespace-nowrap',
                 )}
               >
                 {sorting && column.sortsFirst ? (
