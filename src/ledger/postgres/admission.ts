@@ -24,7 +24,7 @@ import { LEDGER_ADMIT, LEDGER_ADMIT_ONE } from './admission-sql.ts';
 import { holdPrices } from '../price.ts';
 import type { HoldPrices } from '../priced-parts.ts';
 import { TEAM_FACTOR } from '../decide.ts';
-import { numbersIn, plain, texts, type Column } from './batch.ts';
+import { Columns, numbersIn, plain, texts } from './batch.ts';
 import { CallFailed, type BoundStatement, type Statement } from './pool.ts';
 import { MAX_COUNT, priceToText } from '../price.ts';
 import type { Numbers } from './numbers.ts';
@@ -49,49 +49,22 @@ export class AdmissionBatch {
 
   /** What decides about this batch, with its arguments. */
   call(numbers: Numbers, leaseMs: number, offsetUs: number): BoundStatement {
-    const columns = this.#columns(numbers);
     const rules = [numbers.node, leaseMs, offsetUs, ...RULES];
-    return this.#members.length === 1
-      ? { statement: ADMIT_ONE, values: [...rules, ...columns.map(({ first }) => first)] }
-      : { statement: ADMIT, values: [...rules, ...columns.map(({ array }) => array())] };
-  }
-
-  #columns(numbers: Numbers): Column[] {
-    const shapes = new Shapes();
-    const shapeOf = this.#members.map(({ request }) => shapes.placeOf(request));
+    const shapes = new Shapes(numbers);
     let last = 0;
-    return [
-      texts(this.#groups.map(({ caller }) => (caller.kind === 'token' ? caller.hash : null))),
-      texts(this.#groups.map(({ caller }) => (caller.kind === 'account' ? caller.id : null))),
-      plain(this.#groups.map(({ images }) => images)),
-      plain(this.#groups.map(({ perMinute }) => perMinute)),
-      plain(this.#groups.map(({ concurrent }) => concurrent)),
-      plain(this.#groups.map(({ members }) => (last += members.length))),
-      plain(this.#groups.map(({ total }) => total)),
-      plain(this.#groups.map(({ needed }) => needed)),
-      texts(this.#groups.map(({ priceGroup }) => priceGroup)),
-      plain(this.#groups.map(({ validUntil }) => validUntil)),
-      ...shapes.columns(numbers),
-      texts(this.#members.map(({ request }) => request.requestId)),
-      plain(this.#members.map(({ group }) => group.number)),
-      plain(shapeOf),
-      plain(this.#members.map(({ full }) => full)),
-      plain(this.#members.map(({ fullFrom }) => fullFrom)),
-      plain(this.#members.map(({ required }) => required)),
-      plain(this.#members.map(({ uncounted }) => uncounted)),
-      plain(this.#members.map(({ request: { ceiling } }) => (ceiling.kind === 'tokens' ? ceiling.input : 0))),
-      plain(this.#members.map(({ request }) => outputOf(request))),
-      plain(
-        this.#members.map(({ request: { ceiling } }) =>
-          ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images,
-        ),
-      ),
-      texts(
-        this.#members.map(({ request: { caller } }) =>
-          caller.kind === 'token' ? (caller.address ?? null) : null,
-        ),
-      ),
+    for (const group of this.#groups) group.last = last += group.members.length;
+    for (const member of this.#members) member.shape = shapes.placeOf(member.request);
+    const [group, member, shape] = [this.#groups[0], this.#members[0], shapes.all[0]];
+    if (this.#members.length === 1 && group && member && shape) {
+      const values = [...GROUP.plain(group), ...SHAPE.plain(shape), ...REQUEST.plain(member)];
+      return { statement: ADMIT_ONE, values: [...rules, ...values] };
+    }
+    const values = [
+      ...GROUP.arrays(this.#groups),
+      ...SHAPE.arrays(shapes.all),
+      ...REQUEST.arrays(this.#members),
     ];
+    return { statement: ADMIT, values: [...rules, ...values] };
   }
 
   /**
@@ -188,6 +161,8 @@ interface Member extends HoldRange {
   readonly group: Group;
   /** Its place in the batch before sorting. */
   readonly place: number;
+  /** Counted from one, as the database does; 0: not known yet. */
+  shape: number;
 }
 
 /** Requests of one caller under one kind of limit, at the prices of one group and time: whether all of them fit is one question. */
@@ -205,6 +180,8 @@ class Group {
   readonly members: Member[] = [];
   /** What all of them would hold. Beyond any balance it need not be exact. */
   total = 0;
+  /** How many requests of the batch come before the next group's. */
+  last = 0;
   /** What must be free beside that: the input of a member was not counted, or it has no cap of its own. */
   #spare = 0;
 
@@ -220,7 +197,7 @@ class Group {
 
   add(request: AdmissionRequest, place: number): void {
     const range = holdRange(request);
-    this.members.push({ request, group: this, place, ...range });
+    this.members.push({ request, group: this, place, shape: 0, ...range });
     this.total = Math.min(this.total + range.full, Number.MAX_SAFE_INTEGER);
     this.#spare = Math.max(this.#spare, Math.max(range.uncounted, range.fullFrom) - range.full);
   }
@@ -241,8 +218,13 @@ function groupKey({ caller, rate, limits, price, validUntil }: AdmissionRequest)
 
 /** What requests have in common is sent once: most of a batch is the same few models and clients. */
 class Shapes {
+  readonly #numbers: Numbers;
   readonly #places = new Map<string, number>();
-  readonly #shapes: Shape[] = [];
+  readonly all: Shape[] = [];
+
+  constructor(numbers: Numbers) {
+    this.#numbers = numbers;
+  }
 
   /** Counted from one, as the database does. */
   placeOf(request: AdmissionRequest): number {
@@ -252,31 +234,59 @@ class Shapes {
     const key = `${ceiling.kind} ${request.leastShare} ${request.rate} ${stream} ${heldKey} ${priceToText(price)}\0${endpoint}\0${model}\0${client}`;
     const known = this.#places.get(key);
     if (known !== undefined) return known;
-    this.#shapes.push({ request, held });
-    this.#places.set(key, this.#shapes.length);
-    return this.#shapes.length;
-  }
-
-  columns(numbers: Numbers): Column[] {
-    const shapes = this.#shapes;
-    return [
-      plain(shapes.map(({ request }) => request.ceiling.kind === 'tokens')),
-      plain(shapes.map(({ request }) => leastShareOf(request))),
-      plain(shapes.map(({ request }) => numbers.route(request))),
-      plain(shapes.map(({ request }) => numbers.price(request.price))),
-      plain(shapes.map(({ held }) => held.input)),
-      plain(shapes.map(({ held }) => held.output)),
-      plain(shapes.map(({ held }) => held.fixed)),
-      plain(shapes.map(({ request }) => (request.stream ? 1 : 0))),
-      texts(shapes.map(({ request }) => request.client.slice(0, MAX_CLIENT))),
-    ];
+    const [route, priceNumber] = [this.#numbers.route(request), this.#numbers.price(price)];
+    this.all.push({ request, held, route, price: priceNumber });
+    this.#places.set(key, this.all.length);
+    return this.all.length;
   }
 }
 
 interface Shape {
   readonly request: AdmissionRequest;
   readonly held: HoldPrices;
+  /** Their numbers in the database. */
+  readonly route: number;
+  readonly price: number;
 }
+
+const GROUP = new Columns<Group>(
+  texts(({ caller }) => (caller.kind === 'token' ? caller.hash : null)),
+  texts(({ caller }) => (caller.kind === 'account' ? caller.id : null)),
+  plain(({ images }) => images),
+  plain(({ perMinute }) => perMinute),
+  plain(({ concurrent }) => concurrent),
+  plain(({ last }) => last),
+  plain(({ total }) => total),
+  plain(({ needed }) => needed),
+  texts(({ priceGroup }) => priceGroup),
+  plain(({ validUntil }) => validUntil),
+);
+
+const SHAPE = new Columns<Shape>(
+  plain(({ request }) => request.ceiling.kind === 'tokens'),
+  plain(({ request }) => leastShareOf(request)),
+  plain(({ route }) => route),
+  plain(({ price }) => price),
+  plain(({ held }) => held.input),
+  plain(({ held }) => held.output),
+  plain(({ held }) => held.fixed),
+  plain(({ request }) => (request.stream ? 1 : 0)),
+  texts(({ request }) => request.client.slice(0, MAX_CLIENT)),
+);
+
+const REQUEST = new Columns<Member>(
+  texts(({ request }) => request.requestId),
+  plain(({ group }) => group.number),
+  plain(({ shape }) => shape),
+  plain(({ full }) => full),
+  plain(({ fullFrom }) => fullFrom),
+  plain(({ required }) => required),
+  plain(({ uncounted }) => uncounted),
+  plain(({ request: { ceiling } }) => (ceiling.kind === 'tokens' ? ceiling.input : 0)),
+  plain(({ request }) => outputOf(request)),
+  plain(({ request: { ceiling } }) => (ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images)),
+  texts(({ request: { caller } }) => (caller.kind === 'token' ? caller.address : null)),
+);
 
 const NOTHING_HELD: HoldPrices = { input: 0, output: 0, fixed: nanoUsd(0) };
 

@@ -22,19 +22,43 @@ export async function callTogether<Item, Answer>(
   }
 }
 
-/** What a call says of each of its items: numbers, truth values or texts. */
-export interface Column {
-  readonly array: () => string;
-  /** Of the first one, for a call with plain parameters. */
-  readonly first: unknown;
+/** What a call says of each of its items, in the order of the parameters. */
+export class Columns<Item> {
+  readonly #columns: readonly Column<Item>[];
+
+  constructor(...columns: readonly Column<Item>[]) {
+    this.#columns = columns;
+  }
+
+  /** For a call with arrays. */
+  arrays(items: readonly Item[]): string[] {
+    return this.#columns.map(({ isText, of }) => {
+      const values = items.map(of);
+      // What a column of texts says is a text.
+      return isText ? textArray(values as (string | null)[]) : plainArray(values as (number | null)[]);
+    });
+  }
+
+  /** For a call with plain parameters. */
+  plain(item: Item): unknown[] {
+    return this.#columns.map(({ isText, of }) => {
+      const value = of(item) ?? null;
+      return isText && typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value;
+    });
+  }
 }
 
-export function plain(values: readonly (number | boolean | null | undefined)[]): Column {
-  return { array: () => plainArray(values), first: values[0] ?? null };
+interface Column<Item> {
+  readonly isText: boolean;
+  readonly of: (item: Item) => string | number | boolean | null | undefined;
 }
 
-export function texts(values: readonly (string | null | undefined)[]): Column {
-  return { array: () => textArray(values), first: values[0]?.replaceAll('\0', '\uFFFD') ?? null };
+export function plain<Item>(of: (item: Item) => number | boolean | null | undefined): Column<Item> {
+  return { isText: false, of };
+}
+
+export function texts<Item>(of: (item: Item) => string | null | undefined): Column<Item> {
+  return { isText: true, of };
 }
 
 /** The parameters of a function that works on arrays, as one has them that works on a single item. */

@@ -20,7 +20,7 @@ import {
   type Usage,
   type Price,
 } from '../price.ts';
-import { numbersIn, plain, textArray, texts, textsIn, type Column } from './batch.ts';
+import { Columns, numbersIn, plain, textArray, texts, textsIn } from './batch.ts';
 import type { IssuedHold, IssuedHolds } from './issued-holds.ts';
 import type { Numbers } from './numbers.ts';
 import type { BoundStatement, LedgerPool, Statement } from './pool.ts';
@@ -185,50 +185,49 @@ export function closeCall(
   known: KnownCosts,
   { numbers, offsetUs }: { readonly numbers: Numbers; readonly offsetUs: number },
 ): BoundStatement {
-  const costs = closes.map(({ ending }) => requestCost(ending));
-  const lost = costs.flatMap(({ lost }, index) => lost.map((one) => ({ ...one, place: index + 1 })));
+  const items = closes.map((closing, n) => closingItem(closing, n, known, numbers));
+  const lost = items.flatMap(({ cost }, index) => cost.lost.map((one) => ({ ...one, place: index + 1 })));
   const rules = [...moneyRules(offsetUs), known.within];
-  const columns = closeColumns(closes, known, numbers);
-  columns.push(plain(costs.map(({ spent }) => spent)), plain(costs.map(({ possible }) => possible)));
-  if (closes.length === 1 && known.within && lost.length === 0)
-    return { statement: CLOSE_ONE, values: [...rules, ...columns.map(({ first }) => first)] };
-  columns.push(
-    plain(lost.map(({ place }) => place)),
-    texts(lost.map(({ upstream }) => upstream)),
-    plain(lost.map(({ amount }) => amount)),
-  );
-  return { statement: CLOSE, values: [...rules, ...columns.map(({ array }) => array())] };
+  const [first] = items;
+  return first && items.length === 1 && known.within && lost.length === 0
+    ? { statement: CLOSE_ONE, values: [...rules, ...CLOSING.plain(first)] }
+    : { statement: CLOSE, values: [...rules, ...CLOSING.arrays(items), ...LOST.arrays(lost)] };
 }
 
-function closeColumns(
-  closes: readonly CloseRequest[],
-  { owed, saved }: KnownCosts,
-  numbers: Numbers,
-): Column[] {
-  const usage = (count: Exclude<keyof Usage, 'extra'>) =>
-    plain(closes.map((closing) => closing.usage[count]));
-  const endings = closes.map((closing) => closing.ending);
-  return [
-    texts(closes.map(({ requestId }) => requestId)),
-    plain(closes.map(({ requestId }) => requestTime(requestId))),
-    plain(closes.map(({ state }) => STATE_CODES[state])),
-    plain(endings.map(({ outcome }) => isFailure(outcome))),
-    usage('input'),
-    usage('cached'),
-    usage('output'),
-    usage('reasoning'),
-    usage('images'),
-    plain(closes.map(({ source }) => source && SOURCE_CODES[source])),
-    plain(endings.map(({ outcome }) => OUTCOME_CODES[outcome])),
-    plain(endings.map(({ upstream }) => (upstream === undefined ? null : numbers.backend(upstream)))),
-    plain(endings.map(({ firstByteMs }) => (firstByteMs === undefined ? null : storedMs(firstByteMs)))),
-    plain(endings.map(({ durationMs }) => storedMs(durationMs))),
-    texts(endings.map(detailText)),
-    texts(closes.map((closing) => extraUsageText(closing.usage))),
-    plain(owed),
-    plain(saved),
-  ];
+function closingItem(closing: CloseRequest, n: number, { owed, saved }: KnownCosts, numbers: Numbers) {
+  const { ending } = closing;
+  const backend = ending.upstream === undefined ? null : numbers.backend(ending.upstream);
+  return { ...closing, backend, owed: owed[n], saved: saved[n], cost: requestCost(ending) };
 }
+
+const CLOSING = new Columns<ReturnType<typeof closingItem>>(
+  texts(({ requestId }) => requestId),
+  plain(({ requestId }) => requestTime(requestId)),
+  plain(({ state }) => STATE_CODES[state]),
+  plain(({ ending }) => isFailure(ending.outcome)),
+  plain(({ usage }) => usage.input),
+  plain(({ usage }) => usage.cached),
+  plain(({ usage }) => usage.output),
+  plain(({ usage }) => usage.reasoning),
+  plain(({ usage }) => usage.images),
+  plain(({ source }) => source && SOURCE_CODES[source]),
+  plain(({ ending }) => OUTCOME_CODES[ending.outcome]),
+  plain(({ backend }) => backend),
+  plain(({ ending: { firstByteMs } }) => (firstByteMs === undefined ? null : storedMs(firstByteMs))),
+  plain(({ ending }) => storedMs(ending.durationMs)),
+  texts(({ ending }) => detailText(ending)),
+  texts(({ usage }) => extraUsageText(usage)),
+  plain(({ owed }) => owed),
+  plain(({ saved }) => saved),
+  plain(({ cost }) => cost.spent),
+  plain(({ cost }) => cost.possible),
+);
+
+const LOST = new Columns<ReturnType<typeof requestCost>['lost'][number] & { readonly place: number }>(
+  plain(({ place }) => place),
+  texts(({ upstream }) => upstream),
+  plain(({ amount }) => amount),
+);
 
 export function expireValues(most: number, offsetUs: number): unknown[] {
   return [...moneyRules(offsetUs), most];
