@@ -100,7 +100,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
       .select((row) => row.fn.sum<number>('charged').as('charged'))
       .where('account_id', '=', app.id)
       .executeTakeFirstOrThrow();
-    expect(total).toBe(Number(charged));
+    expect(total).toBe(charged);
     const file = await owner.browser.raw('GET', '/api/console/tags/usage.csv?wallet=team&name=project');
     const csv = await file.text();
     expect(csv).toStartWith('day,project,endpoint,model,requests,');
@@ -205,6 +205,6 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
       .select((row) => row.fn.countAll<number>().as('count'))
       .where('wallet_id', '=', id)
       .executeTakeFirstOrThrow();
-    expect(Number(count)).toBe(16_000);
+    expect(count).toBe(16_000);
   });
 });
