@@ -74,6 +74,9 @@ describe('what another site makes the browser send', () => {
   });
 });
 
+/** An operator's first look at a month numbers its statement, which the audit log tells. */
+const NUMBERS_STATEMENTS = /^GET \/api\/console\/admin\/accounts\/\{id\}\/statements\/\{month\}\/(csv|pdf)$/;
+
 test('reading changes nothing: no GET route writes to the store', async () => {
   const tables = [
     'account',
@@ -94,7 +97,8 @@ test('reading changes nothing: no GET route writes to the store', async () => {
       await Promise.all(tables.map((table) => site.store.db.selectFrom(table).selectAll().execute())),
     );
   const before = await snapshot();
-  for (const route of ROUTES.map(({ name }) => name).filter((route) => route.startsWith('GET '))) {
+  const reading = ROUTES.map(({ name }) => name).filter((route) => route.startsWith('GET '));
+  for (const route of reading.filter((route) => !NUMBERS_STATEMENTS.test(route))) {
     await admin.call('GET', route.slice(4).replace('{id}', 'x'));
   }
   expect(await snapshot()).toBe(before);

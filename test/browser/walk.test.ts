@@ -400,6 +400,7 @@ test('a model is one choice however many endpoints sell it, and both choices are
   const { page } = user;
   await page.goto('/app/playground');
   const model = page.getByLabel('Model');
+  await model.locator('option', { hasText: 'House Echo' }).first().waitFor({ state: 'attached' });
   const names = await model.locator('option').allTextContents();
   expect(names.filter((name) => name === 'House Echo')).toHaveLength(1);
   await model.selectOption({ label: 'House Echo' });

@@ -222,9 +222,7 @@ describe('text', () => {
     const before = backend.calls.length;
     for (const key of ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'then']) {
       const { status } = await post(
-        body(
-          `,"${key}":{"stream":true,"n":8,"max_tokens":7,"polluted":1},"metadata":{"${key}":{"polluted":1}}`,
-        ),
+        body(`,"${key}":{"stream":true,"n":8,"max_tokens":7,"polluted":1},"metadata":{"${key}":"1"}`),
       );
       expect({ key, status }).toEqual({ key, status: 200 });
     }

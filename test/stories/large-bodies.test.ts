@@ -132,7 +132,7 @@ describe('large bodies in flight', () => {
 
 describe('a body', () => {
   const body = (more: string): string =>
-    `{"endpoint":"svc_chat","model":"m","messages":[{"role":"user","content":"hi"}],"metadata":${more}}`;
+    `{"endpoint":"svc_chat","model":"m","messages":[{"role":"user","content":"hi"}],"a_field_nobody_knows":${more}}`;
   const send = async (text: string): Promise<string> => {
     const response = await gateway.fetch(CHAT, { method: 'POST', token: account.token, body: text });
     return `${response.status} ${await response.text()}`;
