@@ -4,8 +4,9 @@
  * nodes took for a request meanwhile, and whether the books are whole. Needs HAProxy and git. The figures are in
  * docs/operate.md.
  *
- *   bun scripts/rolling-upgrade.ts [--from COMMIT] [--receipts N] [--requests N] [--beside-a-dump]
+ *   bun scripts/rolling-upgrade.ts [--from COMMIT] [--receipts N] [--requests N] [--beside-a-dump] [--pause]
  */
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +29,8 @@ const { values: flags } = parseArgs({
     requests: { type: 'string', default: '2000' },
     /** A transaction like that of pg_dump has every table when the schema is to change. */
     'beside-a-dump': { type: 'boolean', default: false },
+    /** Waits for a line of input between the receipts and the load, so that other work can end meanwhile. */
+    pause: { type: 'boolean', default: false },
   },
 });
 
@@ -138,6 +141,7 @@ async function prepare(databaseUrl: string): Promise<string> {
     await seedReceipts(databaseUrl, receipts);
     console.log(`${receipts.toLocaleString('en')} receipts made in ${secondsSince(startedAt)} s`);
   }
+  if (flags.pause) await lineOfInput('ready for the load: press Enter');
   return (JSON.parse(made.output) as { token: string }).token;
 }
 
@@ -206,6 +210,13 @@ async function report({ traffic, retried, first, answers }: Upgrade): Promise<bo
   const { code, output } = await node.cli('verify', '--full', '--json');
   console.log(`verify --full: ${output.trim()} in ${secondsSince(startedAt)} s`);
   return failed === 0 && code === 0 && longest <= LONGEST_MS;
+}
+
+async function lineOfInput(question: string): Promise<void> {
+  console.log(question);
+  process.stdin.ref();
+  await once(process.stdin, 'data');
+  process.stdin.pause();
 }
 
 function longestOf(waits: readonly Wait[]): number {
