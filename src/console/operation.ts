@@ -19,9 +19,10 @@ interface OperationWithBody extends OperationCall {
   readonly body: unknown;
 }
 
-/** Throws 403 unless the operator's role may do it, which is recorded too. A route that names no right is nobody's. */
+/** Throws 429 where they are too many, and 403 unless the operator's role may do it, which is recorded too. A route that names no right is nobody's. */
 export async function requireOperation(parts: RouteParts, call: OperationCall): Promise<void> {
   const { route, operator, params } = call;
+  parts.auth.throttle.act('operation', operator.id);
   try {
     if (route.may === undefined) throw new Fault('not_allowed', 'This is no operation.');
     requireOperatorRight(operator.role, route.may);

@@ -142,6 +142,22 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       );
     });
 
+    test('that calls without a pause is told to wait before it fills the audit log, and others are not', async () => {
+      const token = await makeToken({ role: 'read' });
+      const begun = performance.now();
+      const calls = Array.from({ length: 1_500 }, () => api(token, 'POST', '/catalog', { body: {} }));
+      const replies = await Promise.all(calls);
+      const most = 601 + (performance.now() - begun) / 20;
+      const late = replies.filter(({ status }) => status === 429);
+      const told = replies.filter(({ status }) => status === 403).length;
+      expect(told + late.length).toBe(replies.length);
+      expect(told).toBeLessThan(most);
+      expect(Number(late[0]?.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect((await api(tokens.read, 'GET', '/accounts')).status).toBe(200);
+      site.advance(1_000);
+      expect((await api(token, 'GET', '/accounts')).status).toBe(200);
+    });
+
     test('ends with the ownership of whoever made it', async () => {
       const other = await person('owner', 'second-owner@example.com');
       const body = { name: 'theirs', role: 'full', expiresAt: site.clock.now() + YEAR_MS };

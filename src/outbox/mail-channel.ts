@@ -1,12 +1,7 @@
 import type { Transporter } from 'nodemailer';
 import { z } from 'zod';
-import {
-  SEND_TIMEOUT_MS,
-  type OutboxChannel,
-  type OutboxMessage,
-  type SendResult,
-  orAborted,
-} from './sender.ts';
+import { SEND_TIMEOUT_MS, type OutboxChannel, type OutboxMessage, type SendResult } from './sender.ts';
+import { orAborted } from '../std/deadlines.ts';
 import { isLoopback } from '../std/addresses.ts';
 import type { MailContext, MailData, MailSite, MailTemplate, MailTexts } from './mail-data.ts';
 import { MAIL_TEXTS_DE } from './mail-texts-de.ts';

@@ -185,6 +185,24 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
       expect((await test(webhook.id)).error).toBe(REFUSALS[format]);
     });
 
+    test('an answer without an end is not waited for, and a compressed one is not unpacked', async () => {
+      const { webhook } = await addChat();
+      const answered = async (body: BodyInit, headers = {}) => {
+        receiver.answer(() => new Response(body, { status: 500, headers }));
+        const path = `/api/console/webhooks/${webhook.id}/test`;
+        return (await owner.must<{ error: string }>('POST', path)).error;
+      };
+      const left = Promise.withResolvers<void>();
+      const endless = new ReadableStream({
+        pull: (to) => void to.enqueue(Buffer.alloc(65_536, 'x')),
+        cancel: () => left.resolve(),
+      });
+      expect(await answered(endless)).toBe(`answered 500: ${'x'.repeat(200)}`);
+      await left.promise;
+      expect(await answered(Bun.gzipSync('unpacked'), { 'content-encoding': 'gzip' })).toBe('answered 500');
+      expect(receiver.received.at(-1)?.headers['accept-encoding']).toBe('identity');
+    });
+
     test('it is left alone for as long as it asks', async () => {
       await addChat();
       receiver.answer(() => TOO_MANY[format]());

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from '../std/clock.ts';
+import { orAborted } from '../std/deadlines.ts';
 import type { Log } from '../std/log.ts';
 import type { Schema } from '../store/schema.ts';
 import type { OutboxKind, OutboxRow } from '../store/schema-services.ts';
@@ -370,22 +371,4 @@ export function abandonedReason(signal: AbortSignal): string {
 
 export function hasTimedOut({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof Error && reason.name === 'TimeoutError';
-}
-
-/**
- * Resolves or rejects as the work does, or rejects with the signal's reason; work that cannot be interrupted goes on
- * without being waited for.
- */
-export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const stopped = Promise.withResolvers<never>();
-  const stop = (): void => stopped.reject(signal.reason);
-  if (signal.aborted) stop();
-  else signal.addEventListener('abort', stop, { once: true });
-  // Whichever loses the race may still fail.
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([work, stopped.promise]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
 }

@@ -8,11 +8,12 @@ import {
   type OutboxChannel,
   type OutboxMessage,
   type SendResult,
-  orAborted,
 } from './sender.ts';
 import type { Clock } from '../std/clock.ts';
+import { orAborted } from '../std/deadlines.ts';
 import type { Log } from '../std/log.ts';
-import { publicTarget, type PublicTarget, type PublicTargetRules } from '../std/addresses.ts';
+import { privateTarget, publicTarget, type PublicTargetRules, type Target } from '../std/addresses.ts';
+import { isEncoded } from '../std/json-answer.ts';
 import type { Schema } from '../store/schema.ts';
 import type { WebhookRow } from '../store/schema-services.ts';
 import { OPERATOR } from './events.ts';
@@ -84,7 +85,7 @@ async function post(
     method: 'POST',
     redirect: 'manual',
     headers: {
-      ...(target.options.headers as Record<string, string>),
+      ...target.options.headers,
       ...posted.headers,
       'content-type': 'application/json',
       'user-agent': 'Tollgate-Webhooks',
@@ -144,7 +145,8 @@ const LEAST_SECRET = 8;
 async function resultOf(response: Response, { secrets }: WebhookPost): Promise<SendResult> {
   const { status } = response;
   // Otherwise the body is not read: the owner of the address chooses what is in it.
-  const answer = secrets && !response.ok ? await refusalOf(response, secrets) : undefined;
+  const isRead = secrets && !response.ok && !isEncoded(response);
+  const answer = isRead ? await refusalOf(response, secrets) : undefined;
   await response.body?.cancel();
   if (response.ok) return { kind: 'sent', status };
   const isRedirect = status >= 300 && status < 400;
@@ -229,9 +231,8 @@ function secretsOf(webhook: WebhookRow, key: Uint8Array, now: number): string[] 
   });
 }
 
-async function targetOf(url: URL, owner: string, rules: WebhookRules): Promise<PublicTarget | string> {
-  if (owner === OPERATOR && rules.operatorMayBePrivate)
-    return { url: url.href, options: { keepalive: false, headers: {} } };
+async function targetOf(url: URL, owner: string, rules: WebhookRules): Promise<Target | string> {
+  if (owner === OPERATOR && rules.operatorMayBePrivate) return privateTarget(url);
   return await publicTarget(url, rules);
 }
 

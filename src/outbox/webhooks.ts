@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { hintOf, seal, unseal } from '../catalog/seal.ts';
-import { orAborted } from './sender.ts';
 import type { Clock } from '../std/clock.ts';
+import { orAborted } from '../std/deadlines.ts';
 import { Fault } from '../std/fault.ts';
 import type { Random } from '../std/ids.ts';
 import { publicTarget } from '../std/addresses.ts';

@@ -132,17 +132,33 @@ export interface PublicTargetRules {
   readonly ca?: string | undefined;
 }
 
-export interface PublicTarget {
+/** Where to connect, and how. */
+export interface Target {
   readonly url: string;
-  readonly options: BunFetchRequestInit;
+  readonly options: typeof BOUNDED & {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly tls?: BunFetchRequestInitTLS;
+  };
 }
 
 /**
- * Where to connect for an address from an account, or a sentence that says why not. The name is resolved here, once,
- * and the result is a numeric address: a second resolution could give another. A name with one private address is
+ * An answer is never decompressed: some kilobytes may become hundreds of megabytes, also where nobody reads them. A kept-alive
+ * connection is found again by its address, which several names may share.
+ */
+const BOUNDED = { decompress: false, keepalive: false } as const;
+const UNENCODED = { 'accept-encoding': 'identity' };
+
+/** An address that whoever operates this server has given. */
+export function privateTarget(url: URL): Target {
+  return { url: url.href, options: { ...BOUNDED, headers: UNENCODED } };
+}
+
+/**
+ * Where to connect for an address from an account or a backend, or a sentence that says why not. The name is resolved here,
+ * once, and the result is a numeric address: a second resolution could give another. A name with one private address is
  * private.
  */
-export async function publicTarget(url: URL, rules: PublicTargetRules): Promise<PublicTarget | string> {
+export async function publicTarget(url: URL, rules: PublicTargetRules): Promise<Target | string> {
   if (url.protocol !== 'https:') return 'the address is not https';
   const { lookup = lookupAll, isPrivate = isPrivateAddress, ca } = rules;
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -156,9 +172,8 @@ export async function publicTarget(url: URL, rules: PublicTargetRules): Promise<
   return {
     url: checked.href,
     options: {
-      // A kept-alive connection is found again by its address, which several names may share.
-      keepalive: false,
-      headers: { host: url.host },
+      ...BOUNDED,
+      headers: { ...UNENCODED, host: url.host },
       tls: { ...(isName ? { serverName: host } : {}), ...(ca === undefined ? {} : { ca }) },
     },
   };

@@ -12,6 +12,15 @@ export interface AnswerRules {
 }
 
 /**
+ * An answer in an encoding that was not asked for. It is not decompressed (`decompress: false`): nine megabytes may
+ * become nine hundred.
+ */
+export function isEncoded({ headers }: Response): boolean {
+  const encoding = headers.get('content-encoding');
+  return encoding !== null && encoding !== '' && encoding.toLowerCase() !== 'identity';
+}
+
+/**
  * The body of an answer as it is, if it is no larger than allowed, whatever its headers say. A connection that breaks is
  * an error of its own.
  */

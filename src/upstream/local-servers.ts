@@ -1,3 +1,4 @@
+import { privateTarget } from '../std/addresses.ts';
 import { readJsonAnswer } from '../std/json-answer.ts';
 import { LOCAL_MODEL_LIST } from './answer-rules.ts';
 
@@ -48,7 +49,9 @@ async function probePort(server: LocalServer): Promise<FoundServer | undefined> 
 
 async function modelsAt(url: string): Promise<string[]> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' });
+    const target = privateTarget(new URL(url));
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await fetch(target.url, { ...target.options, redirect: 'error', signal });
     if (!response.ok) {
       await response.body?.cancel();
       return [];

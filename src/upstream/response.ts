@@ -1,18 +1,9 @@
-import { readBytes } from '../std/json-answer.ts';
+import { isEncoded, readBytes } from '../std/json-answer.ts';
 import { parseJsonAtOnce } from '../std/json-parse.ts';
 import { EVENT_LIMITS } from '../std/json-scan.ts';
 import { redact } from '../std/log.ts';
 import { ERROR_ANSWER } from './answer-rules.ts';
 import { UpstreamFailure, type FailureKind } from './port.ts';
-
-/**
- * An answer in an encoding that was not asked for. It is not decompressed (`decompress: false`): nine megabytes may
- * become nine hundred.
- */
-export function isEncoded({ headers }: Response): boolean {
-  const encoding = headers.get('content-encoding');
-  return encoding !== null && encoding !== '' && encoding.toLowerCase() !== 'identity';
-}
 
 export async function refuseEncoded(response: Response): Promise<void> {
   if (!isEncoded(response)) return;

@@ -65,6 +65,8 @@ const LIMITS = {
   payment: { of: 'account', burst: 10, everyMs: 30_000 },
   /** Making a PDF takes some milliseconds of the thread that serves requests. */
   statement: { of: 'account', burst: 40, everyMs: 5_000 },
+  /** What operators do, by person or token: nearly each leaves a line in the audit log, which is never emptied. */
+  operation: { of: 'account', burst: 600, everyMs: 20 },
   export: { of: 'account', burst: 3, everyMs: 600_000 },
   verification: { of: 'account', burst: 3, everyMs: 600_000 },
 } as const satisfies Record<string, ActionLimit>;

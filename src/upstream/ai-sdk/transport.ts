@@ -1,9 +1,10 @@
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
+import { isEncoded } from '../../std/json-answer.ts';
 import { encodeInSteps, LONG_TEXT, nextTurn } from '../../std/long-text.ts';
 import { withTrace, type TraceContext } from '../../std/trace.ts';
 import { connectionFailure, UpstreamFailure } from '../port.ts';
 import { boundedBody, type BodyShape } from './body-bounds.ts';
-import { isEncoded, refuseEncoded } from '../response.ts';
+import { refuseEncoded } from '../response.ts';
 import { parseObject } from './json.ts';
 import type { ProviderLimits, Provider } from './provider.ts';
 
