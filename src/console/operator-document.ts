@@ -125,6 +125,7 @@ const REFUSALS = {
   403: 'The role of the token is too small: `not_allowed`, with the roles that may.',
   404: 'There is nothing of this name.',
   409: 'It cannot be done as things are now.',
+  429: 'There are too many calls: `Retry-After` says when to go on.',
   503: 'The service is briefly unavailable.',
 };
 
