@@ -7,8 +7,7 @@
  *   bun scripts/rolling-upgrade.ts [--from COMMIT] [--receipts N] [--requests N] [--beside-a-dump] [--pause]
  */
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
@@ -17,6 +16,7 @@ import { Traffic } from '../test/support/load-traffic.ts';
 import { BackendProcess, eventually, NodeProcess } from '../test/support/node-process.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { freePorts, startOrderedHaproxy } from './rolling-restart/proxies.ts';
+import { checkOut } from './rolling-upgrade/old-version.ts';
 import { seedReceipts } from './rolling-upgrade/seed-receipts.ts';
 
 const { values: flags } = parseArgs({
@@ -56,18 +56,6 @@ try {
   rmSync(old, { recursive: true, force: true });
 }
 process.exit(succeeded ? 0 : 1);
-
-/** The files of that commit, with the packages of this one: their versions are the same. */
-function checkOut(revision: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-old-'));
-  const script = 'git -C "$1" archive "$2" | tar -x -C "$3"';
-  const { exitCode } = Bun.spawnSync(['sh', '-c', script, 'sh', ROOT, revision, folder], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  if (exitCode !== 0) throw new Error(`${revision} could not be read`);
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-  return folder;
-}
 
 async function upgradeAll(databaseUrl: string): Promise<boolean> {
   const [proxyPort = 0, ...nodePorts] = await freePorts(NODES + 1);

@@ -159,6 +159,20 @@ describe('a body', () => {
     expect(wrong).toEqual([]);
   }, 60_000);
 
+  test('is not received where none is taken: the answer comes at once, and the connection ends', async () => {
+    const without = routes.filter(({ method, body }) => body.kind === 'none' && method !== 'GET');
+    const before = node.rssMegabytes();
+    const statuses = await Promise.all(
+      without.map((route) => statusOfUnfinished(route, 20_000_000, ' '.repeat(1_000_000))),
+    );
+    const wrong = without.flatMap((route, index) => {
+      const status = statuses[index] ?? 0;
+      return status >= 400 && status < 500 ? [] : [`${titleOf(route)}: ${status}`];
+    });
+    expect(wrong).toEqual([]);
+    expect(node.rssMegabytes() - before).toBeLessThan(without.length);
+  }, 60_000);
+
   test('that is no JSON is refused at every route', async () => {
     const noJson = async (route: HttpRoute) => (await send(route, { body: 'hello' })).status;
     expect(await unexpected(withBody, noJson)).toEqual([]);

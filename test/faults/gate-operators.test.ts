@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { AttackedServer, BROWSER, headOf, type Client } from '../support/attacked-server.ts';
+import { eventually } from '../support/node-process.ts';
+import { testPostgres } from '../support/postgres.ts';
+
+/** The operators' API is one more door for strangers, and for a program that calls without a pause. */
+
+const SOCKETS = 1_000;
+const ACCOUNTS = '/api/operator/v1/accounts';
+/** A step of the work on any of it, which others wait for. */
+const MOST_LONGER_MS = 100;
+const PASSWORD = 'a perfectly fine phrase';
+
+describe.each(['SQLite', 'Postgres'])('the operators’ API on %s', (store) => {
+  let server: AttackedServer;
+  let token: string;
+
+  beforeAll(async () => {
+    const databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
+    server = await AttackedServer.start(databaseUrl === undefined ? {} : { databaseUrl });
+    token = await operatorToken();
+  }, 120_000);
+  afterAll(async () => {
+    await server.stop();
+  });
+
+  async function operatorToken(): Promise<string> {
+    const post = (path: string, body: object, cookie = ''): Promise<Response> =>
+      fetch(`${server.node.url}${path}`, {
+        method: 'POST',
+        headers: { ...BROWSER, cookie },
+        body: JSON.stringify(body),
+      });
+    const setupToken = /\/setup\/(\S+)/.exec(server.node.greeting)?.[1];
+    const owner = { token: setupToken, email: 'owner@example.com', password: PASSWORD };
+    const signedIn = await post('/api/console/setup', owner);
+    const cookie = signedIn.headers.getSetCookie().map((one) => one.split(';')[0]);
+    const wanted = { name: 'a program', role: 'owner', expiresAt: Date.now() + 86_400_000 };
+    const made = await post('/api/console/admin/operator-tokens', wanted, cookie.join('; '));
+    return ((await made.json()) as { token: string }).token;
+  }
+
+  /** What each client got, once all of them are answered. */
+  async function answersTo(send: () => Client): Promise<Record<string, number>> {
+    const clients = Array.from({ length: SOCKETS }, send);
+    const isOver = ({ answer, socket }: Client): boolean => answer !== '' || socket.destroyed;
+    await eventually('all of them are answered or dropped', () => clients.every(isOver), 60_000);
+    const lines = clients.map(({ answer }) => answer.split('\r\n')[0] ?? '');
+    server.leave();
+    return Object.fromEntries(
+      [...Map.groupBy(lines, (line) => line)].map(([line, { length }]) => [line, length]),
+    );
+  }
+
+  test.each<[string, () => string, () => string]>([
+    ['strangers that send nothing of a large body', () => 'op-0123456789abcdef', () => ''],
+    ['programs that never end theirs', () => token, () => '{"email":'],
+  ])(
+    'a thousand %s keep nobody waiting',
+    async (_, secret, begun) => {
+      const alone = await server.alone();
+      const authorization = `Bearer ${secret()}`;
+      const head = headOf(ACCOUNTS, { authorization, 'content-type': 'application/json' }, 60_000);
+      let answers: Record<string, number> = {};
+      const attacked = await server.during(async () => {
+        answers = await answersTo(() => server.send(head, begun()));
+      });
+      expect(attacked.victim).toEqual(['200']);
+      expect(attacked.longestTurnMs).toBeLessThan(alone.longestTurnMs + MOST_LONGER_MS);
+      for (const line of Object.keys(answers)) expect(line).toMatch(/^(?:HTTP\/1\.1 4\d\d .*)?$/);
+      expect(server.node.log).not.toContain('internal');
+    },
+    120_000,
+  );
+
+  test('a program that asks for lists a thousand times at once keeps nobody waiting, and is told to wait itself', async () => {
+    const alone = await server.alone();
+    const paths = ['accounts', 'requests', 'audit', 'overview', 'margin', 'teams', 'payments', 'prices'];
+    const statuses: number[] = [];
+    const attacked = await server.during(async () => {
+      await Promise.all(
+        Array.from({ length: SOCKETS }, async (_one, n) => {
+          const headers = { authorization: `Bearer ${token}` };
+          const url = `${server.node.url}/api/operator/v1/${paths[n % paths.length]}`;
+          const answer = await fetch(url, { headers, keepalive: false });
+          await answer.arrayBuffer();
+          statuses.push(answer.status);
+        }),
+      );
+    });
+    expect(attacked.victim).toEqual(['200']);
+    expect(attacked.longestTurnMs).toBeLessThan(alone.longestTurnMs + MOST_LONGER_MS);
+    expect(new Set(statuses)).toEqual(new Set([200, 429]));
+  }, 120_000);
+});
