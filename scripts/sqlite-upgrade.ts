@@ -30,9 +30,9 @@ try {
     const settings = { dataDir: folder, log: stderrLog, clock: systemClock, ledgerSql: LEDGER_SQL };
     await (await openStore(settings)).close();
   });
-  const verify = ['src/main/main.ts', 'verify', '--full'];
-  await timed('this version: verify --full', () => run(join(import.meta.dir, '..'), ...verify));
-  await timed(`${flags.from}: verify --full`, () => run(old, ...verify));
+  const verify = (root: string) => run(root, 'src/main/main.ts', 'verify', '--full');
+  await timed('this version: verify --full', () => verify(join(import.meta.dir, '..')));
+  await timed(`${flags.from}: verify --full`, () => verify(old));
 } finally {
   rmSync(folder, { recursive: true, force: true });
   rmSync(old, { recursive: true, force: true });

@@ -151,7 +151,10 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
         body,
       );
       expect([made.secret, new URL(made.webhook.url).pathname]).toEqual([null, '/...']);
-      receiver.answer(({ path: at, search }) => new Response(`no: ${at}${search}`, { status: 500 }));
+      receiver.answer(({ path: at, search }) => {
+        const asked = `${at}${search}`;
+        return new Response(`no: ${asked} is ${decodeURIComponent(asked)}`, { status: 500 });
+      });
       const attempt = await owner.must<{ status: number; error: string }>(
         'POST',
         `/api/console/webhooks/${made.webhook.id}/test`,
@@ -163,13 +166,16 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
         ),
       );
       const list = await owner.must('GET', '/api/console/webhooks');
-      expect(JSON.stringify([made, attempt, tables, list])).not.toContain(secret);
+      for (const form of [secret, encodeURIComponent(secret)])
+        expect(JSON.stringify([made, attempt, tables, list])).not.toContain(form);
       const rotated = await owner.call('POST', `/api/console/webhooks/${made.webhook.id}/rotate`, {});
       expect(rotated.status).toBe(409);
     });
 
     test('the test button says what the tool says', async () => {
-      const wrong = { slack: path, discord: path, teams: secret, telegram: '-100' }[format];
+      const wrong = { slack: path, discord: path, teams: encodeURIComponent(secret), telegram: '-100' }[
+        format
+      ];
       const { webhook } = await addChat(
         undefined,
         address((url) => url.replace(wrong, `${wrong}9`)),

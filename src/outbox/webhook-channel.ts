@@ -132,12 +132,22 @@ async function chatPost(
   return { url, headers: {}, body, secrets: secretParts(url) };
 }
 
-/** Whatever in an address is long enough to be a secret. */
-function secretParts({ pathname, searchParams }: URL): string[] {
-  const parts = [...pathname.split('/'), ...searchParams.values()];
-  return parts
+/** Whatever in an address is long enough to be a secret, as it is written there and as it is meant. */
+function secretParts({ pathname, search, searchParams }: URL): string[] {
+  const written = `${pathname}${search}`.split(/[/?&=]/);
+  const meant = [...pathname.split('/').map(decoded), ...searchParams.values()];
+  return [...written, ...meant]
     .filter((part) => part.length >= LEAST_SECRET)
     .toSorted((one, other) => other.length - one.length);
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // Then nobody else reads it in another form either.
+    return part;
+  }
 }
 
 const LEAST_SECRET = 8;

@@ -106,7 +106,7 @@ export const CHAT_TOOLS: Readonly<Record<ChatFormat, ChatReceiver>> = {
    */
   teams: {
     path: '/workflows/0123456789abcdef/triggers/manual/paths/invoke',
-    secret: 'teamsSignature0123456789abcd',
+    secret: 'teamsSignature/0123456789abcd',
     receive(received) {
       const refuse = (status: number, code: string, message: string) => ({
         answer: Response.json({ error: { code, message } }, { status }),
@@ -176,7 +176,10 @@ const TELEGRAM_CHAT = '-1001234567890';
 /** The whole address of a tool that is at this server. */
 export function chatAddress(format: ChatFormat, origin: string): string {
   const { path, secret } = CHAT_TOOLS[format];
-  const search = { teams: `?api-version=2016-06-01&sig=${secret}`, telegram: `?chat_id=${TELEGRAM_CHAT}` };
+  const search = {
+    teams: `?api-version=2016-06-01&sig=${encodeURIComponent(secret)}`,
+    telegram: `?chat_id=${TELEGRAM_CHAT}`,
+  };
   return `${origin}${path}${format === 'teams' || format === 'telegram' ? search[format] : ''}`;
 }
 
