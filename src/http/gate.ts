@@ -15,6 +15,7 @@ import type { RequestSlots } from '../std/request-slots.ts';
 import type { CallerAuth } from './caller-auth.ts';
 import { Deadlines, rejectEntry, type Deadline } from '../std/deadlines.ts';
 import { LinkedList, type ListItem } from '../std/linked-list.ts';
+import { Turns } from '../std/long-text.ts';
 import { ARRIVAL_MS, BodyReader, NO_BODY, SMALL_BODY_BYTES, type BodySender } from './request-body.ts';
 import { baseHeaders, faultResponse, MethodFault, PLAIN_ERRORS } from './response.ts';
 import { methodsOf, pathOf, type Door, type HttpRoute, type IncomingRequest, type Router } from './router.ts';
@@ -101,6 +102,8 @@ export class Gate {
   #closing = false;
   /** The last one that was checked: nearly all clients name the same. */
   #validHost: string | undefined;
+  /** Most of them read the store, which on SQLite takes time of this thread. */
+  readonly #consoleTurns = new Turns(8);
   /** Requests whose answer has not begun. */
   readonly #open = new LinkedList<BunRequest>();
 
@@ -196,7 +199,8 @@ export class Gate {
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
       this.#open.add(incoming);
-      const work = route.handle(incoming);
+      const turn = route.door === 'console' ? this.#consoleTurns.enter() : undefined;
+      const work = turn ? turn.then(() => route.handle(incoming)) : route.handle(incoming);
       const { answerBy } = incoming;
       const response = await (answerBy === undefined ? work : within(work, answerBy));
       return this.#finished(response, route, incoming);
