@@ -21,6 +21,7 @@ function bomb(): Uint8Array<ArrayBuffer> {
 }
 
 const BOMB = bomb();
+const BRACKETS = new Uint8Array(4_000_000).fill(0x5b);
 let refused = 0;
 
 function answer(model: string): Response {
@@ -35,6 +36,8 @@ function answer(model: string): Response {
     return new Response(BOMB, {
       headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
     });
+  if (model === 'brackets')
+    return new Response(BRACKETS, { headers: { 'content-type': 'application/json' } });
   return model === 'p' ? images(1) : completion('ok', usage(1, 1));
 }
 

@@ -190,7 +190,7 @@ upstreams:
   house: { kind: house }
 lists:
   models: [${['m', 'limited', 'refused'].map(model).join(', ')}]
-  bombs: [${model('bomb')}]
+  bombs: [${model('bomb')}, ${model('brackets')}]
   house_models: [{ model: house-echo, input: 0.05, output: 0.20 }]
   images: [{ model: p, image: 0.001, sizes: [512x512] }]
 endpoints:

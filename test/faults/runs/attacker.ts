@@ -35,7 +35,8 @@ const MOST_BYTES = 20 * MEGABYTE;
 interface Attack {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array<ArrayBuffer>;
+  /** Absent: a GET. */
+  readonly body?: string | Uint8Array<ArrayBuffer>;
   /** The body is only the beginning of one with this length, or in chunks; then the attacker waits, or leaves at once. */
   readonly unfinished?: { readonly bytes?: number; readonly leaves?: true };
 }
@@ -56,7 +57,14 @@ function attacksOf({ token, penniless, cookie }: AttackPlan): Readonly<Record<st
   const count = utf8.encode(
     JSON.stringify({ model: 'svc_chat/m', messages: [{ role: 'user', content: text }] }),
   );
+  const withoutWords = utf8.encode(
+    JSON.stringify({
+      model: 'svc_chat/m',
+      messages: [{ role: 'user', content: '的一是在不了有和人这'.repeat(100_000) }],
+    }),
+  );
   const session = { ...BROWSER, cookie };
+  const wrongPassword = JSON.stringify({ email: 'nobody@example.com', password: 'wrong wrong wrong' });
   const keys = utf8.encode(
     `{${Array.from({ length: 1_000_000 }, (_, index) => `"number ${index}":1`).join()}}`,
   );
@@ -80,7 +88,29 @@ function attacksOf({ token, penniless, cookie }: AttackPlan): Readonly<Record<st
       headers: bearer(penniless),
       body: count,
     }),
+    'text without words': () => ({
+      path: '/v1/messages/count_tokens',
+      headers: bearer(token),
+      body: withoutWords,
+    }),
     'compressed answer': () => chat('svc_bomb/bomb'),
+    'answer of brackets': () => chat('svc_bomb/brackets'),
+    'wrong password': () => ({ path: SIGN_IN, headers: BROWSER, body: wrongPassword }),
+    'reset of nobody': () => ({
+      path: '/api/console/password-reset/send',
+      headers: BROWSER,
+      body: '{"email":"nobody@example.com"}',
+    }),
+    'status page': () => ({ path: `/status?x=${crypto.randomUUID()}`, headers: {} }),
+    'signature of any characters': () => ({
+      path: `/api/public/v1/images/x?expires=99999999999&signature=${'é'.repeat(64)}`,
+      headers: {},
+    }),
+    'list at the console': () => ({ path: '/api/console/requests', headers: session }),
+    'list of operators': () => ({
+      path: '/api/operator/v1/accounts',
+      headers: { authorization: `Bearer ${inventedToken('op-')}` },
+    }),
     'keys at the console': () => ({ path: QUOTE, headers: session, body: keys }),
     'brackets at the console': () => ({ path: QUOTE, headers: session, body: brackets }),
     'form of empty parts': () => ({
@@ -131,8 +161,8 @@ function nestedArrays(depth: number): object {
 }
 
 /** One whose checksum is right and that nobody has. */
-function inventedToken(): string {
-  return newToken(crypto.getRandomValues(new Uint8Array(32))).token;
+function inventedToken(prefix: 'sk-' | 'op-' = 'sk-'): string {
+  return newToken(crypto.getRandomValues(new Uint8Array(32)), undefined, prefix).token;
 }
 
 async function attack(plan: AttackPlan): Promise<AttackReport> {
@@ -157,9 +187,9 @@ async function outcomeOf(url: string, attack: Attack): Promise<string> {
   if (unfinished) return await outcomeOfUnfinished(url, attack, unfinished);
   try {
     const response = await fetch(`${url}${path}`, {
-      method: 'POST',
+      method: body === undefined ? 'GET' : 'POST',
       headers,
-      body,
+      ...(body === undefined ? {} : { body }),
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
     await response.arrayBuffer();
@@ -171,7 +201,7 @@ async function outcomeOf(url: string, attack: Attack): Promise<string> {
 
 function outcomeOfUnfinished(
   url: string,
-  { path, headers, body }: Attack,
+  { path, headers, body = '' }: Attack,
   { bytes, leaves }: NonNullable<Attack['unfinished']>,
 ): Promise<string> {
   const { hostname, port } = new URL(url);
