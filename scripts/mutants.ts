@@ -3,10 +3,13 @@
  * notices is listed with its place and, where it is known, the reason (`mutants/accepted.json`); a reason that belongs to no
  * mutant any more is listed too.
  *
- *   npm run mutants -- --count=40 --seed=7 --only=relay --jobs=1
+ *   npm run mutants -- --count=40 --seed=7 --only=relay --jobs=1 --minutes=20 --results=/tmp/relay.jsonl
  *
- * The same seed draws the same sample from the same sources. It is no part of `npm test`: it takes up to 45 minutes.
+ * The same seed draws the same sample from the same sources. All are tried against their quickest tests before the first is
+ * tried against slower ones, and what the time was too short for counts as not noticed. With `--results` a run goes on
+ * where the last one stopped; tests may be added in between, sources may not change.
  */
+import { createHash } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -17,11 +20,11 @@ import accepted from './mutants/accepted.json';
 import { AREAS, type Area } from './mutants/areas.ts';
 import { mutantsOf, type Mutant } from './mutants/operators.ts';
 import { describe, isAccepted, reportOf, type Tried } from './mutants/report.ts';
-import { filesOf, mutated, Workshop, type Stage } from './mutants/workshop.ts';
+import { TrialLog, type Trial } from './mutants/trials.ts';
+import { filesOf, mutated, Workshop } from './mutants/workshop.ts';
 
 const ROOT = resolve(import.meta.dir, '..');
 const TARGET_PERCENT = 85;
-const BUDGET_MS = 45 * 60_000;
 
 const { values } = parseArgs({
   args: process.argv.slice(2),
@@ -29,6 +32,8 @@ const { values } = parseArgs({
     count: { type: 'string', default: '300' },
     seed: { type: 'string', default: String(crypto.getRandomValues(new Uint32Array(1))[0]) },
     only: { type: 'string' },
+    minutes: { type: 'string', default: '45' },
+    results: { type: 'string' },
     // Tests wait about half of their time: for a disk, a database, a timer.
     jobs: { type: 'string', default: String(2 * availableParallelism()) },
   },
@@ -40,6 +45,11 @@ if (areas.length === 0)
   throw new Error(`no area '${values.only}': ${AREAS.map(({ name }) => name).join(', ')}`);
 console.log(`seed ${values.seed}, ${values.count} mutants (--seed=${values.seed} --count=${values.count})`);
 const population = AREAS.flatMap((area) => sourcesOf(area).flatMap((file) => mutantsIn(file, area)));
+const timings = new Map<string, Promise<number>>();
+const log = new TrialLog(
+  values.results,
+  `${values.count} of seed ${values.seed}, ${values.only ?? 'all'}, ${sourcesDigest()}`,
+);
 const folder = mkdtempSync(join(tmpdir(), 'mutants-'));
 // A test's Postgres runs as another user where we are root, and must get to its folder.
 chmodSync(folder, 0o755);
@@ -75,45 +85,69 @@ function mutantsIn(file: string, area: Area): { area: Area; mutant: Mutant }[] {
     .map((mutant) => ({ area, mutant }));
 }
 
-async function tryAll(queue: { area: Area; mutant: Mutant }[]): Promise<Tried[]> {
-  const startedAt = performance.now();
-  const total = queue.length;
-  const tried: Tried[] = [];
-  const workshops = Array.from(
-    { length: Number(values.jobs) },
-    (_, index) => new Workshop(ROOT, join(folder, String(index)), values.seed),
-  );
-  const stages = await timedStages(workshops, new Set(queue.map(({ area }) => area)));
-  await Promise.all(
-    workshops.map(async (workshop) => {
-      while (performance.now() - startedAt < BUDGET_MS) {
-        const next = queue.shift();
-        if (!next) return;
-        const all = stages.get(next.area) ?? [];
-        // An accepted survivor would pay for every stage; the quick tests say soon enough if it needs no reason any more.
-        const tests = isAccepted(next.mutant, accepted) ? all.slice(0, 1) : all;
-        const verdict = await workshop.try(next.mutant, tests);
-        tried.push({ ...next, verdict });
-        console.log(`${tried.length}/${total} ${verdict}: ${describe(next.mutant)}`);
-      }
-    }),
-  );
-  if (queue.length > 0) console.log(`${queue.length} not tried: the time was up`);
-  console.log(`took ${((performance.now() - startedAt) / 60_000).toFixed(1)} minutes`);
-  return tried;
+function sourcesDigest(): string {
+  const hash = createHash('sha256');
+  for (const file of new Set(population.map(({ mutant }) => mutant.file)))
+    hash.update(file).update(readFileSync(join(ROOT, file)));
+  return hash.digest('hex').slice(0, 16);
 }
 
-/** As many at once as mutants later, so that the times are those of a machine that is as busy. */
-async function timedStages(workshops: readonly Workshop[], needed: Set<Area>): Promise<Map<Area, Stage[]>> {
-  const stages = new Map<Area, Stage[]>();
-  const left = [...needed];
-  await Promise.all(
-    workshops.map(async (workshop) => {
-      for (let area = left.shift(); area; area = left.shift())
-        stages.set(area, await workshop.baseline(area));
-    }),
-  );
-  return stages;
+async function tryAll(drawn: readonly { area: Area; mutant: Mutant }[]): Promise<Tried[]> {
+  const startedAt = performance.now();
+  const isTimeLeft = (): boolean => performance.now() - startedAt < Number(values.minutes) * 60_000;
+  const trials = drawn.map(({ area, mutant }) => log.trial(area, mutant));
+  const ended = trials.filter(({ verdict }) => verdict !== undefined);
+  // Quick tests of all before slow tests of any.
+  const waiting = trials
+    .filter(({ verdict }) => verdict === undefined)
+    .toSorted((a, b) => a.survived - b.survived);
+  const work = async (workshop: Workshop): Promise<void> => {
+    while (isTimeLeft()) {
+      const next = waiting.shift();
+      if (!next) return;
+      const after = await tryNext(workshop, next);
+      log.keep(after);
+      (after.verdict === undefined ? waiting : ended).push(after);
+      const said = after.verdict ?? `survived ${after.survived}`;
+      console.log(`${ended.length}/${trials.length} ${said}: ${describe(after.mutant)}`);
+    }
+  };
+  const jobs = Array.from({ length: Number(values.jobs) }, (_, index) => join(folder, String(index)));
+  await Promise.all(jobs.map((path) => work(new Workshop(ROOT, path, values.seed))));
+  const untried = waiting.filter(({ survived }) => survived === 0);
+  const unfinished = waiting.filter(({ survived }) => survived > 0);
+  if (untried.length > 0) console.log(`${untried.length} not tried: the time was up`);
+  console.log(`took ${((performance.now() - startedAt) / 60_000).toFixed(1)} minutes`);
+  return [
+    ...ended.map(({ verdict = 'survived', ...one }) => ({ ...one, verdict })),
+    ...unfinished.map((one) => ({ ...one, verdict: 'survived' as const, isUnfinished: true })),
+  ];
+}
+
+/** One step further: with the tests that are next, or at its end. */
+async function tryNext(workshop: Workshop, trial: Trial): Promise<Trial> {
+  const { area, mutant, survived } = trial;
+  const all = workshop.steps(mutant.file, area);
+  // An accepted survivor would pay for every stage; the quick tests say soon enough if it needs no reason any more.
+  const steps = isAccepted(mutant, accepted) ? all.slice(0, 1) : all;
+  const step = steps[survived];
+  if (!step) return { ...trial, verdict: 'survived' };
+  const verdict = await workshop.try(mutant, step, await silenceOf(workshop, area, step.stage));
+  if (verdict !== 'survived') return { ...trial, verdict };
+  const isLast = survived + 1 === steps.length;
+  return { ...trial, survived: survived + 1, ...(isLast && { verdict }) };
+}
+
+/** Each stage is timed once, as the code is, when the first mutant needs it. */
+async function silenceOf(workshop: Workshop, area: Area, stage: number): Promise<number> {
+  const name = `${area.name} ${stage}`;
+  const known = log.silenceOf(name);
+  if (known !== undefined) return known;
+  const timing = timings.get(name) ?? workshop.silenceOf(area, stage);
+  timings.set(name, timing);
+  const silenceMs = await timing;
+  if (log.silenceOf(name) === undefined) log.keepSilence(name, silenceMs);
+  return silenceMs;
 }
 
 /** mulberry32: small, and the same everywhere. */

@@ -21,7 +21,7 @@ const accepted = (change: string, file = 'a.ts') => ({
   reason: 'because',
 });
 
-const ALL = [tried('1', 'killed'), tried('2', 'timed out'), tried('3', 'survived'), tried('4', 'survived')];
+const ALL = [tried('1', 'killed'), tried('2', 'hangs'), tried('3', 'survived'), tried('4', 'survived')];
 
 test('both figures are told: of all that were tried, and without those that are accepted', () => {
   const { lines, percent } = reportOf(ALL, ALL, [accepted('4')]);
@@ -34,6 +34,15 @@ test('both figures are told: of all that were tried, and without those that are 
     '50.0 % of 4 killed, 1 of them because they hang',
     '66.7 % of 3 without the 1 that are accepted',
   ]);
+});
+
+test('what was not tried against all tests, or could not be decided, counts as a survivor, and is told', () => {
+  const unsure = [ALL[0]!, tried('5', 'undecided'), { ...tried('6', 'survived'), isUnfinished: true }];
+  const { lines, percent } = reportOf(unsure, unsure, []);
+  expect(percent).toBeCloseTo(33.3, 1);
+  expect(lines).toContain('  a.ts:3 5 (undecided)   in: x = a < b;');
+  expect(lines).toContain('  a.ts:3 6 (not all tests)   in: x = a < b;');
+  expect(lines.at(-1)).toBe('2 count as survivors that were not tried against all tests');
 });
 
 test('a reason is reported that belongs to no mutant, to one of another file, or to one that is killed', () => {

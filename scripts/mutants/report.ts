@@ -6,6 +6,8 @@ export interface Tried {
   readonly mutant: Mutant;
   readonly area: Area;
   readonly verdict: Verdict;
+  /** It was not yet run against all tests of its area: it may not have survived. */
+  readonly isUnfinished?: boolean;
 }
 
 /** A survivor that no test could or should notice. It is named as the tool names it, so that it can become stale. */
@@ -22,28 +24,36 @@ export function reportOf(
   population: readonly { readonly mutant: Mutant }[],
   accepted: readonly Accepted[],
 ): { readonly lines: readonly string[]; readonly percent: number } {
-  const survivors = tried.filter(({ verdict }) => verdict === 'survived');
+  const survivors = tried.filter(isAlive);
   const reasonFor = (mutant: Mutant) => accepted.find((one) => isFor(one, mutant))?.reason;
   const unexplained = survivors.filter(({ mutant }) => reasonFor(mutant) === undefined);
   const killed = tried.length - survivors.length;
   const counted = killed + unexplained.length;
-  const hung = tried.filter(({ verdict }) => verdict === 'timed out').length;
+  const hung = tried.filter(({ verdict }) => verdict === 'hangs').length;
+  const unsure = tried.filter((one) => one.verdict === 'undecided' || one.isUnfinished).length;
   const lines = [
     'survivors',
-    ...survivors.map(({ mutant }) => {
-      const reason = reasonFor(mutant);
-      return `  ${describe(mutant)}${reason === undefined ? '' : `\n    accepted: ${reason}`}`;
+    ...survivors.map((one) => {
+      const reason = reasonFor(one.mutant);
+      const note = one.verdict === 'undecided' ? ' (undecided)' : one.isUnfinished ? ' (not all tests)' : '';
+      return `  ${describe(one.mutant, note)}${reason === undefined ? '' : `\n    accepted: ${reason}`}`;
     }),
     ...needless(tried, population, accepted),
     ...byArea(tried),
     `${percentOf(killed, tried.length).toFixed(1)} % of ${tried.length} killed, ${hung} of them because they hang`,
     `${percentOf(killed, counted).toFixed(1)} % of ${counted} without the ${survivors.length - unexplained.length} that are accepted`,
+    ...(unsure > 0 ? [`${unsure} count as survivors that were not tried against all tests`] : []),
   ];
   return { lines, percent: percentOf(killed, counted) };
 }
 
-export function describe({ file, line, source, change }: Mutant): string {
-  return `${file}:${line} ${change}   in: ${source}`;
+/** Only what a test has noticed is killed. */
+function isAlive({ verdict }: Tried): boolean {
+  return verdict === 'survived' || verdict === 'undecided';
+}
+
+export function describe({ file, line, source, change }: Mutant, note = ''): string {
+  return `${file}:${line} ${change}${note}   in: ${source}`;
 }
 
 export function isAccepted(mutant: Mutant, accepted: readonly Accepted[]): boolean {
@@ -64,7 +74,7 @@ function needless(
     const name = `${one.file} ${one.change}   in: ${one.source}`;
     if (!population.some(({ mutant }) => isFor(one, mutant)))
       return [`stale, there is no such mutant: ${name}`];
-    const isKilled = tried.some(({ mutant, verdict }) => verdict !== 'survived' && isFor(one, mutant));
+    const isKilled = tried.some((trial) => !isAlive(trial) && isFor(one, trial.mutant));
     return isKilled ? [`accepted, but killed: ${name}`] : [];
   });
 }
@@ -72,7 +82,7 @@ function needless(
 function byArea(tried: readonly Tried[]): string[] {
   return [...new Set(tried.map(({ area }) => area))].map((area) => {
     const own = tried.filter((one) => one.area === area);
-    const killed = own.filter(({ verdict }) => verdict !== 'survived').length;
+    const killed = own.filter((one) => !isAlive(one)).length;
     return `${area.name}: ${killed} of ${own.length} killed`;
   });
 }

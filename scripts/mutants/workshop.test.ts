@@ -16,13 +16,13 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const pidFile = () => join(folder, 'pid');
 
 /** The test writes its pid down before it does what the mutant makes it do. */
-function tryMutant(work: string, silenceMs = 50_000, always = '') {
+function tryMutant(work: string, silenceMs = 50_000, always = '', stage = 0) {
   const root = join(folder, 'root');
   writeFileSync(join(root, 'a.ts'), 'export const isMutant = false;\n');
   writeFileSync(
     join(root, 'a.test.ts'),
     `import { test } from 'bun:test';
-    import { writeFileSync } from 'node:fs';
+    import { existsSync, writeFileSync } from 'node:fs';
     import { isMutant } from './a.ts';
     test('a', async () => {
       writeFileSync(${JSON.stringify(pidFile())}, String(process.pid));
@@ -36,7 +36,7 @@ function tryMutant(work: string, silenceMs = 50_000, always = '') {
     const workshop = new Workshop(${JSON.stringify(root)}, ${JSON.stringify(join(folder, 'copy'))}, '1', 1_000);
     const start = 'export const isMutant = '.length;
     const mutant = { file: 'a.ts', line: 1, source: '', change: '', start, end: start + 5, replacement: 'true' };
-    console.log(await workshop.try(mutant, [{ files: ['a.test.ts'], silenceMs: ${silenceMs} }]));\n`,
+    console.log(await workshop.try(mutant, { files: ['a.test.ts'], stage: ${stage} }, ${silenceMs}));\n`,
   );
   return Bun.spawn([process.execPath, join(folder, 'run.ts')], { stdout: 'pipe', stderr: 'inherit' });
 }
@@ -65,8 +65,31 @@ test('a mutant that no test minds survives, one that fails a test is killed', as
   expect(await verdictOf(tryMutant('throw new Error();'))).toBe('killed');
 }, 60_000);
 
-test('one that hangs has timed out, after the unchanged code was timed once more', async () => {
-  expect(await verdictOf(tryMutant('await new Promise(() => undefined);', 1_000))).toBe('timed out');
+/** In the test: whether this is the first time that it runs with the mutant. */
+const isFirst = () => {
+  const seen = JSON.stringify(join(folder, 'seen'));
+  return `(existsSync(${seen}) ? false : (writeFileSync(${seen}, ''), true))`;
+};
+
+test('one that hangs does so twice, and the unchanged code in between does not', async () => {
+  expect(await verdictOf(tryMutant('await new Promise(() => undefined);', 1_000))).toBe('hangs');
+}, 120_000);
+
+test('one that hangs once and then ends has not hung', async () => {
+  const once = tryMutant(`if (${isFirst()}) await new Promise(() => undefined);`, 1_000);
+  expect(await verdictOf(once)).toBe('survived');
+}, 120_000);
+
+test('where the unchanged code does not pass either, nothing is known of the mutant', async () => {
+  const run = tryMutant('await new Promise(() => undefined);', 1_000, 'if (!isMutant) throw new Error();');
+  expect(await verdictOf(run)).toBe('undecided');
+}, 120_000);
+
+test('a test of a whole server that fails once and passes when it is run again has noticed nothing', async () => {
+  const run = tryMutant(`if (${isFirst()}) throw new Error();`, 50_000, '', 1);
+  expect(await verdictOf(run)).toBe('survived');
+  rmSync(join(folder, 'copy'), { recursive: true });
+  expect(await verdictOf(tryMutant('throw new Error();', 50_000, '', 1))).toBe('killed');
 }, 120_000);
 
 test('a machine that has become slow is no reason to call a mutant hanging', async () => {

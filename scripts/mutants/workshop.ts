@@ -6,12 +6,14 @@ import type { Area } from './areas.ts';
 import { ImportGraph } from './import-graph.ts';
 import type { Mutant } from './operators.ts';
 
-export type Verdict = 'killed' | 'timed out' | 'survived';
+/** `undecided`: the machine was too slow to tell a mutant that hangs from one that is slow. */
+export type Verdict = 'killed' | 'hangs' | 'survived' | 'undecided';
 
-/** Tests that run together, and for how long none of them may end before a mutant is called hanging. */
-export interface Stage {
+/** Tests of one stage that a mutant is run against at once. */
+export interface Step {
+  /** The stage's place in its area. */
+  readonly stage: number;
   readonly files: readonly string[];
-  readonly silenceMs: number;
 }
 
 /** Far fewer histories than a whole run tells: what a mutant breaks, it breaks soon. */
@@ -21,6 +23,7 @@ const TEST_TIMEOUT_MS = 60_000;
 const MOST_MEMORY_BYTES = 3 * 1024 ** 3;
 /** However much a mutant has to say. */
 const MOST_RUN_MS = 600_000;
+const BASELINE_SILENCE_MS = 2 * TEST_TIMEOUT_MS;
 const LOOK_MS = 500;
 const PAGE_BYTES = 4_096;
 /** A mutant may be slow; this much slower than the code as it is, and it hangs. */
@@ -51,44 +54,55 @@ export class Workshop {
     mkdirSync(join(folder, 'tmp'));
   }
 
-  /** The stages of an area, timed as the code is; a stage that fails says nothing about mutants. */
-  async baseline(area: Area): Promise<Stage[]> {
-    const stages: Stage[] = [];
-    for (const files of testsOf(area, this.folder)) {
-      const { passed, output, longestSilenceMs } = await this.#test(files, 2 * TEST_TIMEOUT_MS);
-      if (!passed) throw new Error(`${files.join(' ')} fails without any mutant:\n${output.slice(-2_000)}`);
-      stages.push({ files, silenceMs: this.#allowedSilence(longestSilenceMs) });
-    }
-    return stages;
+  /** What a mutant of this file is run against, the quickest first. */
+  steps(file: string, area: Area): Step[] {
+    return nearestFirst(file, testsOf(area, this.folder), this.#graph);
   }
 
-  async try(mutant: Mutant, stages: readonly Stage[]): Promise<Verdict> {
+  /** For how long no test of a stage may end; a stage that fails as the code is says nothing about mutants. */
+  async silenceOf(area: Area, stage: number): Promise<number> {
+    const files = testsOf(area, this.folder)[stage] ?? [];
+    const { passed, output, longestSilenceMs } = await this.#test(files, BASELINE_SILENCE_MS);
+    if (!passed) throw new Error(`${files.join(' ')} fails without any mutant:\n${output.slice(-2_000)}`);
+    return this.#allowedSilence(longestSilenceMs);
+  }
+
+  async try(mutant: Mutant, step: Step, silenceMs: number): Promise<Verdict> {
     try {
-      for (const stage of nearestFirst(mutant.file, stages, this.#graph)) {
-        const verdict = await this.#tryStage(mutant, stage);
-        if (verdict !== 'survived') return verdict;
-      }
-      return 'survived';
+      const { verdict, failed } = await this.#tryFiles(mutant, step.files, silenceMs);
+      if (verdict !== 'killed' || step.stage === 0) return verdict;
+      // Whole servers on a busy machine: what fails only once has failed for another reason.
+      const again = await this.#tryFiles(mutant, failed, silenceMs);
+      return again.verdict === 'survived'
+        ? (await this.#tryFiles(mutant, step.files, silenceMs)).verdict
+        : again.verdict;
     } finally {
       this.#cleanUp();
     }
   }
 
   /**
-   * The machine may be busier than it was when the stage was timed. So a mutant hangs only if the unchanged code, timed
-   * once more right after it, is still that much faster.
+   * The machine may be busier than it was when the stage was timed. So a mutant hangs only if it does so twice, while
+   * the unchanged code, timed in between, is quick enough.
    */
-  async #tryStage(mutant: Mutant, { files, silenceMs }: Stage): Promise<Verdict> {
+  async #tryFiles(mutant: Mutant, files: readonly string[], silenceMs: number): Promise<Outcome> {
     let limitMs = silenceMs;
+    let hasHung = false;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const { passed, timedOut } = await this.#testChanged(mutant, files, limitMs);
-      if (!timedOut) return passed ? 'survived' : 'killed';
-      const unchanged = await this.#test(files, 2 * TEST_TIMEOUT_MS);
-      const fairMs = unchanged.passed ? this.#allowedSilence(unchanged.longestSilenceMs) : 2 * limitMs;
-      if (fairMs <= limitMs) break;
-      limitMs = fairMs;
+      const { passed, timedOut, output } = await this.#testChanged(mutant, files, limitMs);
+      if (!timedOut)
+        return {
+          verdict: passed ? 'survived' : 'killed',
+          failed: [lastNamed(output, files) ?? files].flat(),
+        };
+      if (hasHung) return { verdict: 'hangs', failed: files };
+      const unchanged = await this.#test(files, BASELINE_SILENCE_MS);
+      if (!unchanged.passed) break;
+      const fairMs = this.#allowedSilence(unchanged.longestSilenceMs);
+      hasHung = fairMs <= limitMs;
+      limitMs = Math.max(limitMs, fairMs);
     }
-    return 'timed out';
+    return { verdict: 'undecided', failed: files };
   }
 
   #allowedSilence(unchangedMs: number): number {
@@ -168,11 +182,23 @@ export class Workshop {
   }
 }
 
+interface Outcome {
+  readonly verdict: Verdict;
+  /** The file that failed, or all where that is not known. */
+  readonly failed: readonly string[];
+}
+
 interface TestRun {
   readonly passed: boolean;
   readonly timedOut: boolean;
   readonly output: string;
   readonly longestSilenceMs: number;
+}
+
+/** Bun names a file before its tests, and stops after the first that fails. */
+function lastNamed(output: string, files: readonly string[]): string | undefined {
+  const lines = output.split('\n').map((line) => line.trim());
+  return lines.findLast((line) => files.includes(line.replace(/:$/, '')))?.replace(/:$/, '');
 }
 
 /** The tests of each stage; one that a later stage names is left to it. */
@@ -187,22 +213,16 @@ function testsOf({ stages }: Area, root: string): string[][] {
  * Of each stage the tests that reach the mutant's file. In the first stage, of small tests, the nearest come first; then
  * those of the other stages that are named after the file: most mutants end there.
  */
-function nearestFirst(file: string, stages: readonly Stage[], graph: ImportGraph): Stage[] {
+function nearestFirst(file: string, stages: readonly (readonly string[])[], graph: ImportGraph): Step[] {
   const name = file.replace(/\.ts$/, '');
   const isNamed = (test: string): boolean => test.startsWith(name) && /^[.-]/.test(test.slice(name.length));
-  const distance = (test: string): number => graph.distance(test, file) ?? Infinity;
-  const rank = (test: string): number => (isNamed(test) ? 0 : distance(test));
-  const reaching = (stage: Stage, isWanted: (test: string) => boolean): Stage => ({
-    ...stage,
-    files: stage.files.filter((test) => Number.isFinite(rank(test)) && isWanted(test)),
-  });
-  const [first, ...later] = stages;
-  if (!first) return [];
-  const nearest = reaching(first, () => true);
+  const rank = (test: string): number => (isNamed(test) ? 0 : (graph.distance(test, file) ?? Infinity));
+  const [first = [], ...others] = stages.map((files) => files.filter((test) => Number.isFinite(rank(test))));
+  const later = others.map((files, at) => ({ stage: at + 1, files }));
   return [
-    { ...nearest, files: nearest.files.toSorted((a, b) => rank(a) - rank(b)) },
-    ...later.map((stage) => reaching(stage, isNamed)),
-    ...later.map((stage) => reaching(stage, (test) => !isNamed(test))),
+    { stage: 0, files: first.toSorted((a, b) => rank(a) - rank(b)) },
+    ...later.map(({ stage, files }) => ({ stage, files: files.filter(isNamed) })),
+    ...later.map(({ stage, files }) => ({ stage, files: files.filter((test) => !isNamed(test)) })),
   ].filter(({ files }) => files.length > 0);
 }
 

@@ -200,7 +200,7 @@ export async function spendersOf(db: Kysely<Schema>, walletId: string): Promise<
   return rows.length > 0 ? rows.map(({ id }) => id) : [walletId];
 }
 
-/** What they were charged on each day since this one (yyyymmdd), together. */
+/** The charges of these accounts together, for each day from `since` (yyyymmdd) on. */
 export async function spentByDay(
   db: Kysely<Schema>,
   spenders: readonly string[],

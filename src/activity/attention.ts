@@ -113,7 +113,7 @@ export function endingCodes({ db, reader }: Parts, now: number, most: number) {
   );
 }
 
-/** The rules of the books that the last check found broken; `undefined`: none. */
+/** The invariants that the last check of the books found broken; `undefined`: none. */
 export async function brokenRules({ db }: Parts): Promise<string | undefined> {
   const row = await db
     .selectFrom('notice')
@@ -132,7 +132,7 @@ interface LossFilter {
   readonly most: number;
 }
 
-/** What brought less than it cost, the greatest loss first. Nano-USD, positive. */
+/** Models or backends that brought in less than they cost, the greatest loss first; losses are positive nano-USD. */
 export function lossesBy({ db, reader }: Parts, by: 'model' | 'backend', { since, least, most }: LossFilter) {
   const loss = sql<number>`CAST(sum(cost + possible_cost - costed) AS BIGINT)`;
   return reader.all(

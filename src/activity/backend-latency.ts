@@ -10,7 +10,7 @@ interface BackendLatency {
   /** Attempts that reached it, and those of them that failed. */
   readonly calls: number;
   readonly failures: number;
-  /** Of completed requests; `undefined`: there is none. */
+  /** Over the completed requests; `undefined`: there are none. */
   readonly firstByteMs: Percentiles | undefined;
   readonly durationMs: Percentiles | undefined;
   /** Requests of the last hour that it was called for, as far as the sample goes. */

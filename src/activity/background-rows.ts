@@ -76,7 +76,7 @@ export class BackgroundRows {
     return numUpdatedRows > 0n;
   }
 
-  /** Of those that are still there. */
+  /** The states of those jobs that still exist. */
   async states(ids: readonly string[]): Promise<ReadonlyMap<string, StoredResponseState>> {
     if (ids.length === 0) return new Map();
     const rows = await this.#db

@@ -13,7 +13,7 @@ export interface StoredConversation {
   readonly id: string;
   readonly createdAt: number;
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** Of all its items as text. */
+  /** The length of all its items as text. */
   readonly itemBytes: number;
 }
 

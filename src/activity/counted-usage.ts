@@ -31,7 +31,7 @@ export interface CountedDay {
 const DAY_MS = 86_400_000;
 /** A request gets its id on arrival and its day on admission, possibly by another node's clock. */
 const SLACK_MS = 3_600_000;
-/** Whoever sends a new name with every request has the rest counted without names. */
+/** A client may send a new name with each request; beyond this number, names are left out of the count. */
 const MOST_AGENTS = 1_000;
 export const MOST_CLIENTS = 50;
 const TOGETHER = 2_000;
@@ -111,7 +111,7 @@ interface Counting {
   readonly clients: Map<string, CountedClient>;
 }
 
-/** What SQL cannot compute, receipt by receipt. */
+/** Adds, receipt by receipt, what SQL cannot compute. */
 async function addExtraSavings(query: CountQuery, span: Span, counting: Counting): Promise<void> {
   for (let after = ''; ;) {
     const rows = await query<ExtraRow>(extraSql(span), [...span.values, after]);

@@ -81,7 +81,7 @@ export async function imageJobsOf(
 interface KeptRequest {
   readonly selector: { readonly code?: string; readonly model?: string };
   readonly request: { readonly prompt: string; readonly n?: number };
-  /** Its client waits for it, and did not ask for a job. */
+  /** The client waits for the images and did not ask for a job. */
   readonly isPlain?: boolean;
 }
 

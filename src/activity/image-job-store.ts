@@ -13,7 +13,7 @@ interface NewImageJob {
   /** JSON of what another process needs to know of the request. */
   readonly request: string;
   readonly deadline: number;
-  /** Of one that a backend works on already: which, and what it calls it. */
+  /** The backend that already works on it, and its own id of the job. */
   readonly backend?: string | undefined;
   readonly backendJob?: string | undefined;
 }
@@ -161,7 +161,7 @@ export class ImageJobStore {
       .execute();
   }
 
-  /** Those that nobody can go on with: their backend has no job, or it is too late. */
+  /** Interrupted jobs that no process can continue: their backend has no job, or it is too late. */
   async interrupted(): Promise<InterruptedJob[]> {
     const now = this.#clock.now();
     const rows = await this.#leftAlone(now)
@@ -172,7 +172,7 @@ export class ImageJobStore {
     return rows.map((row) => ({ ...row, delivered: deliveredOf(row) }));
   }
 
-  /** With a backend, and a hold whose lease ran out. */
+  /** Jobs at a backend whose hold has a lease that ran out. */
   #leftAlone(now: number) {
     return this.#db
       .selectFrom('image_job')

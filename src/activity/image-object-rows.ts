@@ -40,7 +40,7 @@ const AT_ONCE = 8;
 export class ImageObjectRows {
   readonly #parts: ImageObjectParts;
   readonly #db: Kysely<Schema>;
-  /** Where the look for objects without an image goes on. */
+  /** The name after which the search for objects without an image goes on. */
   #checkedUpTo = '';
 
   constructor(parts: ImageObjectParts) {
@@ -161,7 +161,7 @@ export class ImageObjectRows {
       await Promise.all(keys.slice(at, at + AT_ONCE).map((key) => this.#delete(key)));
   }
 
-  /** Of a removed account, whatever its images had or lost in a crash. */
+  /** Deletes every object of a removed account, those that a crash left without an image too. */
   async deleteOf(accountId: string): Promise<void> {
     const rows = this.#db
       .updateTable('image_object')

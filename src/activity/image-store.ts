@@ -117,7 +117,7 @@ export class ImageStore {
     return (await this.findAllOwn(accountId, [id])).get(id);
   }
 
-  /** By id; those of other accounts as if there were none. */
+  /** By id; images of other accounts are not found. */
   async findAllOwn(accountId: string, ids: readonly string[]): Promise<ReadonlyMap<string, KeptImage>> {
     return await this.#find(ids, accountId);
   }
@@ -164,7 +164,7 @@ export class ImageStore {
     return (await this.#removeAll(await found.execute())) > 0;
   }
 
-  /** Those of them that the account has; how many that were. */
+  /** Removes those that belong to the account, and tells how many these were. */
   async removeSome(accountId: string, ids: readonly string[]): Promise<number> {
     const found = this.#removable().where('id', 'in', ids).where('account_id', '=', accountId);
     return await this.#removeAll(await found.execute());
@@ -344,7 +344,7 @@ async function makeThumbnail(image: KeptImage): Promise<Uint8Array<ArrayBuffer> 
   }
 }
 
-/** As its header says; `undefined` where it does not. */
+/** The size that its header names; `undefined` if it names none. */
 async function pixelSizeOf(
   bytes: Uint8Array,
 ): Promise<{ readonly width: number; readonly height: number } | undefined> {

@@ -15,12 +15,12 @@ export interface MarginRow {
   readonly key: string;
   readonly requests: number;
   readonly charged: number;
-  /** Of this, what was charged for requests whose cost is known. */
+  /** The part of it that was charged for requests whose cost is known. */
   readonly costed: number;
   readonly cost: number;
   /** What failed attempts may cost. */
   readonly possibleCost: number;
-  /** Of the requests whose cost is known, if everything that is possible is billed. */
+  /** Over the requests whose cost is known, if every possible cost is billed. */
   readonly margin: number;
 }
 
@@ -88,7 +88,7 @@ async function priceGroupSums(
 
 const GROUPED = '%"group":%';
 
-/** Of yyyymmdd, in milliseconds. */
+/** The start of the day yyyymmdd, in milliseconds. */
 function dayStart(day: number): number {
   return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
 }

@@ -169,7 +169,7 @@ class RouteCounts {
   images = 0;
   chargedNano = 0;
   costNano = 0;
-  /** Of the requests whose cost is known. */
+  /** Over the requests whose cost is known. */
   marginNano = 0;
 
   constructor(labels: RouteLabels) {
@@ -196,7 +196,7 @@ class RouteCounts {
     this.images += usage.images;
   }
 
-  /** Of a request that was added without its charge. */
+  /** Adds the charge of a request that was counted before it was known. */
   addCharge({ ending, charged = 0 }: RequestEnd): void {
     this.chargedNano += charged;
     if (ending.attempts.some(({ cost }) => cost)) this.marginNano += charged;

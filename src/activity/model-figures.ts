@@ -42,7 +42,7 @@ export interface Quantiles {
   readonly measured: number;
 }
 
-/** Of one model of an endpoint: a few rows by their key. */
+/** The figures of one model of an endpoint: a few rows by their key. */
 export async function modelFigures(
   db: Kysely<Schema>,
   { endpoint, model }: { readonly endpoint: string; readonly model: string },

@@ -29,15 +29,15 @@ export interface ProcessParts {
   readonly storeAnswers?: (() => Promise<boolean>) | undefined;
   /** How old the newest backup is; `undefined` if none was made. */
   readonly backupAgeMs?: (() => Promise<number | undefined>) | undefined;
-  /** Of the data folder; `undefined` without one. */
+  /** Space on the disk of the data folder; `undefined` without a folder. */
   readonly diskSpace?: (() => DiskSample | undefined) | undefined;
-  /** By name: what waits to be done. */
+  /** How much work waits, by the queue's name. */
   readonly queues?: (() => Readonly<Record<string, number>>) | undefined;
   /** When the certificate that is served ends; `undefined` without one. */
   readonly certificateEndsAt?: (() => number | undefined) | undefined;
   /** How far this machine's clock is ahead of the database's. */
   readonly clockAheadMs?: (() => number) | undefined;
-  /** By check of the set-up: 1 if it found a problem. */
+  /** By the name of a set-up check: 1 if it found a problem. */
   readonly setupProblems?: (() => Readonly<Record<string, number>>) | undefined;
 }
 

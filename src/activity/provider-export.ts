@@ -6,7 +6,7 @@ export interface ExportLine {
   /** `undefined`: the export does not say. */
   readonly model: string | undefined;
   readonly requests: number;
-  /** Of input, cached and written input included, and of output. */
+  /** Input tokens, including cached and written ones, plus output tokens. */
   readonly tokens: number;
   readonly cacheWrites: number;
   /** In nano-USD. */

@@ -28,9 +28,9 @@ export interface Reconciled {
 
 /** Which of our books an export is compared with. */
 export interface ReconciledBooks {
-  /** Those of the provider; absent: all of them. */
+  /** The backends of this provider; absent: all backends. */
   readonly backends?: readonly string[] | undefined;
-  /** What a backend calls one of our models; the same name, if absent. */
+  /** A backend's own name of one of our models; absent: the same name. */
   readonly nameAt?: ((model: string, backend: string) => string) | undefined;
 }
 
@@ -97,7 +97,7 @@ interface OurDay {
 
 const NO_DAY: OurDay = { tokens: 0, cost: 0, possibleCost: 0, cacheWrites: 0, retried: 0, uncounted: 0 };
 const MODELS_TOGETHER = 'all models';
-/** What stands beside lines with a model, such as searches on the web. */
+/** The name of what an export bills without a model, such as searches on the web. */
 const NO_MODEL = 'no model';
 /** A request gets its id on arrival and its day on admission. */
 const SLACK_MS = 3_600_000;
@@ -209,7 +209,7 @@ function together(one: OurDay, other: OurDay): OurDay {
   };
 }
 
-/** By what the provider calls our models. */
+/** Our sums of the day, by the provider's names of models. */
 async function ourDay(
   db: Kysely<Schema>,
   day: number,

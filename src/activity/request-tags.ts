@@ -31,7 +31,7 @@ interface TagRow {
 const MOST_NAMES = 16;
 const LONGEST_NAME = 64;
 const LONGEST_VALUE = 512;
-/** So many requests are written in one statement. */
+/** How many requests are written in one statement. */
 const TOGETHER = 100;
 /** A change may be seen this much later than it was dated. */
 const OVERLAP_MS = 60_000;
@@ -43,7 +43,7 @@ const OVERLAP_MS = 60_000;
 export class RequestTags {
   readonly #store: Store;
   readonly #clock: Clock;
-  /** By wallet; empty while nobody asks for tags. */
+  /** The names to keep, by wallet; empty while nobody asks for tags. */
   readonly #chosen = new Map<string, readonly string[]>();
   #seenTo = 0;
   #waiting: { readonly rows: readonly TagRow[]; readonly written: PromiseWithResolvers<void> }[] = [];
@@ -77,7 +77,7 @@ export class RequestTags {
     await this.keep(call, { accountId, walletId: account?.wallet as AccountId | undefined });
   }
 
-  /** What changed since the last time, on any node. */
+  /** Reads which choices have changed since the last time, on any node. */
   async refresh(): Promise<void> {
     const now = this.#clock.now();
     const changes = await this.#store.db
@@ -99,7 +99,7 @@ export class RequestTags {
     return written.promise;
   }
 
-  /** Those that come while others are being written go together. */
+  /** Requests that come while others are being written are written together next. */
   async #writeAll(): Promise<void> {
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
@@ -182,7 +182,7 @@ export async function chosenTags(db: Kysely<Schema>, walletId: string): Promise<
   return row === undefined || row.names === '' ? [] : row.names.split('\n');
 }
 
-/** By request; those without any are missing. All are of one account. */
+/** The tags of one account's requests, by request; requests without tags are left out. */
 export async function tagsOf(
   reader: Pick<Reader, 'all'>,
   db: Kysely<Schema>,

@@ -9,7 +9,7 @@ const MOST_BYTES_OF_ACCOUNT = 64 * MEGABYTE;
 /** So much is left when an account had too much: room is made once for many that follow. */
 const LEFT_BYTES_OF_ACCOUNT = 60 * MEGABYTE;
 const TOGETHER = 400;
-/** Of one sweep; what is left is the next one's. */
+/** The steps of one sweep; the next one does what is left. */
 const MOST_STEPS = 50;
 
 /** How long everything is kept, and how much of all accounts together. Zero: nothing is. */
@@ -23,7 +23,7 @@ interface SpaceParts {
   readonly clock: Clock;
 }
 
-/** What is deleted together of one account. */
+/** Rows of one account that are deleted together. */
 interface Freed {
   readonly responses?: readonly string[];
   readonly conversations?: readonly string[];

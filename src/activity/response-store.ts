@@ -15,11 +15,11 @@ import { ResponseSpace, type KeepRules } from './response-space.ts';
 /** An item of a response or a conversation, in the client's own form. */
 export type StoredItem = Readonly<Record<string, unknown>>;
 
-/** What one response has of its own; what came before it is in other rows. */
+/** The items of one response; those of earlier turns are in other rows. */
 export interface ResponseItems {
   readonly input: readonly StoredItem[];
   readonly output: readonly StoredItem[];
-  /** Of one that is made in the background. */
+  /** The job, where the response is made in the background. */
   readonly job?: StoredJob | undefined;
 }
 
@@ -156,7 +156,7 @@ export class ResponseStore {
     return new Map(rows.map((row) => [row.id, row.item_bytes]));
   }
 
-  /** Those of some responses; of one that is not there, nothing. */
+  /** The items of these responses; a response that does not exist is left out. */
   async items(ids: readonly string[], accountId: string): Promise<ReadonlyMap<string, SizedItems>> {
     const found = new Map<string, SizedItems>();
     for (let from = 0; from < ids.length; from += READ_TOGETHER) {
@@ -271,7 +271,7 @@ type Alongside = NonNullable<OpenLedger['alongside']>;
 
 const MOST_TOGETHER = 100;
 
-/** Rows that are written together, and what their accounts take then. */
+/** Rows that are written together, and the space that their accounts use afterwards. */
 interface RowsTogether {
   readonly rows: NewResponseRow[];
   readonly counted: Promise<ReadonlyMap<string, number>>;
@@ -431,7 +431,7 @@ function insertTogether(
   ]);
 }
 
-/** It was read within limits before, with all that stood around it. */
+/** What is stored here was read within limits before, as a part of its request. */
 const STORED_LIMITS: JsonLimits = {
   ...JSON_LIMITS,
   depth: JSON_LIMITS.depth * 2,
@@ -443,9 +443,9 @@ const STORED_LIMITS: JsonLimits = {
 interface SealedLabel {
   readonly part: 'response' | 'head' | 'item';
   readonly accountId: string;
-  /** Of the response, or of the conversation. */
+  /** The id of the response or the conversation. */
   readonly id: string;
-  /** Of an item of a conversation. */
+  /** The id of the item, in a conversation. */
   readonly itemId?: string | undefined;
 }
 
@@ -503,7 +503,7 @@ export class SealedJson {
     return { items: bytes.subarray(0, end), answer: bytes.subarray(end + 1) };
   }
 
-  /** What another key has sealed, sealed with this one. */
+  /** Seals again, with this key, what another key has sealed. */
   again(label: SealedLabel, sealed: Uint8Array, from: Uint8Array): Buffer {
     return sealBytes(this.#key, labelText(label), openBytes(from, labelText(label), sealed));
   }

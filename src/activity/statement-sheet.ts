@@ -69,7 +69,7 @@ interface Logo {
 export class StatementSheet {
   readonly #writer: PdfWriter;
   #page = 0;
-  /** Of the last line, from the top. */
+  /** The place of the last line, from the top. */
   #y = MARGIN;
   /** Written again at the top of a page that a table continues on. */
   #table: TableHead | undefined;

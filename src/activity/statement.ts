@@ -43,7 +43,7 @@ interface StatementSearch {
 /** One change of a balance: an entry, or what the requests of one day were charged. */
 export interface StatementLine extends Omit<Selectable<EntryTable>, 'id' | 'once'> {
   readonly id: string;
-  /** Of a line of charges. */
+  /** The day, on a line of charges. */
   readonly charges?: ChargedDay;
 }
 
@@ -115,7 +115,7 @@ async function countDays(
   return new Set(found.flat().map(({ day }) => day)).size;
 }
 
-/** Models of a wallet's day. */
+/** What a wallet's requests of one day were for. */
 export interface DayModels {
   readonly day: number;
   /** The one with the largest charge. */
@@ -236,7 +236,7 @@ export interface ChargedDay {
   readonly day: number;
   readonly requests: number;
   readonly charged: number;
-  /** Its receipts have left. */
+  /** Its receipts were archived. */
   readonly archived: boolean;
 }
 

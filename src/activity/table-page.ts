@@ -56,7 +56,7 @@ export interface TablePage<Row> {
   readonly next: TableCursor | undefined;
   /** How far was searched or sorted, if not through everything. */
   readonly searchedTo: number | undefined;
-  /** Of the whole list; told with its first page. */
+  /** The rows of the whole list; only the first page has it. */
   readonly count?: RowCount | undefined;
 }
 
@@ -72,7 +72,7 @@ interface Listing {
   readonly page: TablePageRequest;
 }
 
-/** What every read row has beside its own columns. */
+/** The columns that every read row has beside its own. */
 type Marked = Readonly<Record<string, TableValue>> & { readonly listed_at: number };
 
 /**
@@ -307,7 +307,7 @@ type TableValue = string | number;
 
 /** Where a page ended. */
 interface TableCursor {
-  /** Of the last row, in the columns of the order. */
+  /** The values of the last row in the columns of the order. */
   readonly values: readonly TableValue[];
   /** The newest row that was not sorted any more when the list began. */
   readonly since: { readonly at: number; readonly values: readonly TableValue[] } | undefined;

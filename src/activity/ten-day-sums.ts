@@ -9,7 +9,7 @@ import { ALL_ACCOUNTS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.t
 import { CompiledQuery } from 'kysely';
 
 const RUN_MS = 10_000;
-/** Who has fewer requests in ten days has few rows of them, too. */
+/** An account with fewer requests in ten days has few rows to add up. */
 const FEWEST_REQUESTS = 500;
 
 interface SummedModel extends UsageSums {

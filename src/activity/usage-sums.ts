@@ -208,7 +208,7 @@ export function minus(whole: UsageSums, parts: readonly UsageSums[]): UsageSums 
   ) as unknown as UsageSums;
 }
 
-/** Of the range, which ten days are added up, and the days beside them. */
+/** The ten-day sums that lie inside the range, and the single days beside them. */
 async function tenDaysIn(
   { db, reader }: Parts,
   { accountId, from, to, model }: UsageFilter,

@@ -30,7 +30,7 @@ export function usageRows(
   );
 }
 
-/** Of several accounts together. */
+/** The usage of several accounts together. */
 export async function usageOfAccounts(
   { db, reader }: { db: Kysely<Schema>; reader: Pick<Reader, 'all'> },
   accountIds: readonly string[],

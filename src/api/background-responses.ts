@@ -20,7 +20,7 @@ interface BackgroundOptions {
 
 const FULL_RETRY_MS = 5_000;
 const ADOPT_TOGETHER = 100;
-/** Whoever needs its input while it is made again. */
+/** For a response that is made again: what it loads is not counted. */
 const NO_MEMORY: IncomingRequest['memory'] = {
   hold: () => Promise.resolve(),
   keep: () => () => undefined,
@@ -163,7 +163,7 @@ export class BackgroundResponses {
       });
   }
 
-  /** What cannot be written now is written by `takeOver` later. */
+  /** If the end cannot be written now, `takeOver` writes it later. */
   async #finish(job: RunningResponse, fault: Fault | undefined): Promise<void> {
     const { answer, accountId, isCancelled } = job;
     if (job.isLeft || (answer.isComplete && !isCancelled)) return;
@@ -238,7 +238,7 @@ class RunningResponse {
     }
   }
 
-  /** What has come until now is paid. */
+  /** Ends it; what has arrived until now is charged. */
   cancel(): void {
     this.isCancelled = true;
     this.#stop();

@@ -263,7 +263,7 @@ function readV1Chat(base: CallBase, value: Record<string, unknown>, parts: ApiPa
   };
 }
 
-/** It has none of OpenRouter's wishes, as most: its encoder remembers nothing. */
+/** It has none of OpenRouter's fields, like most requests, so its encoder needs no state. */
 function isOrdinary({ client }: CallBase, asked: OpenRouterFields | undefined): boolean {
   return asked === undefined && !client.includes(EXPECTS_USAGE);
 }

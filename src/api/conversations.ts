@@ -240,7 +240,7 @@ async function addItems(asked: AskedConversation): Promise<unknown> {
   };
 }
 
-/** What is referred to is copied: the conversation is kept by itself. */
+/** Items that are referred to by id are copied, so that the conversation does not depend on the responses. */
 async function ownItems(
   items: z.infer<typeof conversationItems>,
   { accountId, incoming, parts }: Omit<AskedConversation, 'id' | 'itemId'>,

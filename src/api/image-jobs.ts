@@ -165,7 +165,7 @@ export class ImageJobs {
     return new RunningImageJob(call, { store, links, relay, longestMs, onAccepted });
   }
 
-  /** What cannot be written now is written by `takeOver` later. */
+  /** If the end cannot be written now, `takeOver` writes it later. */
   async #finish(job: RunningImageJob, ended: StartedImageJob['ended']): Promise<void> {
     const { requestId } = job;
     const { store, relay } = this.#options;

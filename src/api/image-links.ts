@@ -46,7 +46,7 @@ export class ImageLinks {
     return await this.#store.save({ image, requestId, prompt: request.prompt, parameters, id });
   }
 
-  /** Those of the account's own gallery. */
+  /** By id, from the account's own gallery. */
   async findAllOwn(accountId: string, ids: readonly string[]): Promise<ReadonlyMap<string, KeptImage>> {
     return await this.#store.findAllOwn(accountId, ids);
   }

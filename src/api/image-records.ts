@@ -108,7 +108,7 @@ function leftToAnother(): Fault {
   return new Fault('service_unavailable', 'This node is shutting down. Retry.');
 }
 
-/** As older versions of Tollgate read them. */
+/** The jobs in the form that older versions of Tollgate read. */
 function jobsOf(submitted: readonly ImagePart[]): string {
   return submitted.flatMap(({ job }) => job ?? []).join(' ');
 }
@@ -192,7 +192,7 @@ export class PlainImageRecord implements ImageRecord {
     else if (isKeyed) await this.#quietly(async () => void (await store()), 'image_not_kept');
   }
 
-  /** It was answered. */
+  /** Ends the record: the request was answered. */
   async end(): Promise<void> {
     if (this.#hasRow) await this.#quietly(({ store }) => store.forget(this.#call.requestId));
   }
@@ -223,7 +223,7 @@ interface KeptCall extends Pick<ImageCall, 'selector' | 'label' | 'client'> {
   readonly submitted?: readonly ImagePart[] | undefined;
 }
 
-/** What is written down of a call as it goes on. */
+/** The stored text of a call, which is extended as the call proceeds. */
 class KeptCallText {
   readonly #call: ImageCall;
   readonly #isPlain: true | undefined;
@@ -245,7 +245,7 @@ class KeptCallText {
     return this.#text();
   }
 
-  /** With our own count of the input: its pictures are only in this process. */
+  /** Stores our own count of the input too, because its pictures are only in this process. */
   async accepted(submitted: readonly ImagePart[]): Promise<string> {
     return this.#text(submitted, await this.#terms?.countInputForCharge?.());
   }

@@ -15,7 +15,7 @@ interface ImageStreamParts {
   readonly links: ImageLinks;
   readonly origin: string;
   readonly record: PlainImageRecord;
-  /** Of the request, which holds the call's pictures until the stream ends. */
+  /** The memory of the request, which holds the call's pictures until the stream ends. */
   readonly memory: Pick<RequestMemory, 'keep'>;
 }
 

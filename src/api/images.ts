@@ -295,7 +295,7 @@ interface WaitedImageParts {
   readonly relay: RelayParts;
   readonly imageJobs: Pick<ImageJobs, 'plain'>;
   readonly links: ImageLinks;
-  /** Of the request, which holds the call's pictures. */
+  /** The memory of the request, which holds the call's pictures. */
   readonly memory: Pick<RequestMemory, 'keep'>;
   /** Another shape of the answer than OpenAI's. */
   readonly present?: ((answer: ImageResponse, charged: NanoUsd | undefined) => unknown) | undefined;

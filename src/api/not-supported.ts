@@ -6,7 +6,7 @@ import { ANTHROPIC_ERRORS, GOOGLE_ERRORS } from './errors.ts';
 
 /** What clients of other servers ask for and Tollgate does not have, so that they are told more than that the path is unknown. */
 interface NotSupported {
-  /** With everything below it where it ends in `…`. */
+  /** A path that ends in `…` stands for everything below it. */
   readonly paths: readonly string[];
   /** What is missing, and what to use instead. */
   readonly message: string;

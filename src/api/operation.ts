@@ -27,7 +27,7 @@ export interface ApiOperation {
   readonly token: 'required' | 'optional' | 'none';
   /** The path's parameters, in order. */
   readonly parameters?: readonly PathParameter[];
-  /** What it reads of the query. */
+  /** The parameters of the query that it reads. */
   readonly query?: readonly QueryParameter[];
   /** Takes an `Idempotency-Key`. */
   readonly idempotencyKey?: true;

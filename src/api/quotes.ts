@@ -171,7 +171,7 @@ function linesOf(quote: Quote, ceiling: Ceiling): QuoteLine[] {
   ];
 }
 
-/** What is priced beside the images themselves. */
+/** The lines of a quote beside the images themselves. */
 function pictureLines({ extra }: ImagePrice, ceiling: ImageCeiling): { line: QuoteLine; amount: number }[] {
   const line = (dimension: 'input_image' | 'partial_image', quantity = 0, price = nanoUsd(0)) => {
     const amount = nanoUsd(quantity * price);

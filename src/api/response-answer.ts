@@ -32,7 +32,7 @@ import { itemsOfInput, notStored, usesState, wholeInput, withOwnIds } from './re
 /** A Responses request that was read and not yet relayed. */
 export interface ResponsesCall extends CallBase {
   readonly responses: ResponsesRequest;
-  /** As it was sent, for a process that goes on with it. */
+  /** The body as it was sent, for another process that continues the job. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly selector: RouteSelector;
   readonly knobs: Knobs | undefined;
@@ -54,7 +54,7 @@ export class ResponseAnswer {
   readonly #context: ResponseContext;
   #encoder: ResponsesEncoder | undefined;
   #presented: ResponseObject | undefined;
-  /** What was stored of it. */
+  /** The JSON that was stored of it. */
   #stored: string | undefined;
   #failure: Fault | undefined;
   #isComplete = false;
@@ -156,7 +156,7 @@ export class ResponseAnswer {
     return itemsOfInput(this.#context.request.input);
   }
 
-  /** As JSON, where that was made to store it. */
+  /** The answer; as JSON if storing it has made that already. */
   shown(completion: ChatCompletion): ResponseObject | string {
     return this.#stored ?? this.#present(completion);
   }

@@ -19,7 +19,7 @@ export interface WholeInput {
   readonly items: readonly StoredItem[];
   /** The last of them, which the request itself has brought. */
   readonly own: readonly StoredItem[];
-  /** Of what was not in the body. */
+  /** The size of what was added to the body. */
   readonly added: BodySize;
 }
 
@@ -29,7 +29,7 @@ interface HistoryParts {
   readonly memory: IncomingRequest['memory'];
 }
 
-/** As many as a body may have. */
+/** The same number as a body may have. */
 const MOST_ITEMS = 10_000;
 const MOST_MEGABYTES = `${MAX_BODY_BYTES / 1_048_576} MB`;
 
@@ -60,7 +60,7 @@ export async function wholeInput(
   return { items, own, added: history.size };
 }
 
-/** What is read for one request, within the bounds of a body. */
+/** Reads stored items for one request, within the bounds of a body. */
 class History {
   readonly #parts: HistoryParts;
   readonly #accountId: AccountId;
@@ -75,7 +75,7 @@ class History {
     this.#accountId = accountId;
   }
 
-  /** What was put in place of ids. */
+  /** The size of the items that took the place of ids. */
   get size(): BodySize {
     return { bytes: this.#bytes, characters: this.#characters };
   }
@@ -112,7 +112,7 @@ class History {
     return items.flatMap((item) => (isReference(item) ? this.#referred(item.id) : [item]));
   }
 
-  /** What no response has may be an item of a conversation. */
+  /** Ids that no response has are looked for in conversations. */
   async #findInConversations(items: readonly StoredItem[]): Promise<void> {
     const ids = items.filter(isReference).map(({ id }) => id);
     const missing = [...new Set(ids)].filter((id) => !this.#itemOfResponse(id)).slice(0, MOST_TURNS);

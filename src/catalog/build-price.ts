@@ -83,7 +83,7 @@ function imagePrice(entry: PriceEntry, image: NonNullable<PriceEntry['image']>):
   };
 }
 
-/** Of an image whose quality nobody says. */
+/** The price of an image without a named quality. */
 function ordinaryAmount(price: NanoUsd | Readonly<Record<string, NanoUsd>>): NanoUsd {
   if (typeof price === 'number') return price;
   return price['auto'] ?? nanoUsd(Math.max(0, ...Object.values(price)));

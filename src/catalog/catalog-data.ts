@@ -182,12 +182,12 @@ export interface ImageDialect {
   /** `dimensions`: as `width` and `height`; `aspect_ratio`: the nearest of its list. */
   readonly size: 'dimensions' | 'aspect_ratio';
   readonly ratios?: readonly `${number}:${number}`[];
-  /** Its name of an answer without links, in `response_format`. */
+  /** The value of `response_format` that asks for an answer without links. */
   readonly inline: string;
   /** How pictures to start from are sent: as objects to `/images/edits`, or as addresses to `/images/generations`. */
   readonly edits: 'objects' | 'addresses';
   /** The values of `output_format` that it has; what it has not is made from what it sends. */
   readonly outputFormats: readonly string[];
-  /** What else of a client's request it takes; other fields are refused. */
+  /** Further fields of a client's request that it takes; others are refused. */
   readonly fields: readonly string[];
 }

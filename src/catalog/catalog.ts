@@ -17,7 +17,7 @@ export interface Catalog {
   readonly upstreams: ReadonlyMap<string, UpstreamConfig>;
   /** The moment, by the store's clock, at which nobody knows any more that it is in force; absent: it has no such end. */
   readonly validUntil?: (() => number) | undefined;
-  /** What takes its place later, by the store's clock. */
+  /** The catalog that replaces it at a moment of the store's clock. */
   readonly next?: { readonly from: number; readonly catalog: Catalog } | undefined;
   /** By code, in the order of the file. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
@@ -28,7 +28,7 @@ export interface Catalog {
     readonly imagesPerMinute: number;
     readonly concurrent: number;
   };
-  /** What wallets of a group pay and see, by the group's name. */
+  /** Prices and visible models of each price group, by its name. */
   readonly groups?: ReadonlyMap<string, PriceGroup> | undefined;
   /**
    * Checked settings of the same file that are not about models, by key; read by the module that supplied the schema.
@@ -86,13 +86,13 @@ export interface Model {
   readonly vision: boolean;
   readonly tools: boolean;
   readonly reasoning: boolean;
-  /** It thinks out of sight: what it bills cannot be counted from its answer. */
+  /** Its reasoning is hidden, so its billed tokens cannot be counted from the answer. */
   readonly hidesReasoning: boolean;
   /** What happens to a stream whose client leaves: the backend is stopped, or comes to its end. */
   readonly onDisconnect: OnDisconnect;
   /** A request that may use what only the backend's report tells is finished although its client left. */
   readonly finishesForReport: boolean;
-  /** What an upstream takes for it, where that is known. */
+  /** What each upstream charges for it, where that is known. */
   readonly costs: ReadonlyMap<string, ModelPrice>;
 }
 
@@ -126,7 +126,7 @@ export type ModelPrice =
   | TokenModelPrice
   | {
       readonly kind: 'images';
-      /** Where the price depends on the quality: of an image whose quality nobody says. */
+      /** The price by size; where it depends on the quality too, that of an image without a named quality. */
       readonly bySize: ReadonlyMap<string, NanoUsd>;
       readonly otherwise: NanoUsd | undefined;
       /** By size, or `default`, and quality. */
@@ -155,13 +155,13 @@ export type PriceSnapshot =
       readonly group?: string | undefined;
     };
 
-/** What some wallets pay, and which models they do not see. */
+/** The prices of some wallets, and the models that these do not see. */
 export interface PriceGroup {
-  /** Of every price that the group does not name itself, in millionths. */
+  /** In millionths; applies to every price that the group does not set itself. */
   readonly factor: number;
   /** Patterns of `endpoint/model`. */
   readonly hide: readonly string[];
-  /** What it names itself, in nano-USD, by `code/model`. */
+  /** The prices that it sets itself, in nano-USD, by `code/model`. */
   readonly own: ReadonlyMap<
     string,
     { readonly input?: number | undefined; readonly output?: number | undefined }
@@ -182,7 +182,7 @@ export interface UpstreamConfig {
   readonly timeouts: { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
   /** Other settings of a kind, checked by the kind itself (region, api version, model path). */
   readonly options: ReadonlyMap<string, string>;
-  /** It gets Messages requests as their client wrote them. */
+  /** It is sent Messages requests as the client wrote them. */
   readonly speaksMessages?: boolean | undefined;
   /** Request fields that it refuses or ignores, by its preset: a request with one of them is refused here. */
   readonly unsupportedFields?: readonly string[] | undefined;
@@ -301,7 +301,7 @@ export function priceFor(model: Model, { size = model.sizes[0], quality }: Wante
   return price;
 }
 
-/** What an upstream takes, where the catalog says so. */
+/** The price that an upstream charges, if the catalog names it. */
 export function costPriceFor(
   model: Pick<Model, 'costs' | 'sizes'>,
   upstream: string,

@@ -6,7 +6,7 @@ import { abilitiesText, rangeText } from './image-abilities.ts';
 import { priceLabel } from './price-label.ts';
 import { hintOf } from './seal.ts';
 
-/** What a catalog is made of, as people tell it apart; a `price` is one that a group has of its own. */
+/** The kinds of things in a catalog; a `price` is one that a price group sets itself. */
 type CatalogThing = 'model' | 'endpoint' | 'backend' | 'alias' | 'group' | 'price' | 'limits' | 'server';
 
 /** One line of a preview: what would change, in plain language. */
@@ -15,7 +15,7 @@ export interface CatalogChange {
   readonly thing: CatalogThing;
   /** Which one; empty for what there is only one of. */
   readonly name: string;
-  /** What of it has changed, if it was there before and still is. */
+  /** The part of it that has changed, if it was neither added nor removed. */
   readonly aspect: string | undefined;
   /** All of this as one text, e.g. `model svc_chat/house-guide: price`. */
   readonly subject: string;
@@ -103,7 +103,7 @@ function summary({ facts }: Entry): string {
   return Object.values(facts)[0] ?? '';
 }
 
-/** By subject. */
+/** The entries of a catalog, each with its summary, by subject. */
 function factsOf(catalog: Catalog): Map<string, Entry> {
   const entries = new Map<string, Entry>();
   const add: AddFacts = (thing, name, facts) => {

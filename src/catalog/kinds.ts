@@ -15,7 +15,7 @@ export interface UpstreamKind {
   readonly choices?: Readonly<Record<string, readonly string[]>>;
   /** Requests reach it in a dialect of clients, so that further fields of them can be passed on. */
   readonly passesFields?: true;
-  /** It gets Messages requests as their client wrote them. */
+  /** It is sent Messages requests as the client wrote them. */
   readonly speaksMessages?: true;
   /** The default address without a `base_url`; `{name}` is replaced by an option. */
   readonly address?: string;

@@ -30,7 +30,7 @@ interface Issues {
   }): void;
 }
 
-/** What a model takes whose context nobody has given. */
+/** The context of a model for which none is given. */
 export const UNKNOWN_CONTEXT = 128_000;
 
 /** Rules between a model's fields: above all, that it has a price, so that nothing is free by accident. */

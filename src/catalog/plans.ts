@@ -25,7 +25,7 @@ export interface CatalogPlan {
   readonly state: 'waiting' | 'published' | 'cancelled';
   readonly endedAt: number | undefined;
   readonly endedBy: string | undefined;
-  /** That it was published as. */
+  /** The version that it became. */
   readonly version: number | undefined;
 }
 
@@ -80,7 +80,7 @@ export class CatalogPlans {
     return rows.map(planOf);
   }
 
-  /** Those that wait or were over later than a moment, the oldest first. */
+  /** Plans that wait, or ended after a moment, the oldest first. */
   async since(moment: number): Promise<CatalogPlan[]> {
     const rows = await this.#db
       .selectFrom('catalog_plan')
@@ -100,7 +100,7 @@ export class CatalogPlans {
     return true;
   }
 
-  /** With a publication that it is not: false if what waits is not what was known. */
+  /** Puts the waiting plan on top of another publication. False: it is not the plan that was known. */
   async follow(tx: Transaction<Schema>, known: CatalogPlan | undefined): Promise<boolean> {
     if (!known) return (await this.waiting(tx)) === undefined;
     const { id, tag, text, base } = known;
@@ -160,7 +160,7 @@ export function rebased(
     : { ...plan, base: storedText(published), text: storedText(merged) };
 }
 
-/** What becomes of a model for those who buy it. */
+/** How a model's price changes for customers. */
 export interface PriceChange {
   readonly endpoint: string;
   readonly model: string;

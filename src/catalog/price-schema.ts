@@ -89,7 +89,7 @@ export const markupFactor = factor();
 
 export const dailyLimit = price(1_000_000_000_000_000, '1,000,000 USD a day');
 
-/** What a provider takes. */
+/** What a provider charges. */
 export const costPrices = strict({ ...PRICE_KEYS, reasoning });
 
 export type PriceEntry = z.output<typeof costPrices>;

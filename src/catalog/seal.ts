@@ -21,7 +21,7 @@ export function seal(key: Uint8Array, label: KeyLabel & { origin: string }, valu
   return [VERSION, ...parts.map((part) => part.toString('base64url'))].join('.');
 }
 
-/** As the sealed text says, unverified; `undefined` if it names none. */
+/** The origin in the sealed text, unverified; `undefined` if it names none. */
 export function sealedOrigin(sealed: string): string | undefined {
   const [version, origin = ''] = sealed.split('.');
   return version === VERSION ? Buffer.from(origin, 'base64url').toString() : undefined;

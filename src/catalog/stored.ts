@@ -115,7 +115,7 @@ export class StoredCatalog implements CatalogSource {
   #inspected:
     | { readonly text: string; readonly stored: Stored; readonly result: InspectedCatalog }
     | undefined;
-  /** Of versions whose history somebody looked at. */
+  /** The changes of versions that somebody has looked at. */
   readonly #changes = new Map<number, readonly CatalogChange[]>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -170,7 +170,7 @@ export class StoredCatalog implements CatalogSource {
     return this.#newest;
   }
 
-  /** Of what is published; see {@link CatalogDrafts}. */
+  /** A draft of what is published; see {@link CatalogDrafts}. */
   async draft(owner: string): Promise<CatalogDraft | undefined> {
     const draft = await this.drafts.read(owner);
     const { version, json } = this.#newest;
@@ -268,12 +268,12 @@ export class StoredCatalog implements CatalogSource {
     return { kind: 'conflict', version: this.#newest.version };
   }
 
-  /** What takes effect later, if anything does. */
+  /** The plan that waits for its moment, if there is one. */
   plan(): CatalogPlan | undefined {
     return this.#plan;
   }
 
-  /** False: it is over. */
+  /** False: it was published or cancelled already. */
   async cancelPlan(id: number, actor: string): Promise<boolean> {
     // What is due is published, not cancelled.
     await this.refresh();
@@ -283,7 +283,7 @@ export class StoredCatalog implements CatalogSource {
     return cancelled;
   }
 
-  /** What a plan changes for those who buy; `undefined`: this node cannot read it. */
+  /** The price changes of a plan for customers; `undefined`: this node cannot read it. */
   changesOf({ base, text }: Pick<CatalogPlan, 'base' | 'text'>, group?: string): PriceChange[] | undefined {
     const [before, after] = [this.#readable(base), this.#readable(text)];
     return before && after && priceChanges(before, after, group);
@@ -455,7 +455,7 @@ export class StoredCatalog implements CatalogSource {
     }
   }
 
-  /** By whichever node comes first. */
+  /** Publishes a plan that is due; the first node that comes does it. */
   async #publish(plan: CatalogPlan): Promise<void> {
     const { text, actor, note } = plan;
     const expected = await this.#versions.newestId();
@@ -467,7 +467,7 @@ export class StoredCatalog implements CatalogSource {
     await this.#options.durable();
   }
 
-  /** The catalog with what is planned after it. It is nobody's any more once another has taken its place. */
+  /** The catalog with the plan that follows it. Once another catalog has replaced it, it is valid no longer. */
   #dated(catalog: Catalog): Catalog {
     const planned = this.#plan && this.#readable(this.#plan.text);
     if (this.#plan && !planned) this.#options.log.warn('catalog_plan_unreadable', { from: this.#plan.from });
@@ -512,7 +512,7 @@ interface PlannedText {
   readonly text: string;
   readonly actor: string;
   readonly note: string;
-  /** That the editor started with. */
+  /** The version that the editor started from. */
   readonly version: number;
 }
 
@@ -536,7 +536,7 @@ interface Stored {
   readonly version: number;
   /** Which keys exist and when each was changed. */
   readonly keyMark: string;
-  /** As it is stored, or built in. */
+  /** The text that is stored, or built in. */
   readonly text: string;
   /** The same as data. */
   readonly json: string;

@@ -94,7 +94,7 @@ function isKind(name: UpstreamKindName | PresetName): name is UpstreamKindName {
   return Object.hasOwn(UPSTREAM_KINDS, name);
 }
 
-/** What the operator wrote, with the preset's values where nothing was written. */
+/** The operator's entry, with the preset's values for what it leaves out. */
 function withPreset(entry: UpstreamEntry, preset: Preset): UpstreamEntry {
   const { variable, capField, imageFormat, streamUsage } = preset;
   const hasKey = entry.api_key !== undefined || entry.api_keys !== undefined;

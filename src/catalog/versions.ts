@@ -143,7 +143,7 @@ interface Addition {
 
 /** What is done in the same transaction. */
 interface DoneBeside {
-  /** False: nothing is done. */
+  /** False: the transaction is given up. */
   begin(tx: Transaction<Schema>): Promise<boolean>;
   end?(tx: Transaction<Schema>, newest: number): Promise<void>;
 }

@@ -18,7 +18,7 @@ import { pathText, type Mistake, type Path, type PathMistake } from './mistakes.
  */
 export interface CatalogText {
   readonly value: unknown;
-  /** What makes it no YAML; if there is anything, `value` must not be used. */
+  /** Why it is no YAML; if there are any mistakes, `value` must not be used. */
   readonly mistakes: readonly Mistake[];
   /** Looks up the positions of errors, or of the nearest nodes around them. */
   placed(mistakes: readonly PathMistake[]): Mistake[];

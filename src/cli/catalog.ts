@@ -85,7 +85,7 @@ export const catalogCommands: readonly CliCommand[] = [
   },
 ];
 
-/** Where the operator's file is the catalog, there is nothing to publish. */
+/** Refuses where the catalog is the operator's file: there is nothing to publish, now or later. */
 function requirePlans({ plans, place }: CommandCatalog): NonNullable<CommandCatalog['plans']> {
   if (plans) return plans;
   throw new CommandRefused(
@@ -139,7 +139,7 @@ async function agreeToLostGroups(
   if (agreed !== true) throw new CommandRefused(`${words} Nothing was published; --yes publishes it.`);
 }
 
-/** What is wrong with it is told when it is published. */
+/** `undefined` if it has mistakes, which its publication reports. */
 function parsedOrNone(text: string, current: CommandCatalog): Catalog | undefined {
   try {
     return current.parse(text);

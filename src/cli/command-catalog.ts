@@ -14,7 +14,7 @@ import type { Store } from '../store/store.ts';
 /** The catalog that a server would use, for commands that show or change it. */
 export interface CommandCatalog {
   readonly kind: 'file' | 'store';
-  /** Where it is, for people. */
+  /** The place of the catalog, for people. */
   readonly place: string;
   readonly text: string;
   readonly parse: (text: string) => Catalog;
@@ -22,7 +22,7 @@ export interface CommandCatalog {
   readonly write: (text: string, changed: CatalogMap) => string;
   /** Throws an {@link ImportError} if it was changed meanwhile. `record`: for the audit log of the store that has it. */
   save(changed: string, note: string, record: (store: Store) => Promise<void>): Promise<void>;
-  /** What a file cannot have: a catalog that takes effect at a moment. */
+  /** Catalogs that take effect at a date; absent where the catalog is a file. */
   readonly plans?: CommandPlans | undefined;
 }
 
@@ -30,7 +30,7 @@ interface CommandPlans {
   list(): ReturnType<StoredCatalog['plans']['list']>;
   /** Throws an {@link ImportError} if the text is no catalog, and what is wrong with the moment. */
   add(text: string, plan: { readonly from: number; readonly note: string }): Promise<void>;
-  /** False: none waits, or it has just taken effect. */
+  /** False: no plan waits, or it has just taken effect. */
   cancel(): Promise<boolean>;
   /** The price groups that wallets are in and this catalog does not have. */
   lostGroups(catalog: Catalog): Promise<LostGroup[]>;

@@ -21,7 +21,7 @@ export interface CliContext {
   /** To standard error: what the operator should know beside the result. */
   readonly warn: (line: string) => void;
   readonly passwordInput: PasswordInput;
-  /** Who runs the command, as the system says. */
+  /** The system's user who runs the command. */
   readonly machineUser: string;
   /** The data folder. A command of root's acts as its owner from then on, as it does once the store is open. */
   dataDirAsOwner(): string;
@@ -121,7 +121,7 @@ export interface CliCommand {
   run(input: CommandInput, context: CliContext): Promise<number>;
 }
 
-/** What is recorded of a command, without passwords. */
+/** A command as the audit log records it, without passwords. */
 export interface AuditedCommand {
   readonly action: string;
   /** The first argument is the e-mail address of an account. */
@@ -153,7 +153,7 @@ export function textFlag(input: CommandInput, name: string): string | undefined 
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Of every command: who says to run it, beside the user that the system knows. */
+/** A flag of every command: the name to be recorded beside the system's user. */
 export const AS_FLAG = { as: { type: 'string' } } as const;
 
 export const JSON_FLAG = { json: { type: 'boolean' } } as const;

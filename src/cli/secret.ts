@@ -104,7 +104,7 @@ async function reset(input: CommandInput, context: CliContext): Promise<number> 
   });
 }
 
-/** What nobody can read without the secret, and sessions. */
+/** Rows that cannot be read without the secret, and sessions. */
 const ENDED_BY_RESET = [
   'provider_key',
   'auth_session',

@@ -7,7 +7,7 @@ import { toUsdNumber } from '../std/money.ts';
 import type { Store } from '../store/store.ts';
 import { textFlag, UsageError, type CommandInput } from './command.ts';
 
-/** Of an account's budget and its token; `none` removes a limit. */
+/** The limits of an account's budget and token that a command names; `none` removes one. */
 export function limitsOf(input: CommandInput): SpendingLimits {
   const [budget, models, networks, expires] = ['budget', 'models', 'networks', 'expires'].map((flag) =>
     textFlag(input, flag),
@@ -20,7 +20,7 @@ export function limitsOf(input: CommandInput): SpendingLimits {
   };
 }
 
-/** With what its period has used by now; null: there is none. */
+/** The budget with what its period has used by now; null: there is no budget. */
 export function budgetOf(account: Account, now: number) {
   if (account.budget === null) return null;
   const budget = new Budget(account.budget, account);

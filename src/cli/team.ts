@@ -287,7 +287,7 @@ interface AppChange {
   readonly limits: SpendingLimits;
 }
 
-/** Its token stays. */
+/** Changes limits and budget of an app; its token stays valid. */
 async function changeApp(
   { input, context, limits }: AppChange,
   { id }: Account,
@@ -378,7 +378,7 @@ function moneyView({ balance, held }: Account) {
   return { balance_usd: toUsdNumber(nanoUsd(balance)), held_usd: toUsdNumber(nanoUsd(held)) };
 }
 
-/** What was used in the budget's period; without a budget, in this month. */
+/** An account of a team, with what it used in its budget's period or, without a budget, this month. */
 function accountView(account: Account, now: number) {
   const { kind, name } = account;
   const budget = budgetOf(account, now);

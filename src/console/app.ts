@@ -38,7 +38,7 @@ export function consoleRoutes(parts: RouteParts): HttpRoute[] {
   return [...operations, documentRoute(parts)];
 }
 
-/** It says nothing that the published sources do not, and needs no token. */
+/** The document contains nothing that is not in the published sources, so it needs no token. */
 function documentRoute(parts: RouteParts): HttpRoute {
   // Made on first request, because it takes longer than the rest of the startup.
   let document: Promise<object> | undefined;
@@ -95,7 +95,7 @@ function bodyRule({ body, maxBytes = MAX_BYTES }: RouteDeclaration): BodyRule {
 
 interface NamedRoute {
   readonly route: RouteDeclaration;
-  /** Of the path's parameters. */
+  /** The names of the path's parameters. */
   readonly names: readonly string[];
   readonly door: ConsoleDoor;
 }

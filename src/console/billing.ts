@@ -84,7 +84,7 @@ async function walletView(parts: RouteParts, { id, mayPay }: ChosenWallet) {
   return {
     balanceUsd: usd(account.balance),
     heldUsd: usd(account.held),
-    /** Of refunds and disputes; taken as running requests release it. */
+    /** Owed for refunds and disputes; taken as running requests release it. */
     owedUsd: usd(account.owed),
     availableUsd: usd(freeOf(moneyOf(account))),
     /** Null: it has none. */
@@ -138,14 +138,14 @@ export async function findLines(
 /** One change of a balance: an entry, or the charges of one day. */
 export interface Entry {
   id: string;
-  /** Of charges: the end of their day. */
+  /** For a line of charges: the end of their day. */
   at: Millis;
   kind: 'credit' | 'charge' | 'refund' | 'adjustment' | 'overrun';
   /** Signed: charges are negative. */
   amountUsd: Usd;
   requestId: string | null;
   cause: string;
-  /** Of charges: the day whose requests they are for. */
+  /** For a line of charges: the day of its requests. */
   charges: (ReturnType<typeof statementDay> & Partial<Pick<DayModels, 'model' | 'models'>>) | null;
 }
 

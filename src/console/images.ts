@@ -10,7 +10,7 @@ import { foundInOwn, walletRoute } from './wallet.ts';
 
 /** Types a browser shows as a picture and nothing else; anything else a backend called an image is only downloaded. */
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']);
-/** As many as a page of the list can have. */
+/** The number of images on a page of the list. */
 const MAX_DELETED = 200;
 
 const galleryFields = {

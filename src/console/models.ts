@@ -116,7 +116,7 @@ function statusOf(endpoint: Endpoint, states: BackendStates): 'up' | 'degraded' 
 export type ModelItem = ReturnType<typeof modelItem> & {
   /** It only shows how things work: the built-in backend serves it, beside real ones. */
   isDemo: boolean;
-  /** What becomes of its price at a date; null: nothing that is known. */
+  /** An announced change of its price; null: none is known. */
   next: {
     from: Millis;
     free: boolean;
@@ -149,7 +149,7 @@ function modelItem(endpoint: Endpoint, model: Model) {
     /** Image models only: what a request may ask for. */
     abilities: endpoint.type === 'image_generation' ? (abilitiesView(model) ?? null) : null,
     vision: model.vision,
-    /** It takes files such as PDF. */
+    /** It accepts files such as PDF. */
     files: model.inputs?.file !== undefined,
     tools: model.tools,
     reasoning: model.reasoning,
@@ -220,7 +220,7 @@ function isOrdinary({ sizes }: Model, item: string): boolean {
   return ['input', 'cached_input', 'output', ...sizes].includes(item);
 }
 
-/** By the pixel, an image costs what its size says. */
+/** The amount for one image; where pixels are priced, it follows from the size. */
 function imageAmount({ extra }: ModelPrice & { kind: 'images' }, size: string, amount: number): number {
   if (extra?.megapixel === undefined) return amount;
   const [width = 0, height = 0] = size.split('x').map(Number);

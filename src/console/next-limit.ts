@@ -6,10 +6,10 @@ import type { AccountRow } from '../store/schema.ts';
 import { usd } from './amounts.ts';
 import type { Millis, Usd } from './contract.ts';
 
-/** What will stop requests first. */
+/** The limit that will stop requests first. */
 interface NextLimit {
   kind: 'balance' | 'monthly_limit' | 'budget';
-  /** Of a budget. */
+  /** The period of a budget. */
   per: Period | null;
   leftUsd: Usd;
   limitUsd: Usd | null;
@@ -23,7 +23,7 @@ interface Limit extends Pick<NextLimit, 'kind' | 'per'> {
   readonly resetsAt: number | undefined;
 }
 
-/** With what was spent of it on each of the last days. */
+/** A limit with what was spent on each of the last days. */
 interface Spending extends Limit {
   readonly spent: readonly Spent[];
 }

@@ -5,7 +5,7 @@ import type { RouteDeclaration } from './route.ts';
 
 type Json = Record<string, unknown>;
 
-/** By the name of the route; null: it answers with a file. */
+/** The schema of each route's answer, by its name; null: the answer is a file. */
 interface AnswerSchemas {
   readonly answers: Readonly<Record<string, Json | null>>;
   readonly schemas: Json;
@@ -82,7 +82,7 @@ function answerOf(name: string, answers: AnswerSchemas['answers']): Json {
   return isPdf ? { 'application/pdf': {} } : { 'text/csv': { schema: { type: 'string' } } };
 }
 
-/** Of the first word of a path. */
+/** The tag of an operation, by the first word of its path. */
 const TAGS: Readonly<Record<string, string>> = {
   accounts: 'Customers, their limits, money, tokens and statements',
   attention: 'What should be looked at',

@@ -62,7 +62,7 @@ async function overview(parts: RouteParts, user: Visitor) {
   return {
     balanceUsd: usd(account.balance),
     heldUsd: usd(account.held),
-    /** Of refunds and disputes; taken as running requests release it. */
+    /** Owed for refunds and disputes; taken as running requests release it. */
     owedUsd: usd(account.owed),
     availableUsd: usd(free),
     /** The account had money at some time: an empty balance has been used up, and is not just new. */
@@ -88,13 +88,13 @@ async function overview(parts: RouteParts, user: Visitor) {
     /** A saved card is charged before the balance runs out. */
     automaticTopUp: parts.payments !== undefined && topUp?.enabled === 1,
     token: await ownToken(parts, user),
-    /** As the rows of the usage report. */
+    /** In the form of the usage report's rows. */
     chart: (await usageDaysByModel(at, charted, chartDays, models)).map(modelRow),
     latest: latest.rows.map((row) => requestItem(row)),
   };
 }
 
-/** Where the account has none of its own, the catalog's default is shown. */
+/** The account's limits; where it has none of its own, the catalog's defaults. */
 function limitsOf({ catalog, clock }: RouteParts, account: AccountRow) {
   const { limits } = catalog.current();
   return {

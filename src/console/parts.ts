@@ -45,7 +45,7 @@ export interface ConsoleParts {
   restartNeeded(): readonly string[];
   /** Absent when the operator's file is the catalog: then it is shown and not edited. */
   readonly catalogEditor: CatalogEditor | undefined;
-  /** What an import of models begins with. */
+  /** The catalog and backends that an import of models starts from. */
   importTarget(): Promise<CatalogImportTarget>;
   /** Whether the environment has a variable of this name, as providers name their keys. */
   hasVariable(name: string): boolean;
@@ -85,7 +85,7 @@ export type CatalogEditor = Pick<
 >;
 
 export interface CatalogImportTarget extends ImportTarget {
-  /** Of a stored catalog; `undefined`: it is the operator's file. */
+  /** The version of a stored catalog; `undefined`: the catalog is the operator's file. */
   readonly revision: number | undefined;
 }
 
@@ -99,7 +99,7 @@ export interface BackendTrial {
 /** How a small streamed request to it went. */
 export interface TriedBackend {
   readonly ok: boolean;
-  /** What is wrong, or empty. */
+  /** The problem in words; empty if there is none. */
   readonly detail: string;
   /** The words of the answer. */
   readonly text: string;

@@ -137,7 +137,7 @@ async function automaticView(
     thresholdUsd: usd(topUp.threshold),
     amountUsd: usd(topUp.amount),
     monthlyMaxUsd: usd(topUp.monthly_max),
-    /** Of this month, UTC. */
+    /** Spent on automatic top-ups in this month, UTC. */
     monthUsedUsd: usd(await automaticSince(store.db, topUp.account_id, monthStart)),
     /** A payment is under way. */
     running: topUp.running !== null,

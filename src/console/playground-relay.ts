@@ -34,7 +34,7 @@ export interface PlaygroundCall {
   /** Parsed JSON, not yet checked: `endpoint`, `model` and whatever else the public API takes. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly size: { readonly bytes: number; readonly characters: number };
-  /** Where loaded pictures count. */
+  /** The memory of the request, where loaded pictures count. */
   readonly memory: Pick<RequestMemory, 'hold' | 'keep'>;
   /** Aborted when the reader leaves. */
   readonly signal: AbortSignal;

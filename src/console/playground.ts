@@ -19,7 +19,7 @@ interface ChatMessage {
   /** Null: an answer that only calls tools. */
   content: string | ChatPart[] | null;
   tool_calls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[];
-  /** Of the result of a tool: which call it answers. */
+  /** In a tool's result: the call that it answers. */
   tool_call_id?: string;
 }
 
@@ -80,7 +80,7 @@ export const playgroundRoutes = [
       return { maxCostUsd, maxTokens: maxTokens ?? null };
     },
   }),
-  /** With `stream: true` events, then what it cost; otherwise all images at once. */
+  /** With `stream: true`, events and at the end the cost; otherwise all images at once. */
   walletRoute('POST /api/console/playground/images', {
     right: 'spend',
     takesPlace: true,

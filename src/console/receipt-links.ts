@@ -11,7 +11,7 @@ const SHAPE = /^(req_[0-9A-Za-z]{24})\.([0-9a-z]{1,8})(?:\.([\w-]{16}))?\.([\w-]
 interface OpenedLink {
   readonly requestId: string;
   readonly expiresAt: number;
-  /** Its row; absent for a link that was made before there were rows. */
+  /** The link's row; absent for a link that was made before links had rows. */
   readonly id: string | undefined;
 }
 

@@ -54,11 +54,11 @@ export interface RequestItem {
   durationMs: number | null;
   /** The client's User-Agent. */
   client: string;
-  /** What the request said, as far as it is kept. */
+  /** The tags of the request, as far as they are kept. */
   tags?: RequestTagTexts | undefined;
 }
 
-/** By the name of the tag. */
+/** Texts by the name of the tag. */
 export type RequestTagTexts = Readonly<Record<string, string>>;
 
 const SOURCES = ['upstream', 'counted', 'mixed'] as const;
@@ -73,7 +73,7 @@ export function receiptDetail(row: StoredRequest, catalog: Catalog, tags?: Reque
     releasedUsd: row.state === 'pending' ? null : usd(row.held - row.charged),
     finishedAt: row.finished_at,
     finishReason: row.finish_reason,
-    /** Whose prices these are; null: the list prices. */
+    /** The price group; null: these are list prices. */
     priceGroup: price.group ?? null,
     /** Who counted: the backend, or Tollgate's own meter. */
     usageSource: SOURCES.find((source) => source === row.usage_source) ?? null,
@@ -86,7 +86,7 @@ export function receiptDetail(row: StoredRequest, catalog: Catalog, tags?: Reque
       /** Dollars per `per` units. */
       unitUsd: usd(unitPrice),
       per,
-      /** Of the service tier; null where it is 1. */
+      /** The factor of the service tier; null: it is 1. */
       factor: factor === undefined ? null : factor / FACTOR_ONE,
       /** Exact, before rounding; up to fifteen decimals. */
       amountUsd,
@@ -104,7 +104,7 @@ export function receiptDetail(row: StoredRequest, catalog: Catalog, tags?: Reque
   };
 }
 
-/** As the catalog calls them now; null where it has them no longer. */
+/** Names from the present catalog; null for what it has no longer. */
 function namesOf(row: StoredRequest, catalog: Catalog) {
   const endpoint = catalog.endpoints.get(row.endpoint);
   const model = endpoint?.models.find(({ id }) => id === row.model);
@@ -112,7 +112,7 @@ function namesOf(row: StoredRequest, catalog: Catalog) {
   return {
     endpointName: endpoint?.name ?? null,
     modelName: model?.displayName ?? null,
-    /** What the endpoint is for, where the model can be called now. */
+    /** The type of the endpoint, if the model can be called now. */
     playable: canServe ? endpoint.type : null,
   };
 }

@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts';
 const FRESH_MS = 3_000;
 /** An older answer is given at once while a new one is computed; one older than this is not given at all. */
 const KEPT_MS = 60_000;
-/** Of the operator, and of each account. */
+/** How many answers are kept for the operator, and for each account. */
 const MAX_KEPT = 50;
 const MAX_KEPT_OF_ACCOUNT = 5;
 const MAX_ACCOUNTS = 500;
@@ -72,7 +72,7 @@ class Turns {
 
 interface AnswersOfStore {
   readonly operator: RecentAnswers;
-  /** By account, in the order of their last use. */
+  /** The answers of each account, in the order of their last use. */
   readonly accounts: Map<string, RecentAnswers>;
   readonly accountTurns: Turns;
 }

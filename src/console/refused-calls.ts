@@ -96,11 +96,11 @@ interface RefusedCallItem {
   firstAt: Millis;
   lastAt: Millis;
   calls: number;
-  /** Of the last of them. */
+  /** The id of the latest of these calls. */
   requestId: string;
   /** The path that was called. */
   operation: string;
-  /** As the client wrote them; empty if it did not. */
+  /** Endpoint and model as the client wrote them; empty if it named none. */
   endpoint: string;
   model: string;
   client: string;
@@ -109,7 +109,7 @@ interface RefusedCallItem {
   reason: string;
   /** The field that is wrong, where there is one. */
   param: string | null;
-  /** What the client was told, where that cannot repeat the prompt. */
+  /** The message to the client, unless it could repeat the prompt. */
   message: string | null;
   /** A backend refused it after money was held: its receipt charges nothing. */
   hasReceipt: boolean;

@@ -28,7 +28,7 @@ interface Operation {
   readonly consoleOnly?: true;
   /** It adds or takes money: an Idempotency-Key must come with it, and `once` is what the ledger books it under. */
   readonly money?: true;
-  /** Its answer has a secret that is shown once, and is kept under no key. */
+  /** Its answer contains a secret that is shown once, so it is not kept under the Idempotency-Key. */
   readonly secret?: true;
   /** What it changes, in words and amounts, as the audit log tells it before and after. */
   state?(parts: RouteParts, id: string): Promise<AuditedState>;
@@ -56,14 +56,14 @@ export interface RouteDeclaration<
   readonly maxBytes?: number;
   /** When its answer must have begun, if it asks somebody else; its handler's `deadline` ends then. */
   readonly withinMs?: number;
-  /** It does as much as a request of the public API, and takes one of the same places. */
+  /** It does as much work as a request of the public API, so it takes one of the same request slots. */
   readonly takesPlace?: true;
   /** It is about the caller's own money or their team's; of the team's only for roles with this right. */
   readonly wallet?: TeamRight;
   /** Both schemas refuse fields that they do not have. */
   readonly query?: Query;
   readonly body?: Body;
-  /** What it returns is sent as JSON, a `Response` as it is. */
+  /** Its result is sent as JSON, or as it is if it is a `Response`. */
   handle(parts: RouteParts, call: RouteCall<Name, Who, Query, Body>): Promise<Answer>;
 }
 
@@ -79,7 +79,7 @@ export interface RouteCall<
   /** Who is signed in. */
   readonly user: Who extends 'user' ? Visitor : Visitor | undefined;
   readonly operator: Who extends 'operator' ? Operator : undefined;
-  /** Of an operation about money: what the ledger books under it counts once. */
+  /** Set for an operation about money: what the ledger books under it counts once. */
   readonly once: string;
   readonly params: Readonly<Record<ParamName<Name>, string>>;
   readonly query: z.output<Query>;
@@ -88,7 +88,7 @@ export interface RouteCall<
   readonly size: JsonBody['size'];
   /** Aborted when the client leaves or the route's time is over. */
   readonly deadline: AbortSignal;
-  /** Where what it loads counts. */
+  /** The memory of the request, where everything that it loads counts. */
   readonly memory: IncomingRequest['memory'];
 }
 
@@ -99,7 +99,7 @@ export type ParamName<Name extends string> = Name extends `${string}{${infer Par
 /** How a request arrived, as determined by `http/`. */
 export interface ConsoleMeta {
   readonly requestId: RequestId;
-  /** What is known of it so far, for its log lines. */
+  /** What is known of the request so far, for its log lines. */
   readonly requestRecord?: RequestRecord | undefined;
   /** Scheme and host as the browser sees them, also through trusted proxies. */
   readonly origin: string;

@@ -131,7 +131,7 @@ async function signedInUser(parts: RouteParts, user: Visitor) {
     accountId: user.accountId,
     email: user.email,
     name: user.name,
-    /** Of somebody who operates, with what it may; null: of a customer. */
+    /** The operator's role; null: a customer. */
     role: user.role ?? null,
     rights: user.role === undefined ? [] : rightsOfOperator(user.role),
     twoFactor: user.twoFactor,

@@ -123,7 +123,7 @@ export function statementDay({ day, requests, charged, archived }: ChargedDay) {
     day: dayText(day),
     requests,
     chargedUsd: usd(charged),
-    /** Its receipts have left; their sum stays. */
+    /** Its receipts were archived; only their sum is left. */
     archived,
   };
 }

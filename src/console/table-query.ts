@@ -34,7 +34,7 @@ export function limitOf({ limit }: { limit?: string | undefined }): number {
   return Math.min(MAX_LIMIT, Math.max(1, Number(limit ?? DEFAULT_LIMIT)));
 }
 
-/** What a person types to find something. */
+/** The text of a search. */
 export const searchField = z
   .string()
   .trim()

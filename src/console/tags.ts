@@ -14,7 +14,7 @@ import { walletRoute, type ChosenWallet } from './wallet.ts';
 
 /** Values of a tag that a page lists; the rest is one line. */
 const MOST_VALUES = 100;
-/** So many lines of a file are in memory at a time. */
+/** How many lines of a file are in memory at a time. */
 const LINES_TOGETHER = 5_000;
 
 export const tagNames = z.array(z.string().max(200)).max(100);
@@ -107,7 +107,7 @@ async function tagUsage(
   };
 }
 
-/** What the daily sums say, so that the whole is always what was charged. */
+/** The total by the daily sums, so that it always equals what was charged. */
 async function totalOf(
   { store, reader }: RouteParts,
   { walletId, accountId }: TaggedPart,

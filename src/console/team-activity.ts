@@ -67,7 +67,7 @@ export const teamActivityRoutes = [
   }),
 ];
 
-/** Who changed the team, in the console or as its operator, the newest first. */
+/** Changes to the team by its members or by operators, the newest first. */
 async function changes(parts: RouteParts, user: Visitor) {
   const { teamId } = await requireTeamRight(parts, user, 'see_log');
   const { db } = parts.store;

@@ -116,7 +116,7 @@ async function nextTeamLimit({ store, clock }: RouteParts, member: TeamMember, t
   );
 }
 
-/** Of a known account. */
+/** The row of an account that was read already. */
 export function rowOfAccount({ store }: RouteParts, id: string): Promise<Account> {
   return store.db.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
 }

@@ -127,7 +127,7 @@ async function ownTeam(parts: RouteParts, user: Visitor) {
   const member = await membershipOf(parts, user);
   return {
     team: member ? await teamView(parts, member) : null,
-    /** Of the own balance, what a new team can begin with. */
+    /** The part of the user's own balance that can move to a new team. */
     movableUsd: member ? null : usd(await parts.teams.movable(user.accountId)),
   };
 }

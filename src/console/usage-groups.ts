@@ -21,12 +21,12 @@ export type Grouping = (typeof GROUPINGS)[number];
 export const MEASURES = ['spend', 'requests', 'tokens', 'images'] as const;
 type Measure = (typeof MEASURES)[number];
 
-/** What was read for every grouping. */
+/** The sums from which every grouping is made. */
 export interface UsageRead {
   readonly at: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
   readonly filter: UsageFilter;
   readonly days: readonly UsageOfDay[];
-  /** Those with the largest charge, where they are shown. */
+  /** The models with the largest charge, if they are shown. */
   readonly models: readonly UsageOfModel[];
   /** The same of endpoints, all of them. */
   readonly endpointDays: readonly UsageOfDayAndEndpoint[];

@@ -34,7 +34,7 @@ const querySchema = z.strictObject({
   model: name,
   by: z.enum(GROUPINGS).optional(),
   zone,
-  /** By what the series with names of their own in the chart are chosen. */
+  /** The measure by which the chart chooses the series that it names. */
   measure: z.enum(MEASURES).optional(),
 });
 type UsageQuery = z.output<typeof querySchema>;
@@ -96,7 +96,7 @@ async function usageReport(parts: RouteParts, accountId: string, query: UsageQue
     to: dayText(range.to),
     rows,
     groups: groups.map(usageGroup),
-    /** What is not among the groups, together; null: there is nothing else. */
+    /** Everything outside the listed groups, as one; null: there is nothing else. */
     others: othersOf(totals, groups),
     totals: usageSaved(totals),
     /**

@@ -85,7 +85,7 @@ async function chosenWallet(
   return { id: teamId as AccountId, spenderId: account.id as AccountId, isTeams: true, mayPay, seesAll };
 }
 
-/** What somebody has: of the own account, and of the one in their team. */
+/** Finds something in a person's own account or in their account of the team. */
 export async function foundInOwn<Found>(
   parts: RouteParts,
   user: Visitor,

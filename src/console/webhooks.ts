@@ -15,7 +15,7 @@ export const newWebhookSchema = z.strictObject({
   url: z.string().max(1_000),
   events,
   format: z.enum(WEBHOOK_FORMATS).default('standard'),
-  /** Of what a chat tool shows. */
+  /** The language of messages to a chat tool. */
   language: z.enum(CHAT_LANGUAGES).optional(),
 });
 /** `resume`: lets a paused one be called again. */

@@ -15,7 +15,7 @@ export function guide(request: ChatRequest): HouseReply {
   return textReply(answerFormatOf(request).kind === 'json' ? JSON.stringify({ answer: text }) : text);
 }
 
-/** Of longer questions only the end is read, where the actual question usually is. */
+/** Only the end of a longer question is read, where the actual question usually is. */
 const MAX_QUESTION = 2_000;
 const MAX_EARLIER = 4;
 /**

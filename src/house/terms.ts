@@ -33,7 +33,7 @@ const FILLERS =
   mean means tollgate hi hello hey thanks thank t don doesn isn let way ways possible exactly really much many more find
   exist exists support supported too without see write available being avoid enable activate turn thing now`);
 
-/** What people say, and what the guides call it. */
+/** Words that people use, with the words of the guides for them. */
 const SAME: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     key: 'token',

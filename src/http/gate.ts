@@ -31,7 +31,7 @@ export interface GateOptions {
   readonly router: Router;
   readonly callerAuth: CallerAuth;
   readonly requestSlots: RequestSlots;
-  /** Those that go on after their answer has begun. */
+  /** Requests that continue after their answer has begun. */
   readonly activeRequests: { has(requestId: IncomingRequest['requestId']): boolean };
   readonly clock: Clock;
   /** For request ids. */
@@ -354,7 +354,7 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender, ListItem
     this.#placeOf = account;
   }
 
-  /** It has its answer, or a stream has begun. */
+  /** Called when the answer is complete, or its stream has begun. */
   answered(): void {
     const { requestSlots, activeRequests } = this.#surroundings;
     if (this.#placeOf !== undefined)

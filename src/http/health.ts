@@ -9,7 +9,7 @@ interface Health {
   storeAnswers(): Promise<boolean>;
   draining(): boolean;
   metrics(): Promise<string>;
-  /** Who may read them. */
+  /** Decides who may read the metrics. */
   readonly guard: Pick<MetricsGuard, 'check'>;
 }
 

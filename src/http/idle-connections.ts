@@ -28,7 +28,7 @@ interface GuardedServer extends Pick<IdleConnectionsOptions, 'portsInUse' | 'fir
 const FIRST_REQUEST_MS = 30_000;
 /** Longer than any stream is silent. Before that, a connection that has been answered is not taken for idle. */
 const SILENT_STREAM_MS = 20_000;
-/** Of the files that a process may have. */
+/** A share of the files that a process may have open. */
 const CROWDED_SHARE = 0.5;
 const ADDRESS_SHARE = 1 / 8;
 const ALL_SHARE = 1 / 4;

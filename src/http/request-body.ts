@@ -165,9 +165,9 @@ export class BodyReader implements Deadline<BodyReader> {
 interface BodyReading<Body> {
   /** Before any of it is received. Throws the fault that its headers deserve. */
   check(headers: Headers, rule: BodyRule): void;
-  /** What looks at the pieces of a large body while they come. */
+  /** Begins a scan of the pieces of a large body while they arrive. */
   startScan(): BodyScan | undefined;
-  /** What its bytes say; of a small body at once. */
+  /** The content of a body's bytes; for a small body without a promise. */
   bodyOf(bytes: Uint8Array<ArrayBuffer>, rule: BodyRule): Body | Promise<Body>;
 }
 

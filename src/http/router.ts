@@ -33,7 +33,7 @@ export type Door = 'api' | 'console' | 'signed' | 'probe';
 export interface IncomingRequest {
   readonly request: Request;
   readonly requestId: RequestId;
-  /** What is known of it so far, for its log lines. */
+  /** What is known of the request so far, for its log lines. */
   readonly requestRecord: RequestRecord;
   /** Without the query, repeated slashes collapsed. */
   readonly path: string;

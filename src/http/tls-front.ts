@@ -33,7 +33,7 @@ export class TlsFront {
   readonly #options: TlsFrontOptions;
   readonly #server: Server;
   readonly #clients = new Set<TLSSocket>();
-  /** By the port of the connection to the server behind. */
+  /** The clients, by the port of their connection to the server behind. */
   readonly #peers = new Map<number, FrontPeer>();
 
   private constructor(options: TlsFrontOptions) {

@@ -35,7 +35,7 @@ export class Budget {
     this.held = ZERO;
   }
 
-  /** What was admitted in an earlier period belongs to that one. */
+  /** A request that was admitted in an earlier period belongs to that period. */
   release(
     { held, admittedAt }: { readonly held: NanoUsd; readonly admittedAt: number },
     charged: NanoUsd,

@@ -122,7 +122,7 @@ function newCode(): string {
   return (letters.match(/.{4}/g) ?? []).join('-');
 }
 
-/** What people type: lower case, spaces, and letters that look like digits. */
+/** Accepts a code as people type it: in lower case, with spaces, with letters that look like digits. */
 function normalCode(typed: string): string {
   const letters = typed
     .slice(0, 100)

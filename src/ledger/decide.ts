@@ -46,7 +46,7 @@ export interface AccountState {
   /** Charges of the current month. */
   readonly monthSpent: NanoUsd;
   readonly monthlyLimit: NanoUsd | undefined;
-  /** Of the account itself, whoever pays. */
+  /** The account's own budget, whether it or its team pays. */
   readonly budget?: BudgetState | undefined;
   /** What all accounts of a team may do together; absent where the account pays for itself. */
   readonly team?: TeamState | undefined;
@@ -60,7 +60,7 @@ interface BudgetState {
   readonly held: NanoUsd;
 }
 
-/** Of the team's limits. Its money is that of the {@link AccountState}. */
+/** The limits of the team; its money is in the {@link AccountState}. */
 export type TeamState = Pick<AccountState, 'openHolds' | 'arrivalUs' | 'perMinute' | 'concurrent'>;
 
 export type Decision =
@@ -193,7 +193,7 @@ export type Money = Pick<
 interface Spendable {
   readonly now: NanoUsd;
   readonly withoutHolds: NanoUsd;
-  /** What leaves less than the balance does. */
+  /** The limit that leaves less to spend than the balance does. */
   readonly bound: ReachedLimit | undefined;
 }
 
@@ -247,7 +247,7 @@ function shortReason(balance: NanoUsd): RefusalReason {
 /** What a request may use, and at what price. */
 type Priced = Pick<AdmissionRequest, 'price' | 'ceiling' | 'leastShare'>;
 
-/** What the money of an account is asked for. */
+/** The part of a request by which the money of an account is decided. */
 type SharedRequest = Priced & Pick<AdmissionRequest, 'counting'>;
 
 /** A request without a cap of its own leaves the rest of what is free to others. */
@@ -406,7 +406,7 @@ function stored(attempt: Attempt, receiptUpstream: string | undefined): StoredAt
 
 /** What the attempts of a request cost the operator. */
 export interface RequestCost {
-  /** Of the attempt that served; `undefined`: not known. */
+  /** The cost of the attempt that served; `undefined`: not known. */
   readonly spent: NanoUsd | undefined;
   /** Of each failed attempt that may be billed all the same, and of all of them together. */
   readonly lost: readonly { readonly upstream: string; readonly amount: NanoUsd }[];
@@ -428,7 +428,7 @@ export function requestCost({ attempts }: Pick<Ending, 'attempts'>): RequestCost
   };
 }
 
-/** Of a request whose end nobody saw, at a backend that nobody knows any more. */
+/** The possible cost of a request whose end was not seen, at a backend that is no longer known. */
 export function possibleCost(amount: NanoUsd): RequestCost {
   return amount === 0
     ? NOTHING_SPENT
@@ -453,7 +453,7 @@ export function removedEmail(accountId: string): string {
 export class LedgerAccount {
   readonly id: AccountId;
   readonly row: AccountRow;
-  /** Whose balance its requests take: a team's, or its own. */
+  /** The account whose balance its requests use: the team's, or its own. */
   readonly wallet: LedgerAccount;
   readonly active: boolean;
   /** Nobody could spend what it was given. */
@@ -498,7 +498,7 @@ export class LedgerAccount {
     return this.wallet !== this;
   }
 
-  /** What the account may spend, whoever it belongs to. */
+  /** The money that the account may spend: its own or its team's. */
   get money(): Money {
     if (this.wallet === this) return this;
     const { balance, held, owed, monthSpent, monthlyLimit } = this.wallet;

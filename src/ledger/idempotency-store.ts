@@ -41,7 +41,7 @@ const KEPT_MS = 24 * 3_600_000;
 const LEASE_MS = 60_000;
 /** Of an account: so many answers keep their bytes, and so many keys of requests that cost nothing stay. */
 const MOST_PER_ACCOUNT = 1_000;
-/** Of a larger answer only the key is kept. */
+/** For a larger answer, only the key is kept. */
 export const MOST_ANSWER_BYTES = 8 * 1_048_576;
 const SWEEP_BATCH = 500;
 /** The status of an answer that broke off. */

@@ -12,7 +12,7 @@ export interface Moved {
 export const MOST_FOLLOWED = 1_000;
 
 export interface Collected {
-  /** What each wallet gives of its own. */
+  /** The part that each wallet gives from its own balance. */
   readonly given: ReadonlyMap<AccountId, NanoUsd>;
   /** How it comes to the payer: one move for each two wallets at most. */
   readonly moves: readonly Moved[];

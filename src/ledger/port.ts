@@ -258,7 +258,7 @@ export interface AccountSnapshot {
   readonly kind: AccountKind;
   /** Absent for an app. */
   readonly email: string | undefined;
-  /** Of an app. */
+  /** The name, if the account is an app. */
   readonly name: string | undefined;
   readonly team: TeamMembership | undefined;
   readonly balance: NanoUsd;
@@ -330,7 +330,7 @@ export interface WalletMove {
   readonly fromId: AccountId;
   readonly toId: AccountId;
   readonly amount: NanoUsd;
-  /** What each entry says: where the money went, and whence it came. */
+  /** The causes of the two entries: where the money went, and where it came from. */
   readonly outCause: string;
   readonly inCause: string;
   readonly actor: string;
@@ -361,9 +361,9 @@ export interface Reclaim {
 
 export interface Reclaimed {
   readonly taken: NanoUsd;
-  /** What nobody had a balance for. */
+  /** The part that no wallet had a balance for: the operator's loss. */
   readonly lost: NanoUsd;
-  /** What running requests may still release. */
+  /** The part that running requests may still release. */
   readonly owed: NanoUsd;
 }
 

@@ -47,7 +47,7 @@ export interface CountedUsage extends Readonly<Record<UsageColumn, number>> {
 export type ExtraUsage = { readonly [Name in ExtraUsageName]?: number | undefined } & {
   /** The service tier that answered, unless it is the ordinary one. */
   readonly serviceTier?: string | undefined;
-  /** Of the images, as the backend reports it. */
+  /** The quality of the images, as the backend reports it. */
   readonly quality?: string | undefined;
 };
 
@@ -210,7 +210,7 @@ export function partsCost(parts: readonly PricedPart[]): NanoUsd {
   return capped((exact + MILLIONTHS - 1n) / MILLIONTHS);
 }
 
-/** What is held per million tokens of input and of output, whatever kind they are. */
+/** The amounts that are held per million input and output tokens, of whatever kind these are. */
 export interface HoldPrices {
   readonly input: number;
   readonly output: number;

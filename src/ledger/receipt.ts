@@ -25,7 +25,7 @@ interface ReceiptLine {
   /** Nano-USD per `per` units. */
   readonly unitPrice: number;
   readonly per: number;
-  /** Of the service tier, in millionths; absent where it is 1. */
+  /** The factor of the service tier, in millionths; absent: it is 1. */
   readonly factor?: number | undefined;
   /** Exact dollars before rounding, as a decimal. */
   readonly amountUsd: string;
@@ -78,7 +78,7 @@ function lineOf({ item, quantity, unitPrice, per, factor }: PricedPart): Receipt
   return { item, quantity, unitPrice, per, ...(!isOrdinary && { factor }), amountUsd };
 }
 
-/** As decimal dollars: nine decimals of nano, six more of a millionth. */
+/** As decimal dollars: nine decimals for nano-dollars, six more for millionths of them. */
 export function exactUsd(product: bigint, decimals: number): string {
   const digits = product.toString().padStart(decimals + 1, '0');
   const fraction = digits.slice(-decimals).replace(/0+$/, '').padEnd(2, '0');

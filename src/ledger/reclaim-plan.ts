@@ -13,7 +13,7 @@ export interface ReclaimBooks {
   /** The payer's, and all to which its money went. */
   readonly wallets: ReadonlyMap<AccountId, WalletMoney>;
   readonly moved: readonly Moved[];
-  /** What entries with the keys of {@link reclaimKeys} say. */
+  /** The amounts of the entries with the keys of {@link reclaimKeys}. */
   readonly amounts: ReadonlyMap<string, number>;
   readonly debts: readonly Debt[];
   /** What came back from other wallets for the same key. */
@@ -41,7 +41,7 @@ export interface ReclaimWrites {
   readonly entries: readonly KeyedEntry[];
   readonly moves: readonly WalletMove[];
   readonly newDebts: readonly Debt[];
-  /** As they are afterwards. */
+  /** Debts that end, in their final state. */
   readonly endedDebts: readonly Debt[];
   /** By how much each wallet changes. */
   readonly changes: ReadonlyMap<AccountId, { balance: number; owed: number }>;
@@ -153,7 +153,7 @@ function isReturned({ amounts, debts }: ReclaimBooks, once: string): boolean {
   );
 }
 
-/** What a wallet has free if it did not owe this. */
+/** The free balance of a wallet, as if it did not owe this. */
 function freeBut({ balance, held, owed }: WalletMoney, debt: NanoUsd): NanoUsd {
   return nanoUsd(Math.max(0, balance - held - owed + debt));
 }

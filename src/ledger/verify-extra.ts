@@ -59,7 +59,7 @@ function breachesOf(row: ChargedRow): Breach[] {
   return [{ invariant: 'I4', subject: row.id, detail }];
 }
 
-/** What no row of the table names has no price. */
+/** Every usage that the table of dimensions names; others have no price. */
 const USAGE_NAMES: ReadonlySet<string> = new Set([
   ...EXTRA_USAGE_ROWS.map(({ used }) => used),
   'serviceTier',

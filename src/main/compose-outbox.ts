@@ -97,7 +97,7 @@ export function messageTasks(
   return (config.worker ?? 0) === 0 ? [...ofEach, ...ofFirst] : ofEach;
 }
 
-/** Of the plans of the catalog that wait, or were over in the last day. */
+/** The announcements of catalog plans that wait, or that ended in the last day. */
 export async function announcements(catalog: CatalogSource, now: number): Promise<Announcement[]> {
   if (!(catalog instanceof StoredCatalog)) return [];
   const plans = await catalog.plans.since(now - DAY_MS);

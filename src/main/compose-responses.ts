@@ -16,7 +16,7 @@ import type { Services } from './services.ts';
 const HOUR_MS = 3_600_000;
 const GIGABYTE = 1_073_741_824;
 
-/** What the Responses API keeps. */
+/** The stores of the Responses API. */
 export interface StoredState {
   readonly responses: ResponseStore;
   readonly conversations: ConversationStore;

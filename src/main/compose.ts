@@ -341,7 +341,7 @@ interface ServerParts extends WatchedParts {
   readonly metrics: () => Promise<string>;
 }
 
-/** What tells how the server is. */
+/** The parts that report the state of the server. */
 interface WatchedParts {
   readonly eventLoop: EventLoop;
   readonly certificate: Certificate | undefined;

@@ -21,7 +21,7 @@ export interface EnvironmentSetting {
     | 'commands'
     | 'internal';
   readonly about: string;
-  /** What is used when it is not set; `undefined`: nothing. */
+  /** The value where it is not set; `undefined`: none. */
   readonly fallback: string | number | undefined;
   /** For a whole number: the least and the most. */
   readonly range?: readonly [number, number];

@@ -222,7 +222,7 @@ async function receiptsDays(services: Services): Promise<number | undefined> {
   return serverSettings(catalog, settingsFolder(services.config.catalogPath)).receiptsDays;
 }
 
-/** By the catalog in force; `undefined` where none can be read. */
+/** The longest request by the catalog in force; `undefined` if it cannot be read. */
 async function longestMs(services: Services): Promise<number | undefined> {
   try {
     return longestRequestMs(await currentCatalog(services));

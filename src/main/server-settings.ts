@@ -192,7 +192,7 @@ export class LiveServerSettings {
 }
 
 const DAY_MS = 86_400_000;
-/** As long before its end is a certificate named as a problem. */
+/** How long before its end a certificate is reported as a problem. */
 const RENEWAL_DAYS = 14;
 
 /** Whether no other machine reaches a server that listens there. */

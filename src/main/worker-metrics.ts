@@ -124,7 +124,7 @@ export class MetricsOfAll<Worker extends MeteredWorker> {
   }
 }
 
-/** False if the worker is just exiting. */
+/** False: the worker is exiting. */
 function send(worker: MeteredWorker, message: SupervisorMessage): boolean {
   try {
     worker.send(message);
@@ -146,5 +146,5 @@ type MetricsMessage =
 /** What the supervisor sends to a worker. */
 export type SupervisorMessage =
   | { readonly kind: 'read_metrics'; readonly id: number }
-  /** Those of all workers, as Prometheus reads them. */
+  /** The metrics of all workers, in the format of Prometheus. */
   | { readonly kind: 'all_metrics'; readonly id: number; readonly text: string };

@@ -21,7 +21,7 @@ interface ChatText {
 }
 
 interface ChatTool {
-  /** What an address looks like; told to whoever gives another. */
+  /** An example address, shown when another kind of address was entered. */
   readonly example: string;
   readonly isAddress: (url: URL) => boolean;
   /** Where it is posted to, if that is not the address itself. */
@@ -106,7 +106,7 @@ interface ChatEvent {
   readonly isOperators: boolean;
 }
 
-/** What is posted, and where. The payload is that of a signed webhook. */
+/** The address and body of the post. The payload is the same as a signed webhook's. */
 export function chatRequest(event: ChatEvent, site: MailSite): { readonly url: URL; readonly body: string } {
   const { body, target } = CHAT_TOOLS[event.format];
   const url = new URL(event.address);
@@ -146,7 +146,7 @@ function valueText(name: string, value: unknown, which: 0 | 1): string {
   return name.endsWith('_at') || name === 'from' ? text.replace(/T(\d\d:\d\d):.*$/, ' $1 UTC') : text;
 }
 
-/** Of a list of names, or of models whose prices change: which they are. */
+/** The text of one item of a list: a name, or a model whose price changes. */
 function itemText(item: unknown): string {
   if (typeof item === 'object' && item !== null && 'model' in item) return itemText(item.model);
   return typeof item === 'string' ? item : JSON.stringify(item);
@@ -232,7 +232,7 @@ function hasPath({ pathname }: URL): boolean {
 type Words = readonly [english: string, german: string];
 type FieldName = { [T in EventType]: keyof EventData[T] }[EventType];
 
-/** What only a newer node has words for keeps its code. */
+/** A code that only a newer node has words for is shown as it is. */
 function wordOf(table: Readonly<Record<string, Words | undefined>>, code: string, which: 0 | 1): string {
   return table[code]?.[which] ?? code;
 }

@@ -12,7 +12,7 @@ interface BudgetEvent {
 
 /** A price that changes; null: there was none, or there will be none. Amounts are decimals. */
 export interface AnnouncedPrice {
-  /** As a receipt names it; of an image its size. */
+  /** The dimension as receipts name it; for an image, its size. */
   readonly dimension: string;
   readonly per: number;
   readonly above_input_tokens: number | null;
@@ -79,7 +79,7 @@ export interface EventData {
 
 export type EventType = keyof EventData;
 
-/** What an account's webhooks may ask for. */
+/** The events that an account's webhooks may ask for. */
 export const ACCOUNT_EVENTS = [
   'balance.low',
   'limit.reached',
@@ -93,7 +93,7 @@ export const ACCOUNT_EVENTS = [
   'price.changes',
 ] as const satisfies readonly EventType[];
 
-/** What the operator's may. */
+/** The events that the operator's webhooks may ask for. */
 export const OPERATOR_EVENTS = [
   'backend.down',
   'backend.up',

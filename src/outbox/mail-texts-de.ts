@@ -174,7 +174,7 @@ const THINGS = {
   token: { own: 'Ihr Token', others: 'Der Token' },
 } as const;
 
-/** Of the reader, in a team or not, or of an account of the team. */
+/** Names whose thing it is: the reader's own, the reader's in a team, or that of an account of the team. */
 function inTeam(thing: keyof typeof THINGS, { team, account }: MailContext): string {
   const { own, others } = THINGS[thing];
   const whose = account === undefined ? own : `${others} von ${account}`;

@@ -165,7 +165,7 @@ function ofTeam({ team }: MailContext): string {
   return team === undefined ? '' : ` of ${team}`;
 }
 
-/** Of the reader, in a team or not, or of an account of the team. */
+/** Names whose thing it is: the reader's own, the reader's in a team, or that of an account of the team. */
 function inTeam(thing: string, { team, account }: MailContext): string {
   const whose = account === undefined ? `Your ${thing}` : `The ${thing} of ${account}`;
   return team === undefined ? whose : `${whose} in ${team}`;

@@ -31,7 +31,7 @@ interface NewMail<T extends MailTemplate> {
   readonly once?: string | undefined;
   readonly lifeMs?: number | undefined;
   readonly delayMs?: number | undefined;
-  /** Where the reader has chosen none. */
+  /** The language for readers who have chosen none. */
   readonly language?: string | undefined;
 }
 

@@ -35,7 +35,7 @@ export type SendResult =
 interface SendAttempt {
   readonly at: number;
   readonly ms: number;
-  /** Of the answer, if there was one. */
+  /** The status of the answer, if there was one. */
   readonly status: number | null;
   /** Null: it arrived. */
   readonly error: string | null;
@@ -69,7 +69,7 @@ const PROMPT_MS = 1_000;
 /** Of all attempts under way; beyond them a slow one keeps its place. */
 const MOST_SENDING = 256;
 const MOST_SLOW = 1_000;
-/** Of the accounts that had their turn. */
+/** How many accounts are remembered that had their turn. */
 const MOST_SERVED = 1_000;
 
 /** Until when others leave a message alone that was taken; longer than an attempt may take. */
@@ -83,7 +83,7 @@ const MAX_ERROR = 300;
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-/** What comes between two attempts; there is one attempt more than pauses. */
+/** The pauses between attempts; there is one attempt more than there are pauses. */
 const PAUSES_MS = {
   mail: [30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 12 * HOUR],
   webhook: [
@@ -112,7 +112,7 @@ interface RunningAttempt {
  */
 export class OutboxSender {
   readonly #parts: SenderParts;
-  /** By destination: a receiver gets one message at a time. */
+  /** Attempts under way, by destination: a receiver gets one message at a time. */
   readonly #running = new Map<string, RunningAttempt>();
   /** Destinations that have not answered in time, the longest known first. */
   readonly #slow = new Set<string>();

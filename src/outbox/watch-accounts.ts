@@ -279,7 +279,7 @@ export interface Announcement {
   /** Later ones have higher numbers. */
   readonly id: number;
   readonly from: number;
-  /** Who came later has seen it. */
+  /** Accounts that were created later have seen it already. */
   readonly madeAt: number;
   readonly isCancelled: boolean;
   /** What changes for a wallet of this price group. */

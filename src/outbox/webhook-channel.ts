@@ -284,7 +284,7 @@ async function note(
   return { ...result, isFinal: true };
 }
 
-/** What waits for a webhook that gets nothing any more. */
+/** Gives up the messages of a webhook that gets no more of them. */
 export async function giveUpMessages(
   db: Kysely<Schema>,
   {

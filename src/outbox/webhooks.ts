@@ -34,13 +34,13 @@ interface WantedWebhook {
   readonly url: string;
   readonly events: readonly string[];
   readonly format?: WebhookFormat;
-  /** Of the words that a chat tool gets. */
+  /** The language of messages to a chat tool. */
   readonly language?: ChatLanguage | undefined;
 }
 
 export interface WebhookView {
   readonly id: string;
-  /** Of a chat tool without what lets others write there. */
+  /** The address; a chat tool's is shown without the part that lets others write there. */
   readonly url: string;
   readonly format: WebhookFormat;
   readonly events: readonly EventType[];

@@ -84,7 +84,7 @@ export class AutomaticTopUps {
     return await ofOne.execute();
   }
 
-  /** Of several that try at once, one begins. */
+  /** Begins one top-up, however many try at once. */
   async #begin({
     account_id,
     amount,
@@ -184,7 +184,7 @@ export class AutomaticTopUps {
   }
 }
 
-/** None is under way, and this month's maximum has room for one more. */
+/** Whether a top-up may begin: none is under way, and this month's maximum allows one more. */
 function mayBegin(where: ExpressionBuilder<Schema, 'top_up'>, monthStart: number): Expression<SqlBool> {
   const spent = where
     .selectFrom('payment')

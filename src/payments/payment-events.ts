@@ -12,7 +12,7 @@ import { tellStopped, type PaymentNotices } from './payment-mails.ts';
 import { PaymentRows, type PaymentRow, type ReversalRow } from './payment-rows.ts';
 import { CURRENCY, nanoOfCents, type PaymentFact, type ProviderEvent, type PaymentProvider } from './port.ts';
 
-/** Who acted, in the entries of payments. */
+/** The actor in the entries of payments. */
 const ACTOR = 'stripe';
 const RETURNED = REVERSAL_STAGES.indexOf('returned');
 /** In one run; what is left comes in the next one, a moment later. */

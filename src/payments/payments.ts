@@ -204,7 +204,7 @@ const RETRY_MS = 5_000;
 
 interface CheckoutPage {
   readonly accountId: AccountId;
-  /** What the page says is sold. */
+  /** The name of what is sold, on the payment page. */
   readonly title: string;
   readonly returnUrl: string;
   readonly cancelUrl: string;

@@ -13,7 +13,7 @@ export interface PaymentProvider {
   /** Charges a saved card, once for each payment however often it is called. Throws when it is not known what happened. */
   chargeSavedCard(charge: SavedCardCharge): Promise<ChargeAnswer>;
   forgetCard(methodId: string): Promise<void>;
-  /** With every card that is saved for it. */
+  /** Deletes the customer with all cards that are saved for it. */
   forgetCustomer(customerId: string): Promise<void>;
   /** Checks that a notification is the provider's own and recent; throws `invalid_field` unless it is. */
   readNotification(body: string, signature: string): Promise<ProviderEvent>;
@@ -28,7 +28,7 @@ export interface Checkout {
   readonly cents: number | undefined;
   /** Set when the card is to be saved. */
   readonly customerId: string | undefined;
-  /** What is sold, as the page names it. */
+  /** The name of what is sold, on the payment page. */
   readonly title: string;
   readonly returnUrl: string;
   readonly cancelUrl: string;
@@ -56,7 +56,7 @@ export interface ProviderEvent {
   readonly objectId: string;
   /** Empty: it is none of ours. */
   readonly facts: readonly PaymentFact[];
-  /** It should be one of ours and cannot be read. */
+  /** Why it cannot be read, although it seems to be a payment of ours. */
   readonly unreadable?: string | undefined;
 }
 
@@ -90,7 +90,7 @@ export function nanoOfCents(cents: number): number {
   return cents * NANO_PER_CENT;
 }
 
-/** Of an amount of whole cents. */
+/** The cents of an amount, which has to be whole cents. */
 export function centsOf(amount: number): number {
   if (amount % NANO_PER_CENT !== 0) throw new RangeError(`not a whole number of cents: ${amount}`);
   return amount / NANO_PER_CENT;

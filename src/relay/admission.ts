@@ -213,7 +213,7 @@ function isOutdated(admission: Admission): boolean {
   return admission.kind === 'refused' && admission.reason === 'quote_again';
 }
 
-/** As the account stands now, which is asked for. */
+/** Quotes again for the account as it is now, which is read from the ledger. */
 async function quotedAgain<C extends Call<unknown>, Q extends Quote>({
   operation,
   call,
@@ -558,7 +558,7 @@ function maxCostTooLow(maxCost: NanoUsd, required: NanoUsd): Fault {
   );
 }
 
-/** What the caller's wallet was last seen to see of the catalog. */
+/** The catalog with the prices of the group in which the caller's wallet was last seen. */
 export function catalogOf(parts: Pick<RelayParts, 'catalog' | 'seenGroups'>, caller: Caller): Catalog {
   const { seenGroups } = parts;
   return seenGroups && seenGroups.known.size > 0 ? seenGroups.view(parts.catalog(), caller) : parts.catalog();

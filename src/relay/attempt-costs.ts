@@ -81,7 +81,7 @@ function lossOn({ attempts }: Ending, settled: Settled): number {
   return Math.max(0, cost - settled.charged);
 }
 
-/** What was used and has no price in the catalog, for the operator's log. */
+/** Kinds of usage that have no price in the catalog, for the operator's log. */
 export function kindsWithoutPrice({ usage }: MeteredUsage, { price }: CostTerms): string[] {
   return unpricedKinds(price, usage);
 }

@@ -34,7 +34,7 @@ export interface AnsweredAttempt<Answer> {
   readonly answer: Answer;
   readonly upstream: string;
   readonly attempts: readonly Attempt[];
-  /** What it is charged by, and what it may cost. */
+  /** The price of the request, and what it may cost. */
   readonly quote?: CostTerms | undefined;
   /** From the first attempt until this answer began. */
   readonly firstByteMs: number;
@@ -74,9 +74,9 @@ export interface AttemptOptions {
   readonly trace: TraceContext | undefined;
   /** The attempts before this one. */
   readonly earlier: readonly Attempt[];
-  /** Of images: told what the backend's own jobs are. */
+  /** For images: called with the backend's own jobs. */
   readonly onJob?: UpstreamImageCall['onJob'];
-  /** Of images: whether the backend's job is cancelled when this process stops. */
+  /** For images: whether the backend's job is cancelled when this process stops. */
   readonly endsWithProcess?: boolean | undefined;
 }
 
@@ -174,7 +174,7 @@ interface FailedCall {
 /** The attempts of one request so far, with what those that failed may cost. */
 class AttemptLog {
   readonly attempts: Attempt[] = [];
-  /** Those that called a backend. */
+  /** The number of attempts that called a backend. */
   made = 0;
   last: UpstreamFailure | undefined;
   /** Most requests have none. */
@@ -219,7 +219,7 @@ class AttemptLog {
     if (mayBeBilled(failure)) await this.#book(place);
   }
 
-  /** Of two calls, a backend may have done the one that it answered with an error. */
+  /** Counts a call that was made twice: the backend may have done the one that it answered with an error. */
   async repeated({ isServerError, place }: FailedCall): Promise<void> {
     if (isServerError) await this.#book(place);
   }

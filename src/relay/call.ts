@@ -84,7 +84,7 @@ export function connectionOf(signal: AbortSignal): ClientConnection {
   };
 }
 
-/** Of work that goes on whether its client stays or not. */
+/** For work that continues whether its client stays or not. */
 export const NOBODY_LEAVES: ClientConnection = { signal: new AbortController().signal, hasLeft: false };
 
 export interface ChatCall extends Call<ChatRequest> {
@@ -103,7 +103,7 @@ export interface CompleteAnswer {
   readonly accountId: AccountId;
   /** Absent from one that was streamed. */
   readonly completion?: ChatCompletion | undefined;
-  /** Of a stream whose backend has reported none. */
+  /** The usage by our own count, for a stream whose backend has reported none. */
   readonly usage?: ChatUsage | undefined;
 }
 
@@ -139,7 +139,7 @@ export interface Quote {
   readonly ceiling: Ceiling;
   /** The output cap before it was lowered to the client's `max_cost_usd`. */
   readonly askedOutput?: number | undefined;
-  /** Of a request without a cap of its own, as the ledger's port describes it. */
+  /** For a request without a cap of its own; see the ledger's port. */
   readonly leastShare?: number | undefined;
   /** Web searches that are charged although the backend reports fewer. */
   readonly leastWebSearches?: number | undefined;
@@ -195,7 +195,7 @@ export interface RelayParts {
   readonly commentMs?: number | undefined;
   /** Called for a request that a monthly limit or a budget refuses. */
   readonly onLimitReached?: ((caller: Caller, limit: ReachedLimit) => void) | undefined;
-  /** What requests take of the process. */
+  /** The request slots of the process. */
   readonly places?: { share(caller: string, wallet: string): void } | undefined;
   readonly tags?: KeptTags | undefined;
   /** Absent where no card is ever charged. */
@@ -297,7 +297,7 @@ export interface AdmissionSummary {
   readonly available: NanoUsd;
   /** The output cap that the hold covers, summed over all choices. */
   readonly outputCap: number;
-  /** What did not reach the backend that answered, as a list of names. */
+  /** The names of fields that did not reach the backend that answered, as a list. */
   readonly dropped: string | undefined;
   /** Set when the output cap is lower than what was requested, or than the model's own where nothing was. */
   readonly loweredCap: LoweredCap | undefined;

@@ -14,7 +14,7 @@ export interface EndedImages extends Pick<
   'outcome' | 'upstream' | 'attempts' | 'firstByteMs' | 'fault'
 > {
   readonly terms: ImageTerms;
-  /** What the client or its account has. It is charged. */
+  /** The images that the client or its account has; these are charged. */
   readonly delivered: MeteredUsage;
   /** What the backend is known to have made, where nobody has all of it. It costs us. */
   readonly made?: MeteredUsage | undefined;

@@ -169,7 +169,7 @@ async function resumeAt(
   });
 }
 
-/** What a backend says about the job is final. That it could not be asked is not. */
+/** An answer of the backend about the job is final; a failure to ask it is not. */
 export function mayAskAgain({ kind, status }: UpstreamFailure): boolean {
   const isUnreachable = kind === 'connect' || kind === 'connection_lost' || kind === 'overloaded';
   return isUnreachable || kind === 'rate_limited' || (status !== undefined && status >= 500);

@@ -104,7 +104,7 @@ export interface MadeImages {
   /** The backend's own reports: one for all images, or one for each. */
   readonly usages: readonly unknown[];
   readonly quality?: string | undefined;
-  /** By our own count, where the backend reports none. */
+  /** The input by our own count, for a backend that reports none. */
   readonly input?: ImageInputCount | undefined;
 }
 

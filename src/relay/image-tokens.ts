@@ -16,7 +16,7 @@ interface CountedImages {
   readonly images: number;
   readonly partialImages: number;
   readonly size: string;
-  /** As the backend says, else as the request did. */
+  /** The quality that the backend names, or else the request. */
   readonly quality: string | undefined;
   /** The most tokens of one image, as the catalog declares it, which are held. */
   readonly maxOutput: number;
@@ -31,7 +31,7 @@ export function countImageOutput({ images, partialImages, size, quality, maxOutp
   return images * Math.min(listed ?? maxOutput, maxOutput) + partialImages * PARTIAL_TOKENS;
 }
 
-/** What the input of an image request counts, where its backend does not say. */
+/** The tokens of an image request's input by our own count, for a backend that reports none. */
 export interface ImageInputCount {
   readonly text: number;
   readonly pictures: number;

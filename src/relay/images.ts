@@ -35,7 +35,7 @@ export function quoteImageCall(call: ImageCall, parts: RelayParts): Quote | Prom
 
 /** Records a request while it runs, so that another process can continue it, and stores its images. */
 export interface ImageRecord {
-  /** It has a hold. Throws if the request cannot be kept. */
+  /** Called once there is a hold. Throws if the request cannot be stored. */
   held(admission: Admitted, held: HeldImages): Promise<void>;
   /** A backend is called for all of its images. */
   started(upstream: string, attempt: StartedImages): Promise<void>;

@@ -37,7 +37,7 @@ export class BoundedCounter {
     else this.#other().count++;
   }
 
-  /** By the values of the labels. */
+  /** The counts, by the values of the labels. */
   *entries(): IterableIterator<readonly [values: Readonly<Record<string, string>>, count: number]> {
     for (const { values, count } of this.#series)
       yield [Object.fromEntries(this.labels.map((label, index) => [label, values[index] ?? ''])), count];

@@ -58,7 +58,7 @@ export const NESTED_REQUESTS = [
   'extra_body', // LiteLLM
 ] as const;
 
-/** What no setting of the operator passes on as the client wrote it. */
+/** Fields that no setting of the operator can pass on as the client wrote them. */
 export const NEVER_PASSED: ReadonlySet<string> = new Set<string>([
   'model',
   'stream',

@@ -65,7 +65,7 @@ export interface MemoryLease {
   /** Throws the fault `service_unavailable` when there is no room; then nothing more is held. */
   take(bytes: number): void;
   give(bytes: number): void;
-  /** Of everything; a second time it does nothing. */
+  /** Releases everything; a second call does nothing. */
   release(): void;
 }
 
@@ -86,7 +86,7 @@ export class RequestMemory {
     if (this.#holders > 0) this.#lease.take(bytes);
   }
 
-  /** What it holds outlives its answer, until the returned function is called. */
+  /** Keeps what the request holds beyond its answer, until the returned function is called. */
   keep(): () => void {
     this.#holders++;
     let isOver = false;

@@ -169,9 +169,9 @@ interface OpenContainer {
   readonly start: number;
   /** Where its key begins in the object around it. */
   readonly keyStart: number;
-  /** What was not parsed yet begins here. */
+  /** Where the part begins that was not parsed yet. */
   from: number;
-  /** What `from` follows. */
+  /** What comes before `from`. */
   after: 'start' | 'comma' | 'value';
   /** Its values so far, once it proved too long to be parsed at once. */
   built: unknown[] | Record<string, unknown> | undefined;
@@ -355,7 +355,7 @@ interface PlaceOfValue {
   readonly keyStart: number;
 }
 
-/** Of a text such as `"key" :`. */
+/** The key in a text such as `"key" :`. */
 function keyOf(text: string): string {
   const [key] = Object.keys(JSON.parse(`{${text}0}`) as object);
   if (key === undefined) throw new SyntaxError('A value has no key');

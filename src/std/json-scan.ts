@@ -5,7 +5,7 @@
  */
 export const JSON_LIMITS = {
   depth: 64,
-  /** Of arrays and objects together. */
+  /** The values of all arrays and objects together. */
   values: 500_000,
   /** Objects, arrays and keys cost the parser far more than other values. */
   structure: 60_000,
@@ -46,7 +46,7 @@ export class JsonScan {
     this.#keys = new Uint32Array(limits.depth + 1);
   }
 
-  /** What the text exceeds with this piece, if anything. */
+  /** The limit that the text exceeds with this piece, if any. */
   add(piece: Uint8Array): JsonExcess | undefined {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
     let at = this.#isEscaped ? 1 : 0;

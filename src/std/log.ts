@@ -44,7 +44,7 @@ export function makeLog(
   };
 }
 
-/** What a line is found by comes first, and no field takes its place. */
+/** The fields by which a line is found come first, and no other field can replace them. */
 export function logLine(
   { timeMs, level, event }: { readonly timeMs: number; readonly level: LogLevel; readonly event: string },
   fields: LogFields,

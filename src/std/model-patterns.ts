@@ -2,7 +2,7 @@
 export const MOST_PATTERNS = 50;
 export const LONGEST_PATTERN = 128;
 
-/** Of a model, of all models of an endpoint, or of everything. */
+/** Whether it is the pattern of a model, of all models of an endpoint, or of everything. */
 export function isModelPattern(text: string): boolean {
   return text.length <= LONGEST_PATTERN && /^[^\s/]+\/\S+$|^\*$/.test(text);
 }

@@ -15,7 +15,7 @@ export function pictureSize(bytes: Buffer): PictureSize | undefined {
   }
 }
 
-/** Of a JPEG; three colours are those of a screen. */
+/** The number of colour components of a JPEG; three are those of a screen. */
 export function jpegColours(bytes: Buffer): number | undefined {
   try {
     return readJpeg(bytes)?.colours;

@@ -262,7 +262,7 @@ export type PricedItem = Row['item'];
 /** The same rows, for code that treats them all alike. */
 export const ROWS: readonly (Dimension & Pick<Row, 'item' | 'key' | 'price' | 'used'>)[] = DIMENSIONS;
 
-/** What adds to the price of tokens or images, each by its number. */
+/** Dimensions that add to the price of tokens or images, each by its count. */
 export const BESIDE_ROWS = ROWS.filter(({ unit, isInEveryPrice }) => unit === 'each' && !isInEveryPrice);
 
 export const PRICED_ITEMS: readonly PricedItem[] = DIMENSIONS.map(({ item }) => item);
@@ -317,7 +317,7 @@ type CountedRow = Extract<Row, { used: string }>;
 /** The names of a usage that the stores have columns for. */
 export type UsageColumn = Extract<CountedRow, { hasColumn: true }>['used'];
 
-/** Those that are written as text beside the columns. */
+/** Usages that are stored as text beside the columns. */
 export type ExtraUsageName = Exclude<CountedRow['used'], UsageColumn>;
 
 export const EXTRA_USAGE_ROWS = DIMENSIONS.filter(isExtraUsage);
@@ -326,8 +326,8 @@ function isExtraUsage(row: Row): row is Exclude<CountedRow, { hasColumn: true }>
   return row.used !== undefined && !('hasColumn' in row);
 }
 
-/** What a request asks for that makes its tokens dearer. */
+/** Options of a request that raise the price of its tokens. */
 export type AskedPriceName = Extract<TokenRow, { isHeldIfAsked: true }>['price'];
 
-/** What may be used as often as the request allows. */
+/** Usages that may occur as often as the request allows. */
 export type AskedCountName = Extract<Exclude<Row, TokenRow>, { isHeldIfAsked: true }>['used'];

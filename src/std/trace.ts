@@ -12,7 +12,7 @@ const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{
 const FIRST_VERSION = '00-';
 const FIRST_VERSION_LENGTH = 55;
 const MAX_TRACEPARENT = 256;
-/** That document's least that everybody must be able to pass on. */
+/** The length that everybody must be able to pass on, by that document. */
 const MAX_TRACESTATE = 512;
 
 /** `undefined` if there is no valid one: a broken one would break the trace at the next participant. */

@@ -12,7 +12,7 @@ import type { Log } from '../std/log.ts';
 interface ConnectionPoolOptions {
   readonly client: ClientConfig;
   readonly most: number;
-  /** So many stay open when nobody uses them: a new one takes many round trips. */
+  /** How many connections stay open while unused: a new one takes many round trips. */
   readonly least: number;
   /** How long a caller waits for a connection, whichever it is. */
   readonly waitMs: number;

@@ -24,7 +24,7 @@ export function recordSqliteBackup(path: string, madeAtMs: number): void {
   }
 }
 
-/** As {@link recordSqliteBackup}. */
+/** The same as {@link recordSqliteBackup}, for Postgres. */
 export async function recordPostgresBackup(url: string, madeAtMs: number): Promise<void> {
   const client = new Client({
     connectionString: url,

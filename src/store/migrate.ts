@@ -125,7 +125,7 @@ interface Target {
   /** Runs all of them in as little time as possible: they may have locked tables that others wait for. */
   run(statements: readonly string[]): Promise<void>;
   tables(): Promise<ReadonlySet<string>>;
-  /** Of a database that has a history. */
+  /** The steps that were applied to a database with a history. */
   applied(): Promise<readonly AppliedStep[]>;
 }
 

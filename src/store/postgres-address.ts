@@ -65,15 +65,15 @@ export async function findPostgres(
   }
 }
 
-/** What libpq would read as one host or several, with their ports. */
+/** The part that libpq reads as one or several hosts with their ports. */
 function hostsOf(url: string): string {
   const [authority = ''] = url.slice(url.indexOf('//') + 2).split(/[/?#]/);
   return authority.slice(authority.lastIndexOf('@') + 1);
 }
 
-/** What a replica is until it becomes the primary. */
+/** A replica refuses writes until it becomes the primary. */
 class ReadOnlyDatabase extends Error {
-  /** As Postgres calls a write that it refuses for this. */
+  /** The code with which Postgres refuses such a write. */
   readonly code = '25006';
 
   constructor() {

@@ -51,7 +51,7 @@ export const INTEGERS_AS_NUMBERS: CustomTypesConfig = {
   },
 };
 
-/** By their texts. */
+/** The names of prepared statements, by their texts. */
 const PREPARED = new Map<string, string>();
 
 /** A text that is sent often and takes long to plan: each connection prepares it once, unless a pooler shares connections. */

@@ -121,7 +121,7 @@ export async function holders(
   return rows;
 }
 
-/** Who has locked one of these tables. */
+/** The processes that have locked one of these tables. */
 export const TABLE_HOLDERS = `SELECT l.pid FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
   WHERE l.granted AND c.relname = ANY ($1::text[])
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`;

@@ -171,7 +171,7 @@ interface WebhookTable {
   paused_reason: Nullable<string>;
   /** A chat tool, whose address is what is sealed; null: signed JSON for a program. */
   format: Nullable<string>;
-  /** Of the words that a chat tool gets. */
+  /** The language of messages to a chat tool. */
   language: Nullable<string>;
 }
 
@@ -220,7 +220,7 @@ export interface PaymentReversalTable {
   intent_id: string;
   account_id: Nullable<string>;
   amount: number;
-  /** Of `REVERSAL_STAGES`; it only rises. */
+  /** An index of `REVERSAL_STAGES`; it only rises. */
   stage: number;
   taken: Generated<number>;
   lost: Generated<number>;
@@ -349,7 +349,7 @@ interface StoredResponseTable {
   state: StoredResponseState;
   /** Encrypted: a line of JSON with its own input and output, and one with the answer without its output. */
   items: Uint8Array;
-  /** Of the first line, before it was encrypted. */
+  /** The length of the first line, before it was encrypted. */
   item_bytes: number;
   /** Always empty. */
   head: Uint8Array;
@@ -376,7 +376,7 @@ interface ConversationTable {
   /** What it counts for its account, with its items. */
   bytes: number;
   item_bytes: number;
-  /** Of the item that was added last. */
+  /** The place of the item that was added last. */
   last_place: number;
   /** The request whose answer will be added. */
   running: Nullable<string>;

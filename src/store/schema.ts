@@ -64,7 +64,7 @@ export interface Schema
 }
 
 type Default<T> = Generated<T>;
-/** Of a view. */
+/** A column of a view. */
 type Read<T> = ColumnType<T, never, never>;
 
 export interface AccountTable {
@@ -98,11 +98,11 @@ export interface AccountTable {
   cards_off_at: Nullable<number>;
   created_at: number;
   kind: Default<AccountKind>;
-  /** Of a team or an app; of a member, its person's address is shown instead. */
+  /** The name of a team or an app; for a member, the person's address is shown instead. */
   name: Nullable<string>;
   /** The team that pays for this account's requests, for ever; NULL: the account itself. */
   wallet_id: Nullable<string>;
-  /** Of a member: the person's own account. */
+  /** For a member: the person's own account. */
   person_id: Nullable<string>;
   team_role: Nullable<TeamRole>;
   /** When a team was closed, or a member or app left it. */
@@ -375,7 +375,7 @@ export interface BackendDayTable extends Record<(typeof DURATION_COLUMNS)[number
   requests: Default<number>;
   failures: Default<number>;
   charged: Default<number>;
-  /** What the provider takes for it. */
+  /** What the provider charges for it. */
   cost: Default<number>;
   /** What it may take for attempts that failed, of requests that may have been served by others. */
   possible_cost: Default<number>;
@@ -398,11 +398,11 @@ interface CountedSums {
 
 interface UsageQuarterTable extends CountedSums {
   account_id: string;
-  /** Of the admission: quarters of an hour since 1970. */
+  /** The time of the admission, in quarters of an hour since 1970. */
   quarter: number;
 }
 
-/** Of a day only the clients with the most requests. */
+/** Only the clients with the most requests of a day. */
 interface UsageClientTable extends CountedSums {
   account_id: string;
   /** yyyymmdd, of the admission. */
@@ -465,7 +465,7 @@ interface ModelDayTable {
   /** yyyymmdd. */
   day: number;
   requests: Default<number>;
-  /** Those that failed for a reason of this server's or of a backend's. */
+  /** Requests that failed because of this server or a backend. */
   failures: Default<number>;
   /** JSON: how many streams had their first token, and images their end, within each of some times. */
   waits: Default<string>;
@@ -520,7 +520,7 @@ interface AnswerTable {
   body: Nullable<Uint8Array>;
   lease_until: number;
   created_at: number;
-  /** Of an answer that is done; NULL: not known. */
+  /** The charge of an answer that is complete; NULL: not known. */
   charged: Nullable<number>;
 }
 

@@ -1,7 +1,7 @@
 /** The bytes from `start` to before `end`; `undefined`: there is nothing stored any more. */
 export type ReadPart = (start: number, end: number) => Promise<Uint8Array<ArrayBuffer> | undefined>;
 
-/** What one reader of a stored image has in memory, however slowly it reads. */
+/** How much of a stored image is in memory for one reader, however slowly it reads. */
 const PIECE_BYTES = 262_144;
 
 /**

@@ -21,13 +21,13 @@ import { checkSchemaHistory, SCHEMA_HISTORY, type AppliedStep } from './migrate.
 /** Why a backup or a restore cannot be done, in one sentence. */
 export class BackupRefusal extends Error {}
 
-/** What is in a copy, for whoever wants to use it. */
+/** The contents of a copy, for an operator who wants to restore it. */
 export interface BackupFacts {
   /** `undefined`: not counted. */
   readonly accounts: number | undefined;
   readonly receipts: number | undefined;
   readonly schemaStep: number;
-  /** Of the secret that it needs; `undefined` for a store that has none yet. */
+  /** The fingerprint of the secret that it needs; `undefined` for a store that has none yet. */
   readonly secretFingerprint: string | undefined;
 }
 

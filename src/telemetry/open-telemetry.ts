@@ -207,7 +207,7 @@ export interface TelemetrySettings {
   readonly metricsUrl: string | undefined;
   readonly format: 'json' | 'protobuf';
   readonly headers: Readonly<Record<string, string>>;
-  /** Of one export. */
+  /** The timeout of one export. */
   readonly timeoutMs: number;
   /** With `service.name`. */
   readonly resource: Readonly<Record<string, string>>;

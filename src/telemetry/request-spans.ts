@@ -27,7 +27,7 @@ export interface CatalogNames {
 
 interface RequestSpansOptions extends CatalogNames {
   readonly tracer: Tracer;
-  /** Those of the tracer. */
+  /** The ids of the tracer. */
   readonly ids: TraceIds;
   readonly isSampled: (traceId: string, isParentSampled: boolean | undefined) => boolean;
   readonly passesTrace: boolean;

@@ -45,7 +45,7 @@ const LETTER = 1;
 const SPACE = 2;
 const SIGN = 3;
 const DIGIT = 4;
-/** By ASCII code. */
+/** The kind of each character, by ASCII code. */
 const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code);
   if (/[A-Za-z]/.test(character)) return LETTER;

@@ -14,7 +14,7 @@ export const USUAL_ENCODING: TokenEncoding = 'o200k_base';
 export interface CountJob extends CountLimits {
   readonly encoding: TokenEncoding;
   readonly texts: readonly string[];
-  /** Whose job it is: the turns are shared between accounts, not between jobs. */
+  /** The account of the job: turns are shared between accounts, not between jobs. */
   readonly account: string;
   /** Aborted when nobody needs the count any more. */
   readonly signal?: AbortSignal | undefined;

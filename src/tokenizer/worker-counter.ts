@@ -38,7 +38,7 @@ interface AccountJobs {
   readonly waiting: PendingCount[];
   /** How much the thread has worked for it, beginning with the least of those that were here before. */
   usedMs: number;
-  /** With the one that runs. */
+  /** The size of all its jobs, including the one that runs. */
   size: number;
 }
 
@@ -204,7 +204,7 @@ export class WorkerTokenCounter implements TokenCounter {
     this.#runNext();
   }
 
-  /** Its account's next turn goes on with this job. */
+  /** Puts the job back, so that its account's next turn continues it. */
   #requeue(pending: PendingCount): void {
     this.#jobsOf(pending.job.account).waiting.unshift(pending);
   }

@@ -23,7 +23,7 @@ function beforeName(text: string): string {
   return words.length < LEAST_SHOWN || isRevealing(words) ? NEUTRAL : `${words.slice(0, MAX_SHOWN)}…`;
 }
 
-/** Where the first key, address or name of a server is. */
+/** The position of the first key, address or name of a server. */
 function revealedAt(text: string): number | undefined {
   const found = REVEALING.flatMap((pattern) => pattern.exec(text)?.index ?? []);
   const server = serverAt(text);

@@ -91,7 +91,7 @@ export function split(total: number, most: number): number[] {
   return Array.from({ length: Math.ceil(total / most) }, (_, index) => Math.min(most, total - index * most));
 }
 
-/** What came of one part: at least one image, or it has failed. */
+/** The answer to one part of a request: at least one image; otherwise the part has failed. */
 export interface PartAnswer {
   readonly images: readonly GeneratedImage[];
   /** The backend made them, and they cannot be had. */

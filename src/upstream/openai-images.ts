@@ -14,7 +14,7 @@ export interface ImageMessage {
   readonly path: string;
   readonly json?: Readonly<Record<string, unknown>>;
   readonly form?: FormData;
-  /** It has a `response_format`, which not every server knows. */
+  /** Whether the request has a `response_format`, which not every server knows. */
   readonly isFormatSent: boolean;
 }
 

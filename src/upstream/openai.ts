@@ -46,7 +46,7 @@ export function makeOpenAi(config: UpstreamConfig, onLearned?: (learned: Learned
 class OpenAiUpstream implements Upstream {
   readonly name: string;
   readonly #urlOf: (path: string) => string;
-  /** As a `Headers` object: a plain object would be converted for every call. */
+  /** A `Headers` object, because a plain one would be converted for every call. */
   readonly #headers: Headers;
   readonly #forms: RequestForms;
   readonly #asksForUsage: boolean;
@@ -323,7 +323,7 @@ const MAX_CACHED = 10_000;
  * How requests to one upstream are written: by the model's entry, then the upstream's options, then the model's name.
  */
 export class RequestForms {
-  /** By the backend's own names of models. */
+  /** What was learned, by the backend's own names of models. */
   readonly #learned = new Map<string, LearnedForm>();
   readonly #usual: (model: string) => RequestForm;
 
@@ -437,7 +437,7 @@ function supported(request: ChatRequest, unsupported: readonly string[]): ChatRe
   return copy ? { ...request, ...copy } : request;
 }
 
-/** They say who asks and what is stored, and change no answer. */
+/** Fields that tell who asks and what to store, and do not change the answer. */
 const HINTS: ReadonlySet<string> = new Set([
   'user',
   'store',

@@ -36,7 +36,7 @@ export interface UpstreamStatus {
 
 /** A model that is not called for now. */
 interface RestingModel extends Rest {
-  /** By the backend's own name. */
+  /** The backend's own name of the model. */
   readonly model: string;
   /** From 1, in the order of the catalog; `undefined` where the backend has a single key. */
   readonly key: number | undefined;
@@ -45,7 +45,7 @@ interface RestingModel extends Rest {
 interface PoolMember {
   readonly config: UpstreamConfig;
   readonly keys: readonly MemberKey[];
-  /** By the backend's own names; as many as the catalog has. */
+  /** The models in use, by the backend's own names; as many as the catalog has. */
   readonly usedModels: Set<string>;
   /** Counts admissions, to let the keys take turns. */
   admitted: number;

@@ -123,7 +123,7 @@ export type ImageEvent =
   | {
       readonly kind: 'completed';
       readonly image: GeneratedImage;
-      /** Of this image, as the backend reports it. */
+      /** The usage of this image, as the backend reports it. */
       readonly usage?: unknown;
       readonly quality?: string | undefined;
     };
@@ -174,7 +174,7 @@ export interface ImageAnswer {
   readonly images: readonly GeneratedImage[];
   /** The backend's own usage object, shown to the client without what it costs us. */
   readonly usage?: unknown;
-  /** Of the images, if the backend says so. */
+  /** The quality of the images, if the backend reports it. */
   readonly quality?: string | undefined;
   /** Images beside these that the backend may have made and may bill: they did not arrive, or cannot be decoded. */
   readonly lost?: number | undefined;

@@ -38,7 +38,7 @@ export interface ListCase {
   /** All rows that the list may show. */
   readonly rows: (lists: SeededLists) => readonly ListRow[];
   readonly key: (row: ListRow) => string;
-  /** By which the list is ordered by time. */
+  /** The columns that order the list by time. */
   readonly mark: readonly string[];
   /** What it can be sorted by besides time. */
   readonly values: Readonly<Record<string, (row: ListRow, lists: SeededLists) => string | number>>;

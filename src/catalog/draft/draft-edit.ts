@@ -295,7 +295,7 @@ function setGroupPrice(draft: Draft, file: CatalogFile, edit: EditOf<'group_pric
   }
 }
 
-/** What groups say about models that leave. */
+/** Removes the prices of groups for models that are removed. */
 function removeGroupPrices(
   draft: Draft,
   { groups }: CatalogFile,

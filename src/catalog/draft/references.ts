@@ -1,7 +1,7 @@
 import type { CatalogFile } from '../file-schema.ts';
 import type { CatalogPath } from '../catalog-data.ts';
 
-/** What would have to go, or change, with a backend. */
+/** What has to be removed or changed when a backend is removed. */
 interface BackendReferences {
   /** Endpoints that others serve too: they go on without it. */
   readonly sharedEndpoints: readonly string[];
@@ -11,7 +11,7 @@ interface BackendReferences {
   readonly ownLists: readonly string[];
   /** Other names of models of such endpoints. */
   readonly aliases: readonly string[];
-  /** What models say about it: its name of them, what it takes for them. */
+  /** Where models refer to it: its own name of the model, and what it charges. */
   readonly details: readonly CatalogPath[];
 }
 

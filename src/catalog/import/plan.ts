@@ -23,7 +23,7 @@ interface ImportQuestion {
   readonly markup: number | undefined;
   /** What models are sold for that the list has no price for; kinds without one are not imported. */
   readonly ownPrices?: OwnPrices | undefined;
-  /** What chat models can do of which neither their backend nor their name tells. */
+  /** Abilities of chat models that neither the backend nor the model's name tells. */
   readonly assumed?: AssumedAbilities | undefined;
   /** Whether a model is wanted at all, by the backend's name of it. */
   readonly isWanted: (model: string) => boolean;
@@ -72,7 +72,7 @@ export interface ChangedModel {
   /** The backend's name of it. */
   readonly offered: string;
   readonly before: TokenModelPrice;
-  /** What the provider takes. */
+  /** What the provider charges. */
   readonly cost: TokenAmounts;
   readonly hadCost: boolean;
   readonly price: TokenAmounts;
@@ -121,7 +121,7 @@ export function soldThrough({ endpoints }: Catalog, upstream: string): Map<strin
 
 const NO_PRICE = 'the list has no price for it';
 const IS_IMAGE = 'it makes images, and the list has no price of an image';
-/** As the catalog's file. */
+/** The same rule as in the catalog's file. */
 const MODEL_ID = /^[^\s\p{C}]{1,200}$/u;
 
 function problemOf(model: OfferedModel, listed: ListedModel | undefined): string | undefined {

@@ -24,7 +24,7 @@ export async function priceDifferences(catalog: Catalog): Promise<string[]> {
   return lines.length === 0 ? [] : [`other than in the list (${list.version}):`, ...lines];
 }
 
-/** What the list says that a provider takes for a model. */
+/** What a provider charges for a model, by the list. */
 export function amountsAt(list: PriceList, provider: string, model: string): TokenAmounts | undefined {
   const amounts = list.find(provider, model)?.amounts;
   return (

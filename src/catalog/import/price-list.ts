@@ -5,7 +5,7 @@ import { PRESETS, type Preset } from '../presets.ts';
 
 /** Amounts by the keys of the catalog's file, in nano-USD per million tokens. */
 export type TokenAmounts = LongInputAmounts & {
-  /** By the number of input tokens above which they apply. */
+  /** Prices of long inputs, by the number of tokens above which they apply. */
   readonly above?: Readonly<Record<string, LongInputAmounts>> | undefined;
 };
 

@@ -218,7 +218,7 @@ async function signInOf({ store, clock }: RouteParts, id: string) {
 interface AdminAccount {
   id: string;
   email: string;
-  /** Of somebody who operates. */
+  /** The operator's role; null: a customer. */
   role: OperatorRole | null;
   status: 'active' | 'disabled';
   /** Why a disabled account is only paused: its owner may sign in and read it. */

@@ -41,13 +41,13 @@ async function backendDetail(parts: RouteParts, owner: string, name: string) {
     preset: config.preset ?? null,
     ...addressOf(config, written),
     ...(await keysOf(parts, config, written)),
-    /** False: it is in the draft alone. */
+    /** False: only the draft has it. */
     isPublished: parts.catalog.current().upstreams.has(name),
     endpoints: endpoints.filter(serves).map((endpoint) => endpointOf(endpoint, file)),
     /** Others that it could serve too. */
     otherEndpoints: endpoints.filter((one) => !serves(one)).map((endpoint) => endpointOf(endpoint, file)),
     models: modelsOf(endpoints.filter(serves), name),
-    /** What would go, or change, with it. */
+    /** What is removed or changed along with it. */
     references: shownReferences(file, name),
   };
 }
@@ -76,7 +76,7 @@ function presetOf({ preset }: UpstreamConfig): Preset | undefined {
 
 interface BackendKey {
   name: string;
-  /** Of a stored key; null: it is in the environment, or nowhere. */
+  /** The end of a stored key; null: the key is in the environment, or there is none. */
   hint: string | null;
   source: 'stored' | 'environment' | 'missing';
 }
@@ -101,7 +101,7 @@ async function keysOf(parts: RouteParts, config: UpstreamConfig, written: Writte
   };
 }
 
-/** As they are written, or the variable that the preset means. */
+/** The names of its keys as they are written, or the variable of its preset. */
 function keyNames(config: UpstreamConfig, { api_key, api_keys }: WrittenUpstream): string[] {
   const written = api_keys ?? (api_key === undefined ? [] : [api_key]);
   if (written.length > 0) return written.map((reference) => REFERENCE.exec(reference)?.[1] ?? reference);

@@ -84,7 +84,7 @@ interface AdminBackend {
   state: ReturnType<typeof backendState>;
   /** Why it is not asked at all: its key is for another host. Then `state` is `open`. */
   problem: string | null;
-  /** It gets no new requests. */
+  /** It is paused: it gets no new requests. */
   paused: boolean;
   /** The latest test call failed, and nothing has succeeded since. */
   testFailed: boolean;
@@ -162,7 +162,7 @@ function lastError(
 
 const HOUR_MS = 3_600_000;
 
-/** Of the newest requests of a day, on all nodes. */
+/** Figures of the newest requests of the last day, from all nodes. */
 interface AdminBackendRecent {
   /** Requests of the last hour that it was called for; with `isMore` there were more than were looked at. */
   lastHour: number;

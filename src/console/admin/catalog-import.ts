@@ -56,7 +56,7 @@ export async function importDraft(
   };
 }
 
-/** What the backend or the catalog says against it becomes the answer. */
+/** Answers with the reason that the backend or the catalog gave. */
 export function refused(error: unknown): never {
   if (error instanceof ImportError) throw new Fault('invalid_field', error.message, { param: 'provider' });
   if (!(error instanceof CatalogError)) throw error;

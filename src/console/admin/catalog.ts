@@ -287,7 +287,7 @@ function planItem(
     endedBy: plan.endedBy === undefined ? null : (emails.get(plan.endedBy) ?? plan.endedBy),
     /** The version that it became. */
     revision: plan.version ?? null,
-    /** Of the one that waits: what it will change. */
+    /** The changes of a plan that waits; empty for others. */
     changes: changes.slice(0, MOST_CHANGES).map(changeItem),
   };
 }

@@ -62,7 +62,7 @@ export const codeRoutes = [
       return { batch, amountUsd: usd(amount), codes: [...codes] };
     },
   }),
-  /** What was redeemed stays redeemed. */
+  /** What was redeemed already stays with its accounts. */
   route('POST /api/console/admin/codes/{id}/cancel', {
     who: 'operator',
     may: 'adjust_money',

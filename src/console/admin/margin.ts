@@ -206,7 +206,7 @@ function sumsOf({ requests, charged, costed, cost, possibleCost, margin }: Sums)
   return {
     requests,
     chargedUsd: usd(charged),
-    /** Of that, what was charged for requests whose cost is not known. */
+    /** The part of it that was charged for requests whose cost is not known. */
     unknownUsd: usd(charged - costed),
     /** Null: not known of any of them. */
     costUsd: isKnown ? usd(cost) : null,

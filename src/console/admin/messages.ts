@@ -125,7 +125,7 @@ function adminMessage(row: ListedMessage, emails: ReadonlyMap<string, string>) {
     ...messageItem(row),
     /** Null: the operator. */
     accountId: row.account_id === OPERATOR ? null : row.account_id,
-    /** Of that account. */
+    /** The address of that account. */
     email: emails.get(row.account_id) ?? null,
     /** A mail address, or the address of a webhook; null when it was removed since. */
     destination: row.kind === 'mail' ? row.destination : row.url,

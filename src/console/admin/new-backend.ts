@@ -17,7 +17,7 @@ import { followPublished } from './follow-published.ts';
 /** The name of a backend as the catalog takes it. */
 const backendName = z.string().regex(/^[a-z][a-z0-9_-]{0,39}$/, 'must be a short name in small letters');
 
-/** Of a server that speaks OpenAI's API and has no preset. */
+/** A server with OpenAI's API that has no preset. */
 const ownServer = z.strictObject({
   baseUrl: z.url({ protocol: /^https?$/ }).max(500),
   keyName: z
@@ -63,7 +63,7 @@ const ownPrice = z.union([
     .refine(({ chat, embedding, image }) => chat ?? embedding ?? image, 'must have at least one price'),
 ]);
 
-/** What its chat models can do where nobody knows. */
+/** Abilities of its chat models where neither it nor the list tells. */
 const assumed = z.strictObject({ vision: z.boolean(), tools: z.boolean(), reasoning: z.boolean() }).partial();
 
 /** What an operator needs to add a backend without writing YAML; what is made is a draft like any other. */
@@ -162,7 +162,7 @@ async function providers(parts: RouteParts) {
   const hasKey = (variable: string | undefined): boolean =>
     variable === undefined || stored.has(variable) || parts.hasVariable(variable);
   const item = (name: string, title: string, address: string, variable?: string) => ({
-    /** Of the preset or kind, and of the backend that is made of it. */
+    /** The name of the preset or kind, which the new backend takes over. */
     name,
     title,
     host: new URL(address).host,
@@ -198,7 +198,7 @@ async function providers(parts: RouteParts) {
   };
 }
 
-/** By how often they are the first that somebody adds; all others come after them, in the order of the presets. */
+/** Providers that people add first, the most frequent one first; all others follow in the order of the presets. */
 const MOST_USED = [
   'openai', 'anthropic', 'google', 'openrouter', 'deepseek', 'mistral', 'groq', 'xai', 'together', 'fireworks',
 ]; // prettier-ignore

@@ -62,7 +62,7 @@ async function computeOverview(parts: RouteParts, now: number) {
     // The losses of payments are on the same account.
     /** What backends used beyond holds: the operator's loss, ever. */
     overrunUsd: usd((loss?.balance ?? 0) - lostPayments),
-    /** What refunds and disputes took beyond balances, as far as it did not come back. */
+    /** What refunds and disputes took beyond balances, less what came back. */
     lostPaymentsUsd: usd(lostPayments),
     topModels: models.map((row) =>
       Object.assign({ endpoint: row.endpoint, model: row.model }, usageCounts(row)),
@@ -93,7 +93,7 @@ function moneyOf(rows: readonly DayTotal[], now: number) {
   };
   return {
     periods: ([1, 7, MONEY_DAYS] as const).map((days) => ({
-      /** Of the period, today included. */
+      /** The days of the period, today included. */
       days,
       now: between(days - 1, 0),
       /** The same number of days before it. */

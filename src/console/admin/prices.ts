@@ -54,7 +54,7 @@ interface AboutModel {
   list: string;
   model: string;
   type: Endpoint['type'];
-  /** That offer it; none of them can be called where all say why not. */
+  /** The endpoints that offer it; `unavailable`: it cannot be called there. */
   endpoints: { code: string; unavailable: boolean }[];
   backends: PriceBackend[];
   free: boolean;

@@ -116,7 +116,7 @@ function costsOf(row: RequestRow) {
     costUsd: cost === null ? null : usd(cost),
     /** What failed attempts may cost beside it. */
     possibleCostUsd: usd(possible),
-    /** What was charged, less both; null where nothing is known of either. */
+    /** The charge less both costs; null if neither is known. */
     marginUsd: cost === null && possible === 0 ? null : usd(row.charged - (cost ?? 0) - possible),
   };
 }

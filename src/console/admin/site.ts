@@ -172,7 +172,7 @@ interface AdminAuditItem {
   actorToken: string | null;
   action: string;
   target: string;
-  /** Of the account that it was about, if it was about one. */
+  /** The address of the account that it was about, if it was about one. */
   targetEmail: string | null;
   detail: Record<string, unknown>;
 }

@@ -159,7 +159,7 @@ export const adminTeamRoutes = [
       return {};
     },
   }),
-  /** Of a person's own account, a member or an app. Null removes a limit. */
+  /** For a person's own account, a member or an app. Null removes a limit. */
   route('PATCH /api/console/admin/accounts/{id}/spending', {
     who: 'operator',
     may: 'change_accounts',
@@ -174,7 +174,7 @@ export const adminTeamRoutes = [
       return await accountView(parts, params.id);
     },
   }),
-  /** Of a person's own balance or a team's; of a team's accounts the team decides. */
+  /** For a person's own balance or a team: which tags its requests keep. The accounts of a team have no choice of their own. */
   route('PUT /api/console/admin/accounts/{id}/tags', {
     who: 'operator',
     may: 'change_accounts',
@@ -246,7 +246,7 @@ async function requireIn(
   return account;
 }
 
-/** Whoever has a token of their own; a team has none. */
+/** Requires an account that has a token of its own; a team has none. */
 async function requireSpender(parts: RouteParts, id: string): Promise<Account> {
   const account = await requireAccount(parts, id);
   if (account.kind === 'team' || account.ended_at !== null)

@@ -7,9 +7,9 @@ import { recentOf } from '../recent-answers.ts';
 import { route } from '../route.ts';
 import { backendState } from './backends.ts';
 
-/** What a person can still tell apart in one column. */
+/** More nodes than this could not be told apart in one column. */
 const SHOWN_NODES = 12;
-/** Of the requests of a node. */
+/** The share of failed requests from which a node shows errors, and from which it counts as failing. */
 const ERRORS_FROM = 0.05;
 const FAILING_FROM = 0.2;
 
@@ -90,7 +90,7 @@ interface TrafficNode {
   failures: number;
   chargedUsd: Usd;
   health: TrafficHealth;
-  /** Of a model: the endpoint through which most of it is used. */
+  /** For a model: the endpoint that serves most of its requests. */
   endpoint: string | null;
 }
 
@@ -156,7 +156,7 @@ function withEndpoints(column: TrafficColumn, links: readonly FlowLink[]): Traff
   return { ...column, nodes };
 }
 
-/** Those that say more than the errors of the time do. */
+/** Backends whose state says more than the errors of the period do. */
 function backendHealths({ backends, catalog }: RouteParts): Map<string, TrafficHealth> {
   return new Map(
     backends.list().flatMap((status): [string, TrafficHealth][] => {

@@ -21,7 +21,7 @@ export type Answer<Name extends ConsoleRoute> = Exclude<
 export type ItemOf<Name extends ConsoleRoute> =
   Answer<Name> extends { items: readonly (infer Item)[] } ? Item : never;
 
-/** Those that answer with JSON, not with a file, a picture or a stream. */
+/** The routes that answer with JSON, not with a file, a picture or a stream. */
 export type JsonRoute = {
   [Name in ConsoleRoute]: [Answer<Name>] extends [never] ? never : Name;
 }[ConsoleRoute];

@@ -24,7 +24,7 @@ interface Kept extends DrawnFrom {
   characters: number;
 }
 
-/** Of all that is kept, with the forms in which it is sent. */
+/** For all kept documents together, with every form in which they are sent. */
 const MOST_CHARACTERS = 32_000_000;
 
 /**
@@ -34,7 +34,7 @@ const MOST_CHARACTERS = 32_000_000;
 export class DrawnDocuments {
   readonly #clock: Clock;
   readonly #mostCharacters: number;
-  /** By name; the oldest first. */
+  /** The documents by name, the oldest first. */
   readonly #kept = new Map<string, Kept>();
   #characters = 0;
 
@@ -101,7 +101,7 @@ const MOST_ORIGINS = 4;
 /** A document with {@link ANY_ORIGIN} in it. */
 export class DrawnDocument {
   readonly document: PublicDocument;
-  /** What is between the places where the address stands. */
+  /** The text between the occurrences of the server's address. */
   readonly #parts: readonly Buffer[];
   readonly #tag: string;
   readonly #sent = new Map<string, SentDocument>();
@@ -112,7 +112,7 @@ export class DrawnDocument {
     this.#tag = Bun.hash(document.body).toString(36);
   }
 
-  /** With every form in which it may be sent: as it is, and compressed in two ways. */
+  /** Counts every form in which it may be sent: as it is, and compressed in two ways. */
   get mostCharacters(): number {
     return this.document.body.length * (2 + MOST_ORIGINS * 3);
   }

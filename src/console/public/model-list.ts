@@ -48,7 +48,7 @@ export function modelListPage(
   };
 }
 
-/** That prices change, with the date; each model's row and page have the new ones. */
+/** A notice that prices will change, with the date; each model's row and page show the new prices. */
 function announced({ t, language }: PageContext, sold: ReadonlyMap<string, SoldModel>): Markup | undefined {
   const changing = [...sold.values()].flatMap(({ offers }) => offers.find(({ next }) => next !== null) ?? []);
   const from = changing[0]?.next?.from;
@@ -303,7 +303,7 @@ interface ComparedRow {
   readonly values: readonly (Markup | string)[];
 }
 
-/** What models have in common and what not, each by its best offer. */
+/** A table that compares models, each by its best offer. */
 function compareRows(context: PageContext, models: readonly SoldModel[]): ComparedRow[] {
   const { t, language } = context;
   const tokens = ({ best }: SoldModel, part: 'contextTokens' | 'maxOutput'): string =>
@@ -395,7 +395,7 @@ function matching(sold: ReadonlyMap<string, SoldModel>, query: ModelQuery): Sold
     .map(({ model }) => model);
 }
 
-/** What each order goes by, read once for each model and not for each comparison. */
+/** The value by which each order sorts, read once per model instead of once per comparison. */
 const SORT_KEYS: Record<ModelQuery['sort'], ((item: ModelItem) => string | number) | undefined> = {
   catalog: undefined,
   name: ({ displayName }) => displayName.toLowerCase(),

@@ -5,7 +5,7 @@ import { TEXTS_EN, type PublicTexts } from './texts-en.ts';
 export const PAGE_LANGUAGES = ['en', 'de'] as const;
 export type PageLanguage = (typeof PAGE_LANGUAGES)[number];
 
-/** What every page that the server renders is made with. */
+/** What the server needs to render any page. */
 export interface PageContext {
   readonly language: PageLanguage;
   /** The visitor chose the language; links keep it. */

@@ -116,7 +116,7 @@ interface WantedDocument {
    * ask for. `undefined`: it depends on what the visitor wrote, and is drawn for each visit.
    */
   readonly name: string | undefined;
-  /** What it is drawn from, beside the catalog and the site's name. */
+  /** The inputs of the page beside the catalog and the site's name. */
   readonly inputs?: readonly unknown[];
   readonly keptMs?: number;
   readonly draw: () => Promise<PublicDocument>;
@@ -321,7 +321,7 @@ async function respond(drawn: DrawnDocument, origin: string, incoming: IncomingR
   return new Response(bytes ?? sent.bytes, { status, headers });
 }
 
-/** Of whoever is signed in; while the store cannot be read, nobody is. */
+/** The price group of the visitor who is signed in; while the store cannot be read, nobody counts as signed in. */
 async function visitorsGroup(
   { sessions, store }: PublicPageParts,
   incoming: IncomingRequest,

@@ -9,12 +9,12 @@ import { modelItems, type EndpointItem, type ModelItem } from '../models.ts';
 /** One model, and the endpoints that offer it. */
 export interface SoldModel {
   readonly id: string;
-  /** Of its page. */
+  /** The path of its page. */
   readonly path: string;
   /** The first offer that can be used now. */
   readonly best: ModelItem;
   readonly offers: readonly ModelItem[];
-  /** What a search looks into, in small letters. */
+  /** The text that a search looks through, in lower case. */
   readonly searched: string;
 }
 
@@ -76,7 +76,7 @@ export interface ShownOffer {
   readonly figures: ModelFigures | undefined;
 }
 
-/** What the texts call typical. */
+/** The request that the texts call typical. */
 const TYPICAL = { input: 500, output: 300, times: 1_000, images: 100 };
 
 /** What many typical requests cost, each rounded as the ledger does; `undefined`: the price does not say. */

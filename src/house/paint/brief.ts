@@ -232,9 +232,9 @@ export interface PaintOrder {
   /** A file that is transparent where the first picture is painted over. */
   readonly mask?: Uint8Array | undefined;
   readonly background?: Background | undefined;
-  /** Of the file; absent: a PNG. */
+  /** The format of the file; absent: PNG. */
   readonly format?: PaintFormat | undefined;
-  /** Of a JPEG or WebP, 0 to 100. */
+  /** The quality of a JPEG or WebP, 0 to 100. */
   readonly compression?: number | undefined;
 }
 

@@ -162,7 +162,7 @@ export class Accounts {
     await this.#o.store.durable();
   }
 
-  /** Of a person also in their team. The last owner is not disabled. */
+  /** A person's account in their team gets the same status. The last owner is not disabled. */
   async setStatus(id: AccountId, status: AccountStatus): Promise<void> {
     await this.#o.store.db.transaction().execute(async (tx) => {
       await lockAdmins(tx, this.#o.clock.now());

@@ -32,7 +32,7 @@ export interface NewOperatorToken {
   readonly by: string;
 }
 
-/** Who a token is, or why it is refused; without an id it was never made. */
+/** The operator that a token stands for, or why it is refused; without an id, there never was such a token. */
 type FoundOperator =
   | { readonly operator: Operator }
   | { readonly id: string | undefined; readonly code: 'invalid_token' | 'network_not_allowed' };
@@ -47,7 +47,7 @@ export class Operators {
   readonly #store: Store;
   readonly #pepper: Uint8Array;
   readonly #clock: Clock;
-  /** By token; only tokens that were made are in it. */
+  /** The time of the last recorded refusal, by token; only existing tokens are in it. */
   readonly #toldRefusals = new Map<string, number>();
 
   constructor({ store, pepper, clock }: { store: Store; pepper: Uint8Array; clock: Clock }) {
@@ -269,7 +269,7 @@ function overLimit(limit: NanoUsd, given: number): Fault {
 const LIMIT_KEY = 'operators.support_limit_usd';
 const USUAL_LIMIT = nanoUsd(50_000_000_000);
 
-/** What each person or token with the role support may give a day, UTC. */
+/** How much each person or token with the role support may give away per UTC day. */
 export async function readSupportLimit(db: Kysely<Schema>): Promise<NanoUsd> {
   const row = await db.selectFrom('setting').select('value').where('key', '=', LIMIT_KEY).executeTakeFirst();
   return (row && parseUsd(row.value)) ?? USUAL_LIMIT;

@@ -135,7 +135,7 @@ async function storeNoResponses({ store, clock }: RemovalParts, accountId: strin
 
 const TOGETHER = 100;
 
-/** What is deleted by a bounded number of rows at a time, and by which key. */
+/** Tables that are deleted from by a bounded number of rows at a time, with the key for it. */
 const OWNED_KEYS = {
   image_job: 'id',
   answer: 'idempotency_key',

@@ -93,7 +93,7 @@ export class Teams {
     return await this.#get(id);
   }
 
-  /** What a wallet has free of what was paid into it: gifts and codes never move. */
+  /** The free part of the money that was paid into a wallet; gifts and codes cannot be moved. */
   async movable(walletId: string): Promise<NanoUsd> {
     const free = freeOf(moneyOf(await this.#get(walletId)));
     return nanoUsd(Math.min(free, await movableOf(this.#o.store, walletId)));
@@ -481,7 +481,7 @@ async function requireRoom(tx: Transaction<Schema>, teamId: string, most = MOST_
   if (number >= most) throw new Fault('conflict', `A team has at most ${most} accounts.`);
 }
 
-/** As it is under the lock: what was read before may have changed meanwhile. */
+/** The role as read under the lock: it may have changed since it was read before. */
 async function roleNow(
   tx: Transaction<Schema>,
   { id }: Pick<Account, 'id'>,

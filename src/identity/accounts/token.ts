@@ -11,11 +11,11 @@ import { remembered } from '../../std/remembered.ts';
 interface NewToken {
   readonly token: string;
   readonly hash: TokenHash;
-  /** What the console shows afterwards: `sk-…a1b2`. */
+  /** The form in which the console shows it afterwards: `sk-…a1b2`. */
   readonly hint: string;
 }
 
-/** Of an account, or of a program that operates. */
+/** `sk-`: an account's token; `op-`: the token of an operator's program. */
 type TokenPrefix = 'sk-' | 'op-';
 
 const BODY = 43;

@@ -67,7 +67,7 @@ interface AuthParts {
   readonly log: Log;
   readonly social?: SocialConfig | undefined;
   readonly passwords?: Passwords | undefined;
-  /** With both, and mail configured, links are sent by mail. */
+  /** Where both are there and mail is configured, links are sent by mail. */
   readonly notices?: Notices | undefined;
   readonly publicUrl?: string | undefined;
 }

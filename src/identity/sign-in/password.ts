@@ -13,7 +13,7 @@ interface PasswordOptions {
   /** How many hashes may be computed at once; by default half the cores. */
   readonly parallel?: number;
   readonly queue?: number;
-  /** What a hash costs; tests that sign in hundreds of times take the least. */
+  /** The work of a hash; tests that sign in hundreds of times use the least. */
   readonly cost?: PasswordCost;
 }
 

@@ -11,7 +11,7 @@ export interface Visitor {
   readonly accountId: AccountId;
   readonly email: string;
   readonly name: string;
-  /** Of somebody who operates. */
+  /** The operator's role; `undefined`: a customer. */
   readonly role: OperatorRole | undefined;
   readonly twoFactor: boolean;
   readonly sessionId: string;

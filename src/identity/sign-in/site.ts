@@ -20,10 +20,10 @@ export interface SiteSettings {
   readonly currency: { readonly code: string; readonly perUsd: string };
 }
 
-/** What the operator is called on statements; each part may be empty. */
+/** The operator as named on statements; each field may be empty. */
 interface StatementIssuer {
   readonly name: string;
-  /** Of several lines. */
+  /** The address, which may have several lines. */
   readonly address: string;
   readonly taxId: string;
 }

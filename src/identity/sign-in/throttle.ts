@@ -16,20 +16,20 @@ export interface Throttle {
 }
 
 interface CountedAction {
-  /** It turned out not to be worth counting. */
+  /** Takes the action out of the count again. */
   giveBack(): void;
 }
 
 const MAX_KEYS = 50_000;
 
-/** So many at once, and after a while one more. */
+/** How many actions are allowed at once, and how long until another one is. */
 interface Rate {
   readonly burst: number;
   readonly everyMs: number;
 }
 
 interface ActionLimit extends Rate {
-  /** Whose the rate is. */
+  /** Whether the rate applies to a network or to an account. */
   readonly of: 'network' | 'account';
   /**
    * Everybody together may do as much as this many networks: the limit for all is a multiple of the limit of one, so that
@@ -71,7 +71,7 @@ const LIMITS = {
   verification: { of: 'account', burst: 3, everyMs: 600_000 },
 } as const satisfies Record<string, ActionLimit>;
 
-/** Whose actions are counted at which rate. */
+/** A network or account whose actions are counted, and its rate. */
 interface Counted {
   readonly name: string;
   readonly rate: Rate;

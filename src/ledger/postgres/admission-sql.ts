@@ -343,7 +343,7 @@ END $$`);
 /** How a statement names what belongs to a group, and one of the two rows that decide about it: the account `a` or its team `w`. */
 interface GroupSql {
   of(parameter: string): string;
-  /** Of its requests. */
+  /** The number of its requests. */
   readonly count: string;
   readonly row: 'a' | 'w';
 }
@@ -412,7 +412,7 @@ function take(g: GroupSql): string {
     token_used_at = CASE WHEN ${g.of('g_hash')} IS NULL THEN a.token_used_at ELSE v_start END`;
 }
 
-/** What it takes from the row that pays. */
+/** What the group takes from the row that pays. */
 function takeOf(g: GroupSql, held = g.of('g_total')): string {
   const next = (column: string): string => `greatest(${g.row}.${column}, v_now) + ${g.count} * ${step(g)}`;
   const arrives = (column: string, isIt: string): string =>

@@ -47,7 +47,7 @@ export class AdmissionBatch {
     this.#members = this.#groups.flatMap((group) => group.members);
   }
 
-  /** What decides about this batch, with its arguments. */
+  /** The database function that decides this batch, with its arguments. */
   call(numbers: Numbers, leaseMs: number, offsetUs: number): BoundStatement {
     const rules = [numbers.node, leaseMs, offsetUs, ...RULES];
     const shapes = new Shapes(numbers);
@@ -159,7 +159,7 @@ export const PROBE: BoundStatement = {
 interface Member extends HoldRange {
   readonly request: AdmissionRequest;
   readonly group: Group;
-  /** Its place in the batch before sorting. */
+  /** The index in the batch before it was sorted. */
   readonly place: number;
   /** Counted from one, as the database does; 0: not known yet. */
   shape: number;
@@ -173,7 +173,7 @@ class Group {
   readonly images: boolean;
   readonly perMinute: number;
   readonly concurrent: number;
-  /** That its requests were quoted for. */
+  /** The price group for which its requests were quoted. */
   readonly priceGroup: string | null;
   /** When their prices end. */
   readonly validUntil: number;
@@ -341,7 +341,7 @@ interface Payer {
 
 type BeforeGroup = 'free' | 'limit' | 'backlogUs' | 'budgetLeft';
 
-/** By the numbers that `ledger_admit` gives them. */
+/** The reasons, at the numbers by which `ledger_admit` names them. */
 const REASONS: readonly RefusalReason[] = [
   'invalid_token',
   'rate_limit_exceeded',

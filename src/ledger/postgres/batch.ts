@@ -22,7 +22,7 @@ export async function callTogether<Item, Answer>(
   }
 }
 
-/** What a call says of each of its items, in the order of the parameters. */
+/** How each item of a call becomes parameters, in their order. */
 export class Columns<Item> {
   readonly #columns: readonly Column<Item>[];
 

@@ -592,7 +592,7 @@ function release({ charged, held, holds, ofMonth, ofPeriod }: Released): string 
         month = greatest(a.month, v_month)`;
 }
 
-/** What it changes on the team `a` that pays. */
+/** The changes to the row of the team `a` that pays. */
 function releaseOfTeam({ charged, held, holds, ofMonth }: ReleasedOfTeam): string {
   return `balance = a.balance - ${charged}, held = a.held - ${held}, open_holds = a.open_holds - ${holds},
         month_spent = ${ofMonth} + CASE WHEN a.month >= v_month THEN a.month_spent ELSE 0 END,

@@ -173,13 +173,13 @@ export function isWithin({ state, usage }: CloseRequest, hold: IssuedHold | unde
 export interface KnownCosts {
   /** Every hold is known to cover its cost. */
   readonly within: boolean;
-  /** What requests cost whose price or usage is not ordinary, by their place. */
+  /** The charges of requests whose price or usage is not ordinary, by their index. */
   readonly owed: readonly (number | undefined)[];
-  /** What their cached input has saved. */
+  /** How much their cached input has saved. */
   readonly saved: readonly (number | undefined)[];
 }
 
-/** What closes requests in that order, with its arguments. */
+/** The database function that closes these requests, with its arguments. */
 export function closeCall(
   closes: readonly CloseRequest[],
   known: KnownCosts,

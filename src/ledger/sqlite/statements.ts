@@ -199,7 +199,7 @@ function prepareArchive(database: Database) {
   };
 }
 
-/** Of all processes but the one named. */
+/** Holds of all processes except the named one. */
 const OF_OTHERS = 'h.node IS NOT (SELECT id FROM node WHERE name = ?1)';
 
 type Values = (string | number | null)[];

@@ -20,7 +20,7 @@ export class LedgerTransaction {
   readonly #cache: LedgerCache;
   readonly #changed = new Set<LedgerAccount>();
   readonly sums = new DaySums();
-  /** What to tell the operator once this is committed. */
+  /** Warnings for the operator, sent once the transaction is committed. */
   readonly alarms: Readonly<Record<string, unknown>>[] = [];
 
   constructor(statements: Statements, nowMs: number, cache = new LedgerCache(statements)) {
@@ -64,7 +64,7 @@ export class LedgerTransaction {
     return requestId <= highest && this.statements.receipt.get(requestId) !== null;
   }
 
-  /** What was admitted in an earlier month belongs to that one. */
+  /** A request that was admitted in an earlier month belongs to that month. */
   isThisMonth(admittedAt: number): boolean {
     const isToday = Math.floor(admittedAt / DAY_MS) === Math.floor(this.nowMs / DAY_MS);
     return isToday || monthOf(admittedAt) >= this.month;
@@ -358,7 +358,7 @@ class BackendSum {
     this.#durations[bucket] = (this.#durations[bucket] ?? 0) + 1;
   }
 
-  /** What it may take for an attempt that failed. */
+  /** Adds what a backend may charge for an attempt that failed. */
   addLost(amount: NanoUsd): void {
     this.#possible += amount;
   }

@@ -4,7 +4,7 @@ import { UpstreamFailure } from '../../upstream/port.ts';
 import { readCompletion, readStreamEvent, type StreamEvent } from '../../wire/openai/answer.ts';
 import type { ChatChunk, ChatCompletion, ToolCall } from '../../wire/openai/chat.ts';
 
-/** What came of a call, in whichever form the backend answers. */
+/** The result of a call, in whichever form the backend answers. */
 export interface LiveAnswer {
   readonly text: string;
   readonly toolCalls: readonly { readonly name: string; readonly arguments: string }[];

@@ -328,7 +328,7 @@ interface RunningRequest {
   request: ActiveRequest;
   readonly since: number;
   readonly requestRecord: RequestRecord | undefined;
-  /** That its backend has accepted it was written. */
+  /** Whether the store knows that its backend has accepted it. */
   isWritten: boolean;
   outlived: boolean;
 }
@@ -385,7 +385,7 @@ export class ActiveRequests implements ActiveRequestSet {
     return this.#requests.size;
   }
 
-  /** Those that a backend serves now, or is asked to. */
+  /** The number of holds that a backend serves now, or is asked to serve. */
   countAt(upstream: string): number {
     return [...this.#requests.values()].filter(({ requestRecord }) => requestRecord?.upstream === upstream)
       .length;

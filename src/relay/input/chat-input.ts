@@ -11,7 +11,7 @@ interface ChatInputParts {
   readonly attachments: Pick<AttachmentSizes, 'tokens'>;
   /** The most that is put around the texts. */
   readonly overhead: number;
-  /** What the count cannot exceed, by the bytes of the request. */
+  /** The upper bound of the count, by the bytes of the request. */
   readonly bound: number;
 }
 

@@ -20,7 +20,7 @@ import {
 export interface MeterSource {
   /** The input tokens of the request. */
   chargedInput(): Promise<number>;
-  /** As far as they are known already. */
+  /** The input tokens that are known so far. */
   knownInput(): number;
   countOutput(texts: readonly string[]): Promise<number>;
 }
@@ -48,12 +48,12 @@ export class Meter implements TextMeter {
   #hasOutput = false;
   readonly #source: MeterSource;
   #answer: TextTally | undefined;
-  /** What the model thought in sight; most show nothing. */
+  /** The visible reasoning of the model; most models show none. */
   #thought: TextTally | undefined;
   #media: ShownMedia | undefined;
   #serviceTier: string | undefined;
   #reported: Usage | undefined;
-  /** What the provider says that it takes. */
+  /** The cost that the provider reports. */
   #cost: NanoUsd | undefined;
   finishReason: string | undefined;
 
@@ -245,7 +245,7 @@ class TextTally {
     this.#source = source;
   }
 
-  /** Of a whole answer: it is counted at its end or not at all. */
+  /** Keeps the text of a whole answer, which is counted at its end or not at all. */
   keep(text: string): void {
     this.#text += text;
     this.#fewest = undefined;

@@ -123,7 +123,7 @@ class PassThroughStream implements EventSource {
   }
 }
 
-/** Of a line `event:` or `data:`, however little of it has arrived. */
+/** Matches the beginning of a line `event:` or `data:`, however little of it has arrived. */
 const EVENT_BEGINNING = /^(?:$|e$|d$|ev|da)/;
 /** The first event has a few hundred characters. */
 const MOST_BEGINNING = 65_536;

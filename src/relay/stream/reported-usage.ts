@@ -8,7 +8,7 @@ import type { ChatUsage } from '../../wire/openai/chat.ts';
 export interface MeteredUsage {
   readonly usage: Usage;
   readonly source: UsageSource;
-  /** What the provider says that it takes for the request. */
+  /** The cost of the request that the provider reports. */
   readonly cost?: NanoUsd | undefined;
 }
 
@@ -70,7 +70,7 @@ export function readImageUsage(raw: unknown, made: ImagesMade): Usage {
 
 interface ImagesMade {
   readonly images: number;
-  /** Where they are priced by them. */
+  /** The pixels of the images, where these are priced by pixels. */
   readonly pixels?: number | undefined;
   readonly quality?: string | undefined;
   readonly inputImages?: number | undefined;
@@ -178,7 +178,7 @@ const TOKENS_PER_SECOND = 20;
 /** Of a picture of up to 1024 × 1024 pixels: https://ai.google.dev/gemini-api/docs/pricing (image output). */
 const TOKENS_PER_PICTURE = 1_290;
 
-/** What they take, where no report says so. */
+/** The tokens of sounds and pictures, where no report names them. */
 export function mediaTokens({ soundBytes, pictures }: ShownMedia): {
   readonly audioOutput: number;
   readonly imageOutput: number;

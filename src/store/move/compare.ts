@@ -3,7 +3,7 @@ import type { Client } from 'pg';
 import { countOf, inTransaction } from './copy.ts';
 import { MOVED } from './tables.ts';
 
-/** What differs between the two sides, as many sentences as somebody reads. */
+/** The differences between the two sides, in a bounded number of sentences. */
 export class Differences {
   readonly named: string[] = [];
   count = 0;

@@ -15,7 +15,7 @@ export interface CopySides {
 
 export interface CopyProgress {
   readonly table: string;
-  /** With those of earlier runs. */
+  /** The rows copied so far, including those of earlier runs. */
   readonly rows: number;
   readonly of: number;
 }
@@ -26,7 +26,7 @@ export interface Copied {
   readonly missingFiles: number;
 }
 
-/** What was copied before stays, and the next run goes on after it. */
+/** The copy was stopped; the next run continues after what was copied. */
 export class MoveStopped extends Error {}
 
 /** So many rows, or so many characters of JSON, are inserted together: memory does not grow with the tables. */
@@ -268,7 +268,7 @@ function bytesOf(value: string | number | Uint8Array): Buffer {
 
 interface SqliteColumn {
   readonly name: string;
-  /** Its place in the primary key, from one. */
+  /** The place of the column in the primary key, from one. */
   readonly pk: number;
 }
 

@@ -101,7 +101,7 @@ export interface OutgoingRequest {
   readonly body: string;
 }
 
-/** What most providers require: a key. */
+/** Requires a key, as most providers do. */
 export function needsKey(config: UpstreamConfig): string | undefined {
   return config.apiKey ? undefined : 'api_key is not set';
 }

@@ -32,7 +32,7 @@ function parametersOf(call: ImageApiCall, count: number): Record<string, unknown
   return { sampleCount: count, aspectRatio: ratioFor(call, RATIOS) };
 }
 
-/** What the filter held back is left out of the list. */
+/** Images that the filter held back are missing from the list. */
 function stateOf({ predictions }: Readonly<Record<string, unknown>>): ImageState {
   const pictures = objectsIn(predictions).flatMap((one) => textIn(one['bytesBase64Encoded']) ?? []);
   const images = pictures.map((text) => Buffer.from(text, 'base64'));

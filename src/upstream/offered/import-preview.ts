@@ -46,7 +46,7 @@ export interface ImportPreview {
 /** A catalog's text, and how it is read and written where it is. */
 export interface ImportTarget {
   readonly text: string;
-  /** With a key that is not stored yet, if one is entered. */
+  /** Parses the catalog's text, with a key that was entered and is not stored yet. */
   readonly parse: (text: string, entered?: EnteredKey) => Catalog;
   readonly write: (text: string, changed: CatalogMap) => string;
 }
@@ -125,7 +125,7 @@ function keyNameOf(provider: string): string | undefined {
 interface ImportStart {
   readonly catalog: Catalog;
   readonly upstream: UpstreamConfig;
-  /** What was added to the catalog so that the provider could be asked. */
+  /** The entries that were added to the catalog so that the provider could be asked. */
   readonly added: CatalogMap;
   /** What the catalog's text says. */
   readonly data: CatalogMap;

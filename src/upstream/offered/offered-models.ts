@@ -56,7 +56,7 @@ export async function offeredModels(config: UpstreamConfig, signal: AbortSignal)
 
 const MAX_TOLD = 300;
 
-/** What a provider said, bounded, with one full stop. */
+/** A provider's message, bounded, with one full stop. */
 function sentence(text: string): string {
   return `${text.slice(0, MAX_TOLD).replace(/[.\s]+$/, '')}.`;
 }
@@ -141,7 +141,7 @@ const OUTPUT_FIELDS = [
   'outputTokenLimit',
 ] as const;
 
-/** Of an entry that has an id beside it. */
+/** The name of an entry that also has an id. */
 function ownName(fields: Fields): string | undefined {
   return fields['id'] === undefined ? undefined : textOf(fields['name']);
 }

@@ -127,7 +127,7 @@ const TYPE_BY_TYPE: Record<FaultType, string> = {
   server_error: 'api_error',
 };
 
-/** Where this dialect is more specific than ours. */
+/** Types of errors where this dialect is more specific than ours. */
 const TYPE_BY_CODE: Partial<Record<FaultCode, string>> = {
   not_found: 'not_found_error',
   upstream_timeout: 'timeout_error',

@@ -34,7 +34,7 @@ export const EMBED_CONTENT_FIELDS: FieldRules = fieldRules({
 
 interface TranslatedEmbeddings {
   readonly request: EmbeddingRequest;
-  /** What no backend gets, for `x-tollgate-dropped`. */
+  /** Fields that no backend gets, for `x-tollgate-dropped`. */
   readonly leftOut: readonly string[];
 }
 

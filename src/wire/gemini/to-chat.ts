@@ -17,7 +17,7 @@ interface GeminiOptions {
 
 interface TranslatedGemini {
   readonly request: ChatRequest;
-  /** What no backend gets, for `x-tollgate-dropped`. */
+  /** Fields that no backend gets, for `x-tollgate-dropped`. */
   readonly leftOut: readonly string[];
 }
 

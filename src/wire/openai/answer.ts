@@ -360,7 +360,7 @@ export function generatedText(message: unknown): string {
   return answerText(message) + thoughtText(message);
 }
 
-/** What a model thinks in sight of its reader. */
+/** The reasoning that a model shows its reader. */
 export function thoughtText(message: unknown): string {
   if (!isObject(message)) return '';
   const { content } = message;

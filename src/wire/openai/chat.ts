@@ -385,7 +385,7 @@ export interface ProviderChoice {
   readonly order: readonly string[] | undefined;
   /** No others. */
   readonly only: readonly string[] | undefined;
-  /** False: none but the first, or but those of the order. */
+  /** False: only the first backend, or those of `order`, may be called. */
   readonly allowFallbacks: boolean;
 }
 

@@ -18,7 +18,7 @@ export function countableInput(messages: readonly ChatMessage[], tools: readonly
   return { texts, tokens };
 }
 
-/** What the templates of chat models put around an answer, a message, a tool. */
+/** Tokens that the templates of chat models add around an answer, a message, a tool. */
 const TOKENS_PER_ANSWER = 3;
 const TOKENS_PER_MESSAGE = 4;
 const TOKENS_PER_TOOL = 8;
@@ -26,7 +26,7 @@ const TOKENS_PER_TOOL = 8;
 const TOKENS_PER_IMAGE = 1_600;
 const TOKENS_PER_FILE = 3_000;
 
-/** What is no text; the texts go into `texts`. */
+/** The tokens beside the texts; the texts are added to `texts`. */
 function messageTokens(message: ChatMessage, texts: string[]): number {
   let tokens = 0;
   for (const call of message.tool_calls ?? []) {

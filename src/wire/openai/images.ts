@@ -52,7 +52,7 @@ export type ImageRequestWith<Picture> = { [K in keyof Parsed]: Exclude<Parsed[K]
   mask?: Picture | undefined;
 };
 
-/** As a backend gets it. */
+/** The request as a backend gets it. */
 export type ImageRequest = ImageRequestWith<UploadedImage>;
 
 export interface UploadedImage {

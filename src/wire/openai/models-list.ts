@@ -1,6 +1,6 @@
 /** What `GET /v1/models` needs to know about a model. Prices are nano-USD, of a million tokens or of one image. */
 export interface ModelEntry {
-  /** As a client writes it: `code/model`, or an alias. */
+  /** The id as a client writes it: `code/model`, or an alias. */
   readonly id: string;
   readonly name: string;
   readonly owner: string;
