@@ -3,7 +3,7 @@ import { Suspense, useEffect } from 'react';
 import { useLocation } from 'wouter';
 import type { SignedInUser } from './lib/answers.ts';
 import { adoptLanguage } from './lib/i18n.ts';
-import { tellPublicUrl, publicOrigin } from './lib/origin.ts';
+import { tellPublicUrl, publicOrigin } from './lib/browser.ts';
 import { makeQueryClient } from './lib/query.ts';
 import { useFreshStart, useSession } from './lib/session.ts';
 import { adoptTheme } from './lib/theme.ts';

@@ -14,7 +14,7 @@ interface UsageChartProps {
   readonly onOpen?: ((bar: Bar) => void) | undefined;
   /** Lines instead of stacked bars, for series that do not add up. */
   readonly lines?: boolean;
-  /** Of the drawing, in pixels. */
+  /** The height of the drawing, in pixels. */
   readonly height?: number;
   /** The only series that is shown, and how to choose another one or all. */
   readonly choice?: SeriesChoice | undefined;

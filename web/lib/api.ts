@@ -41,7 +41,7 @@ export type ReadRoute = JsonRoute & `GET ${string}`;
 export type Wallet = 'own' | 'team';
 
 type HasParams<Route extends ConsoleRoute> = [keyof ParamsOf<Route>] extends [never] ? false : true;
-/** It is about money: a call that does not say whose does not compile. */
+/** Routes about money: a call that does not name the wallet does not compile. */
 export type IsAboutMoney<Route extends ConsoleRoute> = 'wallet' extends keyof QueryOf<Route> ? true : false;
 
 type CallOptions<Route extends ConsoleRoute> = (HasParams<Route> extends true

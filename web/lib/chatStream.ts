@@ -47,7 +47,7 @@ export async function* streamChat({
   }
 }
 
-/** What is read of the public API's chunk. */
+/** The part of the public API's chunk that is read. */
 interface ChatChunk {
   choices: {
     delta: {

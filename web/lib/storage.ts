@@ -1,7 +1,7 @@
 /** The playground's chats; removed when the user signs out. */
 export const CHATS_KEY = 'tollgate.chats';
 
-/** Whose balance was chosen to be shown; removed with them. */
+/** The wallet that was chosen to be shown; removed with the other keys. */
 export const WALLET_KEY = 'tollgate.wallet';
 
 /** The models chosen in the playground; removed with them. */

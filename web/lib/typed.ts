@@ -55,7 +55,7 @@ function takeTyped(): TypedTexts | undefined {
 
 const TEXT_TYPES = new Set(['text', 'search', 'email', 'url', 'tel', 'number', 'date', 'textarea']);
 
-/** By what they are called and which of that name they are: ids change with every load. */
+/** By their name and their number among those of that name, because ids change with every load. */
 function namedControls(): Map<string, TextControl> {
   const controls = new Map<string, TextControl>();
   for (const control of document.querySelectorAll<TextControl>('input, textarea')) {
@@ -68,7 +68,7 @@ function namedControls(): Map<string, TextControl> {
   return controls;
 }
 
-/** As if it was typed: React notices a new value only through the browser's own setter and an event. */
+/** Sets the value as typing does: React notices it only through the browser's own setter and an event. */
 function typeInto(control: TextControl, text: string): void {
   const prototype = control instanceof HTMLTextAreaElement ? HTMLTextAreaElement : HTMLInputElement;
   Object.getOwnPropertyDescriptor(prototype.prototype, 'value')?.set?.call(control, text);

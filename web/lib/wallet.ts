@@ -35,7 +35,7 @@ export function chooseWallet(wallet: Wallet): void {
   chosen.change({ wallet });
 }
 
-/** What every payment and every charge changes, of the own balance or the team's. */
+/** The queries that every payment and every charge changes, for the own balance or the team's. */
 export const BALANCE_READS = [
   'GET /api/console/overview',
   'GET /api/console/wallet',

@@ -6,10 +6,10 @@ import { chooseWallet, currentWallet, useWallet } from '../lib/wallet.ts';
 import { Segments } from '../ui/Segments.tsx';
 import { isTeamPage } from './navigation.ts';
 
-// What the account's pages have around them and the administration has not.
+// The parts around the account's pages that the administration does not have.
 export { Banner } from './Banner.tsx';
 
-/** Whose balance pays and is shown, for whoever is in a team. */
+/** Chooses whose balance pays and is shown, for a user who is in a team. */
 export function WalletSwitch() {
   const { t } = useTranslation();
   const { team } = useUser();

@@ -9,7 +9,7 @@ import { Button } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 
 interface SignInDialogProps {
-  /** Who was signed in. */
+  /** The user who was signed in. */
   readonly user: SignedInUser;
   /** The same user has a session again. */
   readonly done: () => void;
@@ -22,7 +22,7 @@ export default function SignInDialog({ user, done }: SignInDialogProps) {
   const check = useEffectEvent(async (): Promise<void> => {
     const now = (await call('GET /api/console/session')).user;
     if (now?.accountId === user.accountId) done();
-    // What is open here belongs to somebody else, and must not be sent in this user's name.
+    // The open page belongs to another user, and must not be sent in this one's name.
     else if (now) location.reload();
   });
   useEffect(() => {

@@ -34,9 +34,9 @@ interface NavItem {
   readonly icon: LucideIcon;
   /** Pressed after `g`. */
   readonly key?: string;
-  /** It shows the own account alone. */
+  /** The page shows the own account only. */
   readonly own?: true;
-  /** What an operator's role must include; seeing customers, when absent. */
+  /** The right that an operator's role must include; absent: seeing customers. */
   readonly right?: OperatorRight;
 }
 

@@ -7,7 +7,7 @@ interface CodeProps {
   readonly label: string;
   readonly caption?: string;
   readonly className?: string;
-  /** What is copied, where it differs from what is shown (a secret that is hidden on screen). */
+  /** The text that is copied, where it differs from the shown one (a secret that is hidden on screen). */
   readonly copyText?: string;
 }
 

@@ -18,7 +18,7 @@ export interface Column<Row> {
   readonly align?: 'right';
   /** The amount that the cell shows: the column is aligned on the decimal mark. */
   readonly amount?: (row: Row) => Usd | null | undefined;
-  /** Where the value goes when rows become cards: the card's first line, its right end, or the labelled list. */
+  /** The place of the value when rows become cards: the card's first line, its right end, or the labelled list. */
   readonly card?: 'title' | 'aside' | 'hidden';
   readonly className?: string;
   /** The column can be sorted, in this direction first. */

@@ -58,7 +58,7 @@ function tellsMore({ rows, more }: Count, shown: number): boolean {
   return shown > 0 && (!more || rows > shown);
 }
 
-/** Of the whole list, also of what is not loaded yet. */
+/** The number of rows in the whole list, including those that are not loaded yet. */
 function Count({ rows, more }: Count) {
   const { t } = useTranslation();
   return (

@@ -17,7 +17,7 @@ interface SignInFormProps {
   readonly onStep: (step: SignInStep) => void;
   /** There is a session now. */
   readonly onDone: () => void;
-  /** Of the user who was signed in before. */
+  /** The address of the user who was signed in before. */
   readonly knownEmail?: string;
 }
 

@@ -7,7 +7,7 @@ type Entry = ItemOf<'GET /api/console/entries'>;
 
 interface EntryKindFilterProps {
   readonly table: TableState;
-  /** Those that there are; absent until they are known. */
+  /** The kinds that occur; absent until they are known. */
   readonly kinds: readonly Entry['kind'][] | undefined;
 }
 

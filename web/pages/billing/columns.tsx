@@ -14,7 +14,7 @@ type StatementDay = Answer<'GET /api/console/statements/{month}/days'>[number];
 
 type Entry = ItemOf<'GET /api/console/entries'>;
 
-/** As the server writes it. */
+/** The cause as the server writes it. */
 const WELCOME = 'welcome credit';
 
 const TONES: Record<Entry['kind'], Tone> = {
@@ -98,7 +98,7 @@ export function entryColumns(
   ];
 }
 
-/** What belongs to one request is often less than a cent. */
+/** An entry of a single request, which is often less than a cent. */
 function isSingle({ requestId }: Entry): boolean {
   return requestId !== null;
 }

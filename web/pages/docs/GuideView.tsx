@@ -4,7 +4,7 @@ import { guides, type Guide } from 'virtual:guides';
 import MarkdownRendered from '../../ui/MarkdownRendered.tsx';
 import { Empty, Skeleton } from '../../ui/States.tsx';
 import { loadChunk } from '../../lib/chunk.ts';
-import { publicOrigin } from '../../lib/origin.ts';
+import { publicOrigin } from '../../lib/browser.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 
 /** The address written in the guides; readers see that of the server they are on. */

@@ -17,7 +17,7 @@ import {
 import { CODE_LANGUAGES, requestCode, type CodeLanguage } from './requestCode.ts';
 import { SchemaTable } from './SchemaTable.tsx';
 import { TryIt } from './TryIt.tsx';
-import { publicOrigin } from '../../lib/origin.ts';
+import { publicOrigin } from '../../lib/browser.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 
 const PATH = '/api/public/v1/openapi.json';

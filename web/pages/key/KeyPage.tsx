@@ -13,7 +13,10 @@ import { Time } from '../../ui/Time.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { AskDialog } from '../../ui/Dialog.tsx';
 import { ShownToken } from './ShownToken.tsx';
-import { OwnLimits } from './OwnLimits.tsx';
+import { formatUsd } from '../../lib/money.ts';
+import { LedgerLine } from '../../ui/LedgerLine.tsx';
+import { LimitsDialog } from '../team/LimitsDialog.tsx';
+import type { LimitsBody } from '../team/team.ts';
 
 type TokenInfo = NonNullable<Answer<'GET /api/console/token'>['token']>;
 
@@ -152,5 +155,54 @@ function TokenActions({ token, onReplace, busy }: Omit<PresentProps, 'error'>) {
         {t('key.revokeLead', { hint: token.hint })}
       </AskDialog>
     </div>
+  );
+}
+
+type Limited = Pick<Answer<'GET /api/console/token'>, 'budget' | 'limits'>;
+
+/** What the own token may spend and be used for. */
+export function OwnLimits({ limited }: { limited: Limited }) {
+  const { t, i18n } = useTranslation();
+  const [isOpen, setOpen] = useState(false);
+  const { budget, limits } = limited;
+  const usd = (amount: string): string => formatUsd(amount, i18n.language);
+  const save = async ({ budget, models, networks, expiresAt }: LimitsBody) =>
+    await call('POST /api/console/token/limits', { body: { budget, models, networks, expiresAt } });
+  return (
+    <Card
+      title={t('key.limits')}
+      hint={t('key.limitsHint')}
+      actions={
+        <Button small onClick={() => setOpen(true)}>
+          {t('team.changeLimits')}
+        </Button>
+      }
+    >
+      <dl className="flex flex-col gap-1.5">
+        <LedgerLine
+          label={t('team.budget')}
+          value={
+            budget
+              ? t(`team.budgetOf.${budget.per}`, { used: usd(budget.usedUsd), amount: usd(budget.amountUsd) })
+              : t('team.noBudget')
+          }
+        />
+        <LedgerLine label={t('team.models')} value={limits.models?.join(', ') ?? t('key.allModels')} />
+        <LedgerLine label={t('team.networks')} value={limits.networks?.join(', ') ?? t('key.allNetworks')} />
+        <LedgerLine
+          label={t('team.lastDay')}
+          value={limits.expiresAt === null ? t('key.noLastDay') : <Time at={limits.expiresAt - 1} />}
+        />
+      </dl>
+      {isOpen ? (
+        <LimitsDialog
+          title={t('key.limits')}
+          limited={limited}
+          save={save}
+          refresh={['GET /api/console/token', 'GET /api/console/overview']}
+          onClose={() => setOpen(false)}
+        />
+      ) : null}
+    </Card>
   );
 }

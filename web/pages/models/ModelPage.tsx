@@ -7,7 +7,7 @@ import { Sparkline } from '../../charts/SmallLines.tsx';
 import { daysBetween } from '../../charts/usageBars.ts';
 import { useApi } from '../../lib/api.ts';
 import { approximate, formatUsd } from '../../lib/money.ts';
-import { publicOrigin } from '../../lib/origin.ts';
+import { publicOrigin } from '../../lib/browser.ts';
 import { pathParts, hrefWith } from '../../lib/search.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
@@ -157,7 +157,7 @@ function Prices({ model }: { model: ModelItem }) {
   );
 }
 
-/** What is announced, with its date. */
+/** The announced prices, with their date. */
 function NextPrices({ model, next }: { model: ModelItem; next: NonNullable<ModelItem['next']> }) {
   const { t } = useTranslation();
   const { from, price, free } = next;

@@ -83,7 +83,7 @@ function Shown({ catalog }: { catalog: ModelList }) {
   );
 }
 
-/** That prices change; each model's row and page have the new ones. */
+/** A notice that prices will change; each model's row and page show the new ones. */
 function Announced({ models }: { models: readonly ModelItem[] }) {
   const { t } = useTranslation();
   const changing = models.filter(({ next }) => next !== null);

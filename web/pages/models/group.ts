@@ -3,7 +3,7 @@ import type { SearchState } from '../../lib/search.ts';
 
 export interface ModelGroup {
   readonly id: string;
-  /** What the row shows: the first offer that can be used now. */
+  /** The offer that the row shows: the first one that can be used now. */
   readonly best: ModelItem;
   readonly offers: readonly ModelItem[];
 }

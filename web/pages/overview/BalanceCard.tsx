@@ -4,10 +4,9 @@ import { BalanceLine } from '../../charts/SmallLines.tsx';
 import { approximate, formatUsd } from '../../lib/money.ts';
 import { formatDate, useNow } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { Meter } from '../../ui/Meter.tsx';
+import { Meter, NextLimitLine } from '../../ui/Limits.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { Count } from '../../ui/Numbers.tsx';
-import { NextLimitLine } from '../../ui/NextLimitLine.tsx';
 
 /** What can be spent, what was spent, and which limit is reached first. */
 export function BalanceCard({ overview }: { overview: Overview }) {

@@ -9,7 +9,7 @@ import type { ModelItem } from '../../lib/answers.ts';
 import { call } from '../../lib/api.ts';
 import { later } from '../../lib/chunk.ts';
 import { formatExactUsd } from '../../lib/money.ts';
-import { publicOrigin } from '../../lib/origin.ts';
+import { publicOrigin } from '../../lib/browser.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { useWallet } from '../../lib/wallet.ts';
 import { Button } from '../../ui/Button.tsx';

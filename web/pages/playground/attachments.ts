@@ -88,7 +88,7 @@ export async function readAttachment(file: File | Blob): Promise<ReadAttachment 
 
 const IMAGES = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif']);
 
-/** By its first bytes: not every system knows the types of files. */
+/** Decided by the first bytes, because not every system knows the types of files. */
 async function isPdf(file: Blob): Promise<boolean> {
   return (await file.slice(0, 5).text()) === '%PDF-';
 }

@@ -6,7 +6,7 @@ import { parseForm, type AnswerForm, type AnswerFormat } from './structured/answ
 import { isRecord } from './structured/schemaCheck.ts';
 import { parseCalls } from './structured/toolCalls.ts';
 
-/** What is kept of a turn. Images and PDF files are not: a few of them would fill the browser's storage. */
+/** The part of a turn that is kept. Images and PDF files are left out: a few would fill the browser's storage. */
 type KeptTurn = Pick<
   Turn,
   'role' | 'text' | 'files' | 'reasoning' | 'status' | 'model' | 'error' | 'finish' | 'format' | 'toolCalls'

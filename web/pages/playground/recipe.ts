@@ -25,7 +25,7 @@ interface Parameters extends AnswerParameters {
   readonly seed?: number;
 }
 
-/** As typed; converted to numbers when a request is made. */
+/** Texts as they were typed; converted to numbers when a request is made. */
 export interface Draft extends AnswerForm {
   readonly choice: string;
   readonly system: string;

@@ -12,7 +12,7 @@ export interface AnswerError {
 }
 
 interface Missing {
-  /** As the server sends them: numbers with nine decimals. */
+  /** Amounts as the server sends them: numbers with nine decimals. */
   readonly availableUsd: string;
   readonly requiredUsd: string;
   /** A limit or budget that money does not lift, and when it begins anew, if that is known. */

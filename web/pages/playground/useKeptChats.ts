@@ -1,5 +1,5 @@
 import { useEffect, useSyncExternalStore } from 'react';
-import { randomKey } from '../../lib/random.ts';
+import { randomKey } from '../../lib/browser.ts';
 import { useUser } from '../../lib/session.ts';
 import { makeStore } from '../../lib/store.ts';
 import type { Conversation, ConversationState } from './conversation.ts';

@@ -4,7 +4,7 @@ import { formatCount } from '../../lib/numbers.ts';
 import { Code } from '../../ui/Code.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
-import { publicOrigin } from '../../lib/origin.ts';
+import { publicOrigin } from '../../lib/browser.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 
 const INPUT = 1204;

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import type { Quickstart } from '../../lib/answers.ts';
 import { useApi } from '../../lib/api.ts';
 import { useFreshToken, useCreateToken } from '../../lib/freshToken.ts';
-import { publicOrigin } from '../../lib/origin.ts';
+import { publicOrigin } from '../../lib/browser.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';

@@ -9,7 +9,7 @@ import { useState } from 'react';
 import Share2 from 'lucide-react/icons/share-2';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
-import { publicOrigin } from '../../lib/origin.ts';
+import { publicOrigin } from '../../lib/browser.ts';
 import { formatTime } from '../../lib/time.ts';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { Input, Field, SelectField } from '../../ui/Field.tsx';

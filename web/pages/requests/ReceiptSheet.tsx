@@ -8,7 +8,7 @@ import { ReceiptView } from './ReceiptView.tsx';
 interface ReceiptSheetProps {
   readonly id: string | undefined;
   readonly onClose: () => void;
-  /** Of an account of the team: it is read there, and only its owner may share it. */
+  /** The receipt of a team's account: it is read through the team, and only the account's owner may share it. */
   readonly isTeams?: boolean;
 }
 

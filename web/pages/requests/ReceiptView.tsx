@@ -23,7 +23,7 @@ interface ReceiptViewProps {
 
 const NOTHING_MORE: NonNullable<ReceiptViewProps['more']> = [];
 
-/** What happened on the way, then tokens × price line by line, like a bill on paper. */
+/** The timeline of the request, then tokens × price line by line, like a bill on paper. */
 export function ReceiptView({ receipt, more = NOTHING_MORE, actions }: ReceiptViewProps) {
   return (
     <div className="flex flex-col gap-6">

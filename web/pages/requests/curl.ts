@@ -1,5 +1,5 @@
 import type { ItemOf } from '../../../src/console/contract/routes.ts';
-import { publicOrigin } from '../../lib/origin.ts';
+import { publicOrigin } from '../../lib/browser.ts';
 
 /** The same request, as far as it is known: contents are not stored, so a placeholder stands in. */
 export function asCurl(

@@ -129,7 +129,7 @@ interface FirstCall {
   readonly receipt: PlaygroundReceipt | undefined;
   readonly error: ApiError | undefined;
   readonly busy: boolean;
-  /** As measured here; the receipt is more exact. */
+  /** The time as measured here; the receipt is more exact. */
   readonly firstTokenMs: number | undefined;
 }
 

@@ -2,7 +2,7 @@ import type { TFunction } from 'i18next';
 import type { Answer } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { fetchRoute, useApi } from '../../lib/api.ts';
-import { saveFile } from '../../lib/download.ts';
+import { saveFile } from '../../lib/browser.ts';
 import { formatUtcMonth, useToday, formatUtcDay } from '../../lib/time.ts';
 import { useSearchState } from '../../lib/search.ts';
 import { useTranslation } from '../../lib/translation.tsx';

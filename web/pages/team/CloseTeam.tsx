@@ -27,7 +27,7 @@ export function CloseTeam({ name, closing }: CloseTeamProps) {
   );
 }
 
-/** What happens to tokens and money is said before it does. */
+/** Tells what happens to tokens and money before the team is closed. */
 function CloseDialog({ name, closing, onClose }: CloseTeamProps & { readonly onClose: () => void }) {
   const { t, i18n } = useTranslation();
   const close = useAction(async () => await call('POST /api/console/team/close', { body: {} }), {

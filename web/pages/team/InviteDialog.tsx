@@ -2,7 +2,7 @@ import { useId, useState } from 'react';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { useForm } from '../../lib/form.ts';
-import { publicOrigin } from '../../lib/origin.ts';
+import { publicOrigin } from '../../lib/browser.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { CopyButton } from '../../ui/Copy.tsx';

@@ -6,16 +6,16 @@ import { Badge } from '../../ui/Badge.tsx';
 import { IconButton } from '../../ui/Button.tsx';
 import { Link } from '../../ui/Link.tsx';
 import { Menu } from '../../ui/Menu.tsx';
-import { Meter } from '../../ui/Meter.tsx';
+import { Meter } from '../../ui/Limits.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
 import { Time } from '../../ui/Time.tsx';
 import type { MadeToken } from './AppToken.tsx';
 import { AccountLimits } from './LimitsDialog.tsx';
 import { RoleDialog } from './RoleDialog.tsx';
-import { Questions } from './Questions.tsx';
 import { useAccountActions, type AccountActions } from './accountActions.ts';
 import type { Team, TeamAccount } from './team.ts';
+import { AskDialog } from '../../ui/Dialog.tsx';
 
 /** Members and apps in one table, with what each may spend and has spent. */
 export function TeamTable({ team, onToken }: { team: Team; onToken: (made: MadeToken) => void }) {
@@ -175,4 +175,56 @@ function RowMenu({ account, actions }: { account: TeamAccount; actions: AccountA
       items={items}
     />
   );
+}
+
+/** Asks before an action that cannot be undone, and names its consequences. */
+export function Questions({ actions }: { actions: AccountActions }) {
+  const { t } = useTranslation();
+  const { chosen, close } = actions;
+  if (!chosen) return null;
+  const { what, account } = chosen;
+  const { name } = account;
+  switch (what) {
+    case 'replace':
+      return (
+        <AskDialog
+          open
+          title={t('team.replaceTitle', { name })}
+          go={t('team.replaceGo')}
+          onGo={() => actions.replaceToken(account)}
+          onClose={close}
+        >
+          {t('team.replaceLead', { hint: account.tokenHint ?? '' })}
+        </AskDialog>
+      );
+    case 'end':
+      return (
+        <AskDialog
+          open
+          title={t('team.endTitle', { name })}
+          go={t('team.endGo')}
+          onGo={() => actions.end(account)}
+          onClose={close}
+        >
+          {t('team.endLead')}
+        </AskDialog>
+      );
+    case 'remove':
+      return (
+        <AskDialog
+          open
+          title={t('team.removeTitle', { name })}
+          go={t('team.removeGo')}
+          onGo={() => actions.remove(account)}
+          onClose={close}
+        >
+          {t('team.removeLead')}
+        </AskDialog>
+      );
+    case 'limits':
+    case 'role':
+      return null;
+    default:
+      return what satisfies never;
+  }
 }

@@ -15,7 +15,7 @@ interface ActionItem {
   readonly danger?: boolean;
 }
 
-/** What can be done with the accounts of a team, and what is being asked about one. */
+/** The actions on a team's accounts, and the one that is being asked about. */
 export interface AccountActions {
   readonly chosen: { readonly what: What; readonly account: TeamAccount } | undefined;
   readonly close: () => void;
@@ -99,6 +99,6 @@ export function useAccountActions(team: Team, onToken: (made: MadeToken) => void
 
 interface Act {
   readonly run: () => Promise<unknown>;
-  /** What is said once it is done. */
+  /** The message once it is done. */
   readonly done: string;
 }

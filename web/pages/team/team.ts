@@ -12,7 +12,7 @@ export type Period = NonNullable<TeamAccount['budget']>['per'];
 export const PERIODS = ['day', 'week', 'month', 'total'] as const satisfies readonly Period[];
 
 export const TEAM_READS: readonly ReadRoute[] = ['GET /api/console/team'];
-/** What joining and leaving change besides: the token is another account's. */
+/** Further queries that joining and leaving change, because the token is then another account's. */
 export const MEMBERSHIP_READS: readonly ReadRoute[] = [
   'GET /api/console/token',
   'GET /api/console/session',

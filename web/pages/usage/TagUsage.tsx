@@ -28,7 +28,7 @@ export default function TagUsage({ wallet, range }: TagUsageProps) {
   const tags = useApi('GET /api/console/tags', { query: { wallet } });
   const names = tags.data?.names ?? [];
   const name = names.find((one) => one === chosen) ?? names[0];
-  // Whoever cannot ask for tags is not told of them before there are some.
+  // A reader who cannot choose tags sees this only once there are some.
   if (!tags.data?.mayChange && name === undefined) return null;
   return (
     <Card

@@ -104,7 +104,7 @@ function sorted(
   };
 }
 
-/** What is not shown as one line, before the total. */
+/** The lines that are not shown, as one line before the total. */
 function restOf(rest: readonly UsageLine[], ends: readonly UsageLine[]): UsageLine[] {
   const others = ends.filter(({ kind }) => kind === 'others');
   const totals = ends.filter(({ kind }) => kind === 'total');

@@ -14,7 +14,7 @@ export interface UsageLine {
   readonly kind: 'group' | 'others' | 'total';
   readonly group?: UsageGroup;
   readonly counts: UsageSaved;
-  /** Of the line of all others: how many they are, if that is known. */
+  /** How many groups the line of all others stands for, if that is known. */
   readonly groups?: number | undefined;
 }
 

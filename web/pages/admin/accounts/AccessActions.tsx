@@ -3,7 +3,7 @@ import type { Answer } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { formatExactUsd } from '../../../lib/money.ts';
-import { publicOrigin } from '../../../lib/origin.ts';
+import { publicOrigin } from '../../../lib/browser.ts';
 import { useUser } from '../../../lib/session.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Dialog, AskDialog } from '../../../ui/Dialog.tsx';

@@ -4,7 +4,7 @@ import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
 import { formatExactUsd, parseUsd } from '../../../lib/money.ts';
-import { randomKey } from '../../../lib/random.ts';
+import { randomKey } from '../../../lib/browser.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { TextField } from '../../../ui/Field.tsx';
@@ -42,7 +42,7 @@ export function MoneyForm({ account }: { account: Answer<'GET /api/console/admin
 function Booking({ kind, accountId }: { kind: Kind; accountId: string }) {
   const { t, i18n } = useTranslation();
   const { values, field, reset } = useForm(EMPTY);
-  // With this key, a form that is sent twice is booked once; a new key is made after each booking.
+  // The key makes a form that is sent twice count once; a new one is made after each booking.
   const [once, setOnce] = useState(randomKey);
   const amountUsd = parseUsd(values.amount);
   const wrong =

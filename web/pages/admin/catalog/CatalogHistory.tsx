@@ -104,7 +104,7 @@ function Version({
 
 const MOST_SENTENCES = 4;
 
-/** What a version changed in a few sentences, below its note. */
+/** The changes of a version in a few sentences, below its note. */
 function Summary({ version: { note, changes } }: { version: AdminCatalogVersion }) {
   const { t } = useTranslation();
   const more = (changes?.length ?? 0) - MOST_SENTENCES;

@@ -17,7 +17,7 @@ import { importRows, wantedModels, type ImportRow, type PricePair } from './sele
 interface ImportedModelsProps {
   readonly found: AdminCatalogImport;
   readonly title?: ReactNode;
-  /** What the models cost was entered, not found in the price list. */
+  /** The costs of the models were entered, not found in the price list. */
   readonly hasOwnCosts?: boolean;
   readonly addLabel: (count: number) => string;
   readonly busy: boolean;

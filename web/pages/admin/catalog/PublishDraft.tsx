@@ -23,7 +23,7 @@ interface PublishDraftProps {
   readonly onPublished: () => void;
 }
 
-/** What a draft would change, and the button to publish it. */
+/** The changes of a draft, and the button to publish it. */
 export function PublishDraft({ yaml, revision, onPublished }: PublishDraftProps) {
   const propose = useAction(
     async () => await call('POST /api/console/admin/catalog/propose', { body: { yaml } }),
@@ -68,7 +68,7 @@ interface ProposalProps {
   readonly onKeyStored: () => void;
 }
 
-/** What is wrong with a draft, or what would change if it were published. */
+/** The mistakes of a draft, or its changes. */
 export function Proposal({ proposal, onKeyStored }: ProposalProps) {
   const { t } = useTranslation();
   if (!proposal.ok) {
@@ -155,7 +155,7 @@ function BelowCost({ prices }: { readonly prices: AdminCatalogProposal['belowCos
   );
 }
 
-/** Who would pay the list prices, because the draft does not have their group. */
+/** A warning about wallets that would pay list prices, because the draft does not have their group. */
 function LostGroups({ groups }: { readonly groups: AdminCatalogProposal['lostGroups'] }) {
   const { t } = useTranslation();
   if (groups.length === 0) return null;

@@ -14,7 +14,7 @@ import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { SecretDialog } from '../SecretDialog.tsx';
-import { publicOrigin } from '../../../lib/origin.ts';
+import { publicOrigin } from '../../../lib/browser.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 
 type AdminInvite = ItemOf<'GET /api/console/admin/invites'>;

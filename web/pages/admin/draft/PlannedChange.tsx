@@ -18,7 +18,7 @@ type Plan = ItemOf<'GET /api/console/admin/catalog/plans'>;
 
 const REFRESH_MS = 30_000;
 
-/** What takes effect at a date, on every page that edits the catalog. */
+/** The plan that takes effect at a date, shown on every page that edits the catalog. */
 export function PlannedChange() {
   const plans = useApi('GET /api/console/admin/catalog/plans', undefined, { refetchInterval: REFRESH_MS });
   const waiting = plans.data?.items.find(({ state }) => state === 'waiting');
@@ -71,7 +71,7 @@ function Waiting({ plan }: { plan: Plan }) {
   );
 }
 
-/** Those that took effect, and those that were cancelled. */
+/** Plans that took effect or were cancelled. */
 export function PastPlans() {
   const { t } = useTranslation();
   const plans = useApi('GET /api/console/admin/catalog/plans');

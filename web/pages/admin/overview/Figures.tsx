@@ -12,7 +12,7 @@ import { Segments } from '../../../ui/Segments.tsx';
 type Period = AdminOverview['money']['periods'][number];
 type Sums = Period['now'];
 
-/** What is less would be shown as 0 %. */
+/** A smaller change would be shown as 0 %. */
 const LEAST_CHANGE = 0.0005;
 const PERIODS = ['1', '7', '30'] as const;
 

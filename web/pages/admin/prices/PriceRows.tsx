@@ -40,7 +40,7 @@ import {
 
 interface PriceRowsProps {
   readonly rows: readonly AdminPriceRow[];
-  /** With another list, the rows start from the top. */
+  /** When this changes, the rows start from the top. */
   readonly list: string;
   /** A column for each. */
   readonly groups: readonly string[];
@@ -186,7 +186,7 @@ interface GroupCells {
   readonly cell: Cell;
 }
 
-/** What a price group pays: a price of its own, or the one that follows from the list; and what of it is kept. */
+/** The price of a price group, its own or the one that follows from the list, and the margin. */
 function groupColumn(group: string, { t, edits, cell }: GroupCells): Column<AdminPriceRow> {
   return {
     id: `group ${group}`,
@@ -339,7 +339,7 @@ interface ValueCellProps {
   readonly onEdit: PriceRowsProps['onEdit'];
 }
 
-/** Of hundreds of fields on the page, only the one that is typed in is drawn again. */
+/** The page has hundreds of fields; only the one that is typed in is drawn again. */
 const ValueCell = memo(function ValueCell({
   row,
   field,

@@ -14,7 +14,7 @@ interface PriceToolsProps {
   readonly rows: readonly AdminPriceRow[];
   readonly matching: readonly AdminPriceRow[];
   readonly edits: PriceEdits;
-  /** What the filters go by: as the page was opened. */
+  /** The values by which the filters decide: those from when the page was opened. */
   readonly first: PriceEdits;
   readonly list: string;
   readonly filter: PriceFilter;

@@ -111,7 +111,7 @@ function EditedPrices({ rows, list, draft, onReplaced, onPending, onUndo, ...sho
   const whole = useDraftEdit(() => onReplaced(draft));
   const wanted = q.trim().toLowerCase();
   const filter = oneOf(show, FILTERS);
-  // What is being edited stays in sight, although it may no longer be what was filtered for.
+  // A row that is being edited stays in sight, even if it no longer matches the filter.
   const matching = rows.filter(
     (row) =>
       `${row.model} ${row.name} ${row.list} ${row.backends.map(({ name }) => name).join(' ')}`

@@ -7,7 +7,7 @@ const COUNTS = ['context', 'maxOutput'] as const;
 export const FLAGS = ['vision', 'tools', 'reasoning', 'files'] as const;
 type CostPart = 'input' | 'output' | 'image';
 
-/** What can be edited of a model. A cost is of one of its backends, a price of its own of a price group. */
+/** The fields of a model that can be edited. A cost belongs to one of its backends, an own price to a price group. */
 export type PriceField =
   | (typeof AMOUNTS)[number]
   | (typeof COUNTS)[number]
@@ -61,7 +61,7 @@ type Described = AdminPriceRow | NonNullable<AdminPriceRow['published']>;
 /** Thousands of rows are looked through with each letter that is typed. */
 const known = new WeakMap<Described, Values>();
 
-/** What is published, or what the draft says, as texts. */
+/** The values of a published or drafted model, as texts. */
 function valuesOf(row: Described): Values {
   const before = known.get(row);
   if (before) return before;
@@ -244,13 +244,13 @@ function setCost(
   edit.cost = { ...edit.cost, [backend]: isWhole ? cost : null };
 }
 
-/** What embeddings write costs nothing. */
+/** Embeddings have no output, so they have no price for it. */
 export function costParts(row: AdminPriceRow): readonly CostPart[] {
   if (row.type === 'image_generation' && row.input === null) return ['image'];
   return row.type === 'embedding' ? ['input'] : ['input', 'output'];
 }
 
-/** What the most expensive of its backends takes; `undefined`: of none it is known. */
+/** The price of its most expensive backend; `undefined`: none is known. */
 function costOf(row: AdminPriceRow, edits: PriceEdits, part: CostPart): bigint | undefined {
   const known = row.backends.flatMap(({ name }) => {
     const amount = amountOf(shownValue(row, edits, costField(part, name)));
@@ -295,7 +295,7 @@ function marginBy(
   };
 }
 
-/** What is kept of what a group pays; `undefined` if that or the cost is not known. */
+/** The margin on a group's price; `undefined` if the price or the cost is not known. */
 export function groupMargin(row: AdminPriceRow, edits: PriceEdits, group: string): PriceMargin | undefined {
   const price = row.groupPrices[group];
   if (!price || price === 'hidden') return undefined;
@@ -375,7 +375,7 @@ function scaled(nano: bigint, percent: number): string {
   return decimals === '' ? digits.slice(0, -9) : `${digits.slice(0, -9)}.${decimals}`;
 }
 
-/** What the public list knows and the catalog does not: costs, and how long a request may be. */
+/** Fills in costs and context lengths that the public list has and the catalog has not. */
 export function filledFromList(edits: PriceEdits, rows: readonly AdminPriceRow[]): PriceEdits {
   let next = edits;
   for (const row of rows) {

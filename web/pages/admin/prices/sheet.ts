@@ -105,7 +105,7 @@ function fieldOf(row: AdminPriceRow, heading: Heading): PriceField | undefined {
   switch (heading) {
     case 'model':
       return undefined;
-    // By the token or by the image: a model is sold in one way, and images by size are not in a sheet.
+    // A model is sold by the token or by the image; images that are priced by size are not in a sheet.
     case 'input':
     case 'output':
     case 'image':

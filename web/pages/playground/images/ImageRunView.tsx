@@ -4,7 +4,7 @@ import Repeat from 'lucide-react/icons/repeat';
 import { useEffect, useState } from 'react';
 import type { PlaygroundReceipt } from '../../../lib/answers.ts';
 import { formatDuration } from '../../../lib/numbers.ts';
-import { publicOrigin } from '../../../lib/origin.ts';
+import { publicOrigin } from '../../../lib/browser.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Code } from '../../../ui/Code.tsx';

@@ -117,7 +117,7 @@ function modelOf(models: readonly ModelItem[], choice: string): ModelItem | unde
   return anywhere ?? chosenModel(models, choice);
 }
 
-/** What a click would send, without the pictures that the model cannot take. */
+/** The request that a click would send, without pictures that the model cannot take. */
 function orderOf({ draft, references, mask }: StudioState, model: ModelItem): ImageOrder {
   const controls = controlsOf(model, draft.values);
   const used = references.slice(0, controls.mostReferences);

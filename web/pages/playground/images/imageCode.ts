@@ -8,7 +8,7 @@ interface CodedRequest {
   readonly hasMask: boolean;
 }
 
-/** What OpenAI's Python client has parameters for; the rest goes into the body as it is. */
+/** Fields that OpenAI's Python client has parameters for; the others go into the body as they are. */
 const PYTHON_FIELDS: ReadonlySet<string> = new Set([
   'model', 'prompt', 'n', 'size', 'quality', 'style', 'background', 'moderation', 'output_format',
   'output_compression', 'partial_images', 'stream', 'user', 'response_format',

@@ -16,7 +16,7 @@ import type { Reference } from './references.ts';
 export interface ImageRun {
   readonly id: number;
   readonly modelName: string;
-  /** As sent, with the seed but without the pictures. */
+  /** The body as it was sent, with the seed but without the pictures. */
   readonly body: ImageBody;
   readonly references: readonly Reference[];
   readonly mask: string | undefined;

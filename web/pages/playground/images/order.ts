@@ -5,7 +5,7 @@ export interface ImageDraft {
   /** The model, as `choiceOf` writes it. */
   readonly choice: string;
   readonly prompt: string;
-  /** By the API's names of fields; absent or empty means the model's default. */
+  /** The values by the API's field names; an absent or empty one means the model's default. */
   readonly values: Readonly<Partial<Record<DraftField, string>>>;
 }
 
@@ -88,7 +88,7 @@ export function controlsOf(model: ModelItem, values: ImageDraft['values'] = {}):
     compression: abilities?.output_compression === true && COMPRESSED.has(format),
     mostImages: Math.min(abilities?.max_n ?? MOST_IMAGES, MOST_IMAGES),
     mostPartials: abilities?.partial_images ?? 0,
-    // Where the catalog does not say, the backend decides.
+    // The backend decides if the catalog does not.
     mostReferences: abilities?.reference_images ?? (abilities?.mask === null ? 1 : 0),
     mask: abilities?.mask !== false,
   };

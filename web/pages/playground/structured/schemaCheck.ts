@@ -9,7 +9,7 @@ export interface SchemaProblem {
     | 'reference'
     | 'tooLong'
     | 'tooDeep';
-  /** Where in the schema; empty for the whole. */
+  /** The place in the schema; empty for the whole. */
   readonly path: string;
   readonly detail: string;
 }
@@ -159,7 +159,7 @@ export function patternOf(text: string): RegExp | undefined {
     try {
       return new RegExp(text, flags);
     } catch {
-      // It may compile without the flag.
+      // The pattern may compile without the flag.
     }
   }
   return undefined;

@@ -31,7 +31,7 @@ const MAX_DEPTH = 100;
 /** Options within options multiply the work, so it is limited. */
 const MAX_STEPS = 50_000;
 
-/** Where a value does not match its schema; empty if it matches. The schema was checked before. */
+/** The places where a value does not match its schema; empty if it matches. The schema was checked before. */
 export function mismatchesOf(schema: unknown, value: unknown): readonly Mismatch[] {
   const place: Place = { root: schema, path: '', depth: 0, steps: { left: MAX_STEPS } };
   const found = mismatches(schema, value, place);

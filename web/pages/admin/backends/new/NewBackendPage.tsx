@@ -21,7 +21,7 @@ export default function NewBackendPage() {
   const { t } = useTranslation();
   const providers = useApi('GET /api/console/admin/providers');
   const [chosen, setChosen] = useState<ChosenProvider>();
-  // What was entered for a server of one's own, for when the form is opened again.
+  // The entries for one's own server, for when the form is opened again.
   const [entered, setEntered] = useState<EnteredServer>(NO_SERVER);
   const [draft, setDraft] = useState<AdminCatalogImport>();
   // Saved to the draft, so that nothing is lost by leaving the page now.

@@ -12,7 +12,7 @@ interface OwnPriceFieldsProps {
 const KINDS = ['chat', 'embedding', 'image'] as const;
 const ABILITIES = ['tools', 'vision', 'reasoning'] as const;
 
-/** What is charged and what it costs, for each kind of model; and what chat models can do, if nobody knows. */
+/** Fields for the price and the cost of each kind of model, and for the abilities of chat models where nobody knows them. */
 export function OwnPriceFields({ prices, onChange, problem }: OwnPriceFieldsProps) {
   const { t } = useTranslation();
   const { isFree, can } = prices;

@@ -26,7 +26,7 @@ export function ProviderTiles({ providers, ...own }: ProviderTilesProps) {
   const { t } = useTranslation();
   const [text, setText] = useState('');
   const form = useRef<HTMLDivElement>(null);
-  // Where a server is that does not answer here, only its operator knows.
+  // Only the operator knows the address of a server that does not answer on this machine.
   const enter = (server: LocalServer): void => {
     onEnter({ name: server.name, address: `http://${server.host}/v1`, needsKey: false });
     form.current?.scrollIntoView({ block: 'center' });

@@ -8,7 +8,7 @@ interface StepProps {
   readonly number: number;
   readonly title: string;
   readonly hint?: string;
-  /** What was decided; a step that is done shows nothing else. */
+  /** The decision; a step that is done shows nothing else. */
   readonly done?: ReactNode;
   /** The button that opens it again. */
   readonly again?: string;

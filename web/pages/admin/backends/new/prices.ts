@@ -17,7 +17,7 @@ export interface EnteredPrices {
   readonly price: Readonly<Record<Part, string>>;
   readonly cost: Readonly<Record<Part, string>>;
   readonly isFree: boolean;
-  /** What its chat models can do, where nobody knows. */
+  /** Abilities of its chat models, where nobody knows them. */
   readonly can: Readonly<Record<'vision' | 'tools' | 'reasoning', boolean>>;
 }
 
@@ -32,7 +32,7 @@ export const NO_PRICES: EnteredPrices = {
 
 export type PriceProblem = 'missing' | 'half' | 'zero' | 'bad';
 
-/** What to ask the server, or what is wrong with the texts. */
+/** The question for the server, or the mistakes in the texts. */
 export function questionOf(
   { price, cost, isFree, can }: EnteredPrices,
   isRequired: boolean,
