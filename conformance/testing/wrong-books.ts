@@ -43,7 +43,7 @@ export class Books {
   }
 
   /** A place among the requests of the last minute. */
-  takePlace(token: string, faults: ReadonlySet<Fault>): boolean {
+  takeSlot(token: string, faults: ReadonlySet<Fault>): boolean {
     const limit = this.#account(token)?.per_minute ?? 0;
     const since = Date.now() - 60_000;
     if (faults.has('has no limits')) return true;

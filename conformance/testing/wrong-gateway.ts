@@ -97,7 +97,7 @@ async function admitted(request: Request): Promise<Response> {
 
 async function run(request: Request, body: Body, faults: ReadonlySet<Fault>): Promise<Response> {
   const token = tokenOf(request);
-  if (!books.takePlace(token, faults)) return failed(429, 'too many requests');
+  if (!books.takeSlot(token, faults)) return failed(429, 'too many requests');
   const most = ceiling(body);
   const hold = books.hold(token, holdsNothing(body, faults) ? 0 : most, faults);
   if (hold === undefined) return failed(402, 'not enough money');

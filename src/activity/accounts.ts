@@ -3,57 +3,11 @@ import { monthOf } from '../std/calendar.ts';
 import type { Spent } from './balance-days.ts';
 import type { AccountRow, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
-import {
-  anyContains,
-  equals,
-  numberColumn,
-  textColumn,
-  type ListedTable,
-  type TableFilter,
-} from './table-page.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 
-interface AccountFilter {
-  /** Part of an id, an e-mail address, a name or the hint of a token. */
-  readonly search?: string | undefined;
-  readonly status?: 'active' | 'disabled' | undefined;
-  readonly role?: 'user' | 'operator' | undefined;
-}
-
 /** The address of a person; teams, members and apps have a name instead. */
 export const DISPLAY_NAME = sql<string>`coalesce(name, email)`;
-const NAME = sql`(SELECT u.name FROM auth_user u WHERE u.id = t.id)`;
-/** Balances change with every request, so no index has them: all accounts are read, which are far fewer than requests. */
-export function accountTable(now: number): ListedTable {
-  return {
-    from: sql`account AS t`,
-    columns: sql`t.*`,
-    time: sql`t.created_at`,
-    mark: [numberColumn(sql`t.created_at`), textColumn(sql`t.id`)],
-    indexed: { account: [textColumn(sql`t.email`)] },
-    sorted: {
-      balance: numberColumn(sql`t.balance`),
-      month: numberColumn(sql`(CASE WHEN t.month = ${sql.lit(monthOf(now))} THEN t.month_spent ELSE 0 END)`),
-    },
-    bounded: true,
-  };
-}
-
-const OPERATES = sql<boolean>`(t.role = 'admin' OR t.id IN (SELECT account_id FROM operator))`;
-
-/** People: without the system's account that carries the operator's losses, teams and their accounts. */
-export function accountFilter({ search, status, role }: AccountFilter): TableFilter {
-  return {
-    where: [
-      sql<boolean>`t.role <> 'system' AND t.kind = 'person'`,
-      ...equals('t.status', status),
-      ...(role === undefined ? [] : [role === 'operator' ? OPERATES : sql<boolean>`NOT ${OPERATES}`]),
-    ],
-    checks:
-      search === undefined ? [] : [anyContains(search, [sql`t.email`, sql`t.id`, sql`t.token_hint`, NAME])],
-  };
-}
 
 /** The price group of whoever pays for a person's requests: the team that they are in, or they themselves. */
 export async function priceGroupOf(

@@ -2,15 +2,6 @@ import { sql, type Selectable } from 'kysely';
 import type { AuditTable } from '../store/schema.ts';
 import { formatUsd, nanoUsd } from '../std/money.ts';
 import type { Store } from '../store/store.ts';
-import {
-  anyContains,
-  emailIn,
-  equals,
-  numberColumn,
-  textColumn,
-  type ListedTable,
-  type TableFilter,
-} from './table-page.ts';
 
 interface AuditEntry {
   readonly actor: string;
@@ -110,33 +101,4 @@ export async function teamAudit(
     .orderBy('id', 'desc')
     .limit(MOST_OF_TEAM)
     .execute();
-}
-
-interface AuditFilter {
-  /** An account's id, or `cli`. */
-  readonly actor?: string | undefined;
-  readonly action?: string | undefined;
-  /** Part of the action, of whom it was about, of the details, or of an e-mail address. */
-  readonly search?: string | undefined;
-}
-
-/** Written in the order of time, so the number of a row is its place. */
-export const AUDIT_TABLE: ListedTable = {
-  from: sql`audit AS t`,
-  columns: sql`t.*`,
-  time: sql`t.at`,
-  mark: [numberColumn(sql`t.id`)],
-  sorted: {
-    actor: textColumn(sql`coalesce((SELECT a.email FROM account a WHERE a.id = t.actor), t.actor)`),
-    action: textColumn(sql`t.action`),
-  },
-};
-
-export function auditFilter({ actor, action, search }: AuditFilter): TableFilter {
-  const columns = [sql`t.action`, sql`t.actor`, sql`t.target`, sql`t.detail`];
-  const emails = [emailIn('t.actor'), emailIn('t.target')];
-  return {
-    where: [...equals('t.actor', actor), ...equals('t.action', action)],
-    checks: search === undefined ? [] : [anyContains(search, [...columns, ...emails])],
-  };
 }

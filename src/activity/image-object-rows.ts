@@ -3,7 +3,7 @@ import { sql, type Kysely, type Transaction } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import { randomPart } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
-import { imagesUnavailable, type ImageObjects, type ImagePlaces } from '../store/image-objects.ts';
+import { imagesUnavailable, type ImageObjects, type ImageStorages } from '../store/image-objects.ts';
 import type { Schema } from '../store/schema.ts';
 import { sentInPieces } from '../store/sent-in-pieces.ts';
 import type { Store } from '../store/store.ts';
@@ -13,7 +13,7 @@ export type ImageBody = Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Arr
 
 interface ImageObjectParts {
   readonly store: Store;
-  readonly places: ImagePlaces;
+  readonly storages: ImageStorages;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -242,6 +242,6 @@ export class ImageObjectRows {
   }
 
   #placeOf(kind: string): ImageObjects | undefined {
-    return this.#parts.places.find(({ place }) => place === kind);
+    return this.#parts.storages.find(({ place }) => place === kind);
   }
 }

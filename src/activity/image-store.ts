@@ -3,7 +3,7 @@ import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import type { Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
-import type { ImagePlaces } from '../store/image-objects.ts';
+import type { ImageStorages } from '../store/image-objects.ts';
 import type { Schema } from '../store/schema.ts';
 import { sentInPieces, type ReadPart } from '../store/sent-in-pieces.ts';
 import type { Store } from '../store/store.ts';
@@ -45,7 +45,7 @@ export const IMAGE_QUOTA_BYTES = 1_073_741_824;
 interface ImageStoreOptions {
   readonly store: Store;
   /** New images go to the first; without one, into rows of the database. */
-  readonly places: ImagePlaces;
+  readonly storages: ImageStorages;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -68,7 +68,7 @@ export class ImageStore {
 
   /** Stores one image of a request that is in the ledger; returns its id. */
   async save({ image, requestId, prompt, parameters, id }: NewImage): Promise<string> {
-    const { clock, random, places } = this.#options;
+    const { clock, random, storages } = this.#options;
     const { account_id } = await this.#db
       .selectFrom('request')
       .select('account_id')
@@ -98,7 +98,7 @@ export class ImageStore {
         .executeTakeFirstOrThrow();
       return numInsertedOrUpdatedRows === 1n;
     };
-    const [place] = places;
+    const [place] = storages;
     if (place)
       await this.#objects.keep({ accountId: account_id, ...image }, place, {
         insert: (tx, key) => insert(tx, key, NO_BYTES),

@@ -26,8 +26,8 @@ export interface Reconciled {
   readonly possibleCost: number;
 }
 
-/** Which of our books an export is compared with. */
-export interface ReconciledBooks {
+/** The part of our books that an export is compared with. */
+export interface ReconcileScope {
   /** The backends of this provider; absent: all backends. */
   readonly backends?: readonly string[] | undefined;
   /** A backend's own name of one of our models; absent: the same name. */
@@ -48,12 +48,12 @@ interface NamedModels {
   >;
 }
 
-/** Those of these backends, by the names of the catalog of today. One that is neither in it nor in the books is no backend. */
-export async function booksOfBackends(
+/** The books of these backends, with the present catalog's names. A backend that is neither in it nor in the books is unknown. */
+export async function scopeOfBackends(
   db: Kysely<Schema>,
   catalog: NamedModels,
   backends: readonly string[] | undefined,
-): Promise<ReconciledBooks | { readonly unknown: string }> {
+): Promise<ReconcileScope | { readonly unknown: string }> {
   for (const backend of backends ?? []) {
     if (catalog.upstreams.has(backend)) continue;
     const used = await db
@@ -106,11 +106,11 @@ const SLACK_MS = 3_600_000;
 export async function reconcile(
   db: Kysely<Schema>,
   { kind, lines }: ProviderExport,
-  books: ReconciledBooks,
+  scope: ReconcileScope,
 ): Promise<Reconciled[]> {
   const result: Reconciled[] = [];
   for (const day of [...new Set(lines.map((line) => line.day))].toSorted((one, other) => one - other)) {
-    const ours = await ourDay(db, day, books);
+    const ours = await ourDay(db, day, scope);
     result.push(
       ...compareDay(
         lines.filter((line) => line.day === day),
@@ -213,7 +213,7 @@ function together(one: OurDay, other: OurDay): OurDay {
 async function ourDay(
   db: Kysely<Schema>,
   day: number,
-  { backends, nameAt = (model) => model }: ReconciledBooks,
+  { backends, nameAt = (model) => model }: ReconcileScope,
 ): Promise<Map<string, OurDay>> {
   const days = new Map<string, OurDay>();
   const add = (model: string, backend: string | null, part: Partial<OurDay>): void => {
@@ -323,7 +323,7 @@ interface Booking {
 export async function bookExport(
   { store, nowMs, actor, cause }: Booking,
   reconciled: readonly Reconciled[],
-  { backends, nameAt = (model) => model }: ReconciledBooks,
+  { backends, nameAt = (model) => model }: ReconcileScope,
 ): Promise<BookedModel[]> {
   const result: BookedModel[] = [];
   for (const [day, rows] of Map.groupBy(reconciled, (row) => row.day)) {

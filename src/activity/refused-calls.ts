@@ -6,15 +6,6 @@ import type { Log } from '../std/log.ts';
 import type { RefusedCallTable, Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import type { Reader } from './reader.ts';
-import {
-  anyContains,
-  emailIn,
-  equals,
-  numberColumn,
-  textColumn,
-  type ListedTable,
-  type TableFilter,
-} from './table-page.ts';
 
 /** A call that ended with an error which its caller can do something about. All texts are short. */
 export interface RefusedCall {
@@ -287,39 +278,6 @@ function compare(a: string, b: string): number {
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 
 export type RefusedCallRow = Selectable<RefusedCallTable>;
-
-interface RefusedCallFilter {
-  /** `undefined`: all accounts. */
-  readonly accountId: string | undefined;
-  readonly reason: string | undefined;
-  /** Part of the request's id, the client, the model, the path, the reason or the message. */
-  readonly search: string | undefined;
-}
-
-/** Ids are unique within an account. */
-export const REFUSED_CALL_TABLE: ListedTable = {
-  from: sql`refused_call AS t`,
-  columns: sql`t.*`,
-  time: sql`t.last_at`,
-  mark: [numberColumn(sql`t.last_at`), textColumn(sql`t.id`), textColumn(sql`t.account_id`)],
-  sorted: { calls: numberColumn(sql`t.calls`), account: textColumn(emailIn('t.account_id')) },
-};
-
-/** Among the calls of all accounts, a search also looks at whose they are. */
-export function refusedCallFilter({ accountId, reason, search }: RefusedCallFilter): TableFilter {
-  const columns = ['client', 'model', 'endpoint', 'operation', 'reason', 'param', 'message'];
-  const searched = [
-    ...columns.map((column) => sql.ref(`t.${column}`)),
-    ...(accountId === undefined ? [emailIn('t.account_id'), sql`t.account_id`] : []),
-  ];
-  return {
-    where: equals('t.account_id', accountId),
-    checks: [
-      ...equals('t.reason', reason),
-      ...(search === undefined ? [] : [anyContains(search, searched, [sql`t.request_id`])]),
-    ],
-  };
-}
 
 interface RefusedCallSums {
   readonly reason: string;

@@ -93,11 +93,11 @@ export function work(
   };
 }
 
-/** A known caller takes a place. */
+/** A known caller takes a request slot. */
 function enter(incoming: IncomingRequest, { callerAuth }: ApiParts): Caller {
   const caller = callerAuth.caller(incoming);
   incoming.identify(caller);
-  incoming.takePlace();
+  incoming.takeSlot();
   return caller;
 }
 

@@ -1,6 +1,6 @@
 import { chosenTags } from '../activity/request-tags.ts';
 import { moneyOf, type Account, type AccountLimits } from '../identity/accounts/accounts.ts';
-import { readOperatorRole } from '../identity/accounts/operator-roles.ts';
+import { readOperatorRole } from '../identity/accounts/roles.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';
 import { checkNewPassword, makePasswords } from '../identity/sign-in/password.ts';
 import { makeUsers } from '../identity/sign-in/users.ts';

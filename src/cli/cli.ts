@@ -23,9 +23,8 @@ import { healthCommand } from './health.ts';
 import { ledgerCommands } from './ledger.ts';
 import { marginCommand } from './margin.ts';
 import { reconcileCommand } from './reconcile.ts';
-import { metricsCommand } from './metrics.ts';
+import { metricsCommand, secretCommands } from './secret.ts';
 import { moveCommand } from './move.ts';
-import { secretCommands } from './secret.ts';
 import { teamCommands } from './team.ts';
 import { currentRelease, releaseName } from '../std/release.ts';
 

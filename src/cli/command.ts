@@ -8,7 +8,7 @@ import type { Secret } from '../identity/accounts/secret.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import type { NanoUsd } from '../std/money.ts';
-import type { ImagePlaces } from '../store/image-objects.ts';
+import type { ImageStorages } from '../store/image-objects.ts';
 import type { Store } from '../store/store.ts';
 import type { BuiltInKinds } from '../upstream/make-upstream.ts';
 import type { CommandCatalog } from './command-catalog.ts';
@@ -97,7 +97,7 @@ export interface CliServices {
   readonly secret: Secret;
   readonly images: ImageStore;
   /** Where images are kept outside of the database. */
-  readonly imagePlaces: ImagePlaces;
+  readonly imageStorages: ImageStorages;
   /** The catalog that a server would use now. */
   catalog(): Promise<Catalog>;
   /** The retention of receipts in days, as the catalog's file says. */

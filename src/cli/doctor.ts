@@ -109,7 +109,7 @@ function checkCatalog(context: CliContext): Catalog | undefined {
 
 async function checkStore(context: CliContext): Promise<boolean> {
   try {
-    return await context.withServices(async ({ ledger, store, imagePlaces }) => {
+    return await context.withServices(async ({ ledger, store, imageStorages }) => {
       const { checked, breaches } = await ledger.verify();
       const where = store.backend.kind === 'sqlite' ? store.backend.path : 'Postgres';
       const consistent = printCheck(
@@ -117,8 +117,8 @@ async function checkStore(context: CliContext): Promise<boolean> {
         breaches.length === 0,
         `store: ${where}, ${checkedText(checked)}, ${plural(breaches.length, 'violated ledger invariant')}`,
       );
-      const [place] = imagePlaces;
-      const images = place ? await checkImagePlace(place) : undefined;
+      const [place] = imageStorages;
+      const images = place ? await checkImageStorage(place) : undefined;
       const kept = !images || printCheck(context, images.ok, images.line);
       if (store.backend.kind === 'sqlite') return consistent && kept;
       return (await checkConnections(context, store.backend)) && consistent && kept;
@@ -212,7 +212,7 @@ async function printLocalServers(context: CliContext): Promise<void> {
 }
 
 /** Writes, reads and deletes a small object where images are kept; says what failed. */
-export async function checkImagePlace(
+export async function checkImageStorage(
   place: ImageObjects,
 ): Promise<{ readonly ok: boolean; readonly line: string }> {
   const key = `doctor/${randomPart(16)}`;

@@ -223,8 +223,8 @@ async function claimedFolder({ store }: CliServices): Promise<MoveParts['source'
   );
 }
 
-function filesOf({ imagePlaces }: CliServices): MoveParts['files'] {
-  const files = imagePlaces.find(({ place }) => place === 'files');
+function filesOf({ imageStorages }: CliServices): MoveParts['files'] {
+  const files = imageStorages.find(({ place }) => place === 'files');
   if (!files) throw new Error('the data folder has no place for images');
   return files;
 }

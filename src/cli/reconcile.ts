@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
 import {
-  booksOfBackends,
+  scopeOfBackends,
   notBookable,
   reconcile,
   type Reconciled,
-  type ReconciledBooks,
+  type ReconcileScope,
   bookExport,
   type BookedModel,
 } from '../activity/reconcile.ts';
@@ -48,15 +48,15 @@ async function reconcileFile(input: CommandInput, context: CliContext): Promise<
   const isBooked = input.flags['book'] === true;
   if (isBooked) refuseUnbookable(input, exported);
   return await context.withServices(async (services) => {
-    const books = await booksOf(input, services);
-    const rows = await reconcile(services.store.db, exported, books);
+    const scope = await scopeOf(input, services);
+    const rows = await reconcile(services.store.db, exported, scope);
     const booking = {
       store: services.store,
       nowMs: context.clock.now(),
       actor: 'cli',
       cause: causeOf(input),
     };
-    const booked = isBooked ? await bookExport(booking, rows, books) : [];
+    const booked = isBooked ? await bookExport(booking, rows, scope) : [];
     const unit = exported.kind === 'usage' ? 'tokens' : 'usd';
     const amount = (value: number): number | string => (unit === 'tokens' ? value : signedUsd(value));
     const value = {
@@ -83,15 +83,15 @@ function refuseUnbookable(input: CommandInput, exported: ProviderExport): void {
   if (reason !== undefined) throw new UsageError(reason);
 }
 
-async function booksOf(input: CommandInput, services: CliServices): Promise<ReconciledBooks> {
+async function scopeOf(input: CommandInput, services: CliServices): Promise<ReconcileScope> {
   const current = await services.catalog();
   const backends = textFlag(input, 'upstream')
     ?.split(',')
     .map((name) => name.trim());
-  const books = await booksOfBackends(services.store.db, current, backends);
-  if (!('unknown' in books)) return books;
+  const scope = await scopeOfBackends(services.store.db, current, backends);
+  if (!('unknown' in scope)) return scope;
   const known = [...current.upstreams.keys()].join(', ');
-  throw new NotFoundError(`There is no backend '${books.unknown}'; there are: ${known}.`);
+  throw new NotFoundError(`There is no backend '${scope.unknown}'; there are: ${known}.`);
 }
 
 function causeOf(input: CommandInput): string {

@@ -1,7 +1,13 @@
 import { existsSync, rmSync } from 'node:fs';
 import { resealResponses } from '../activity/reseal-responses.ts';
 import { resealKeys } from '../catalog/provider-keys.ts';
-import { makeNextSecret, openSecret, replaceSecret, secretFiles } from '../identity/accounts/secret.ts';
+import {
+  makeNextSecret,
+  openSecret,
+  replaceSecret,
+  secretFiles,
+  metricsToken,
+} from '../identity/accounts/secret.ts';
 import { resealOutbox } from '../outbox/outbox.ts';
 import { resealWebhooks } from '../outbox/webhooks.ts';
 import { plural } from '../std/plural.ts';
@@ -147,3 +153,18 @@ function instructions({ env }: CliContext, variable: string): string[] {
 function isSet(value: string | undefined): value is string {
   return value !== undefined && value.trim() !== '';
 }
+
+export const metricsCommand: CliCommand = {
+  name: 'metrics token',
+  usage: '[--json]',
+  about:
+    'print the token that lets a monitoring system read /metrics: TOLLGATE_METRICS_TOKEN, or the one of this installation',
+  flags: JSON_FLAG,
+  minArguments: 0,
+  run: async (input, context) =>
+    await context.withServices(({ secret }) => {
+      const token = metricsToken(context.env['TOLLGATE_METRICS_TOKEN']?.trim() || undefined, secret);
+      printResult(input, context, { token }, [token]);
+      return Promise.resolve(0);
+    }),
+};

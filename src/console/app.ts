@@ -6,12 +6,17 @@ import type { HttpRoute, IncomingRequest, Method } from '../http/router.ts';
 import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
 import { Fault } from '../std/fault.ts';
 import type { Operator } from '../identity/accounts/operators.ts';
-import type { TeamRight } from '../identity/accounts/team-roles.ts';
+import type { TeamRight } from '../identity/accounts/roles.ts';
 import type { ErrorFormat } from '../http/response.ts';
 import type { AccountId } from '../std/ids.ts';
 import { answer, CONSOLE_ERRORS, listAnswer, withApiHeaders } from './answers.ts';
-import { isInOperatorApi, operatorPath, OPERATOR_ERRORS, tokenOperator } from './operator-api.ts';
-import { operatorDocument } from './operator-document.ts';
+import {
+  isInOperatorApi,
+  operatorPath,
+  OPERATOR_ERRORS,
+  tokenOperator,
+  operatorDocument,
+} from './operator-document.ts';
 import { operate, requireOperation } from './operation.ts';
 import type { ConsoleParts, RouteParts } from './parts.ts';
 import { authMeta, type RouteDeclaration } from './route.ts';
@@ -122,7 +127,7 @@ async function serve(
   const params = Object.fromEntries(names.map((name, index) => [name, incoming.parameters[index] ?? '']));
   const operation = operator && { route, operator, params };
   if (operation) await requireOperation(parts, operation);
-  if (route.takesPlace) incoming.takePlace();
+  if (route.takesSlot) incoming.takeSlot();
   const query = route.query && checked(route.query, queryOf(new URL(request.url)));
   const { value, size } = route.body ? await incoming.body.json() : NOTHING;
   const body = route.body && checked(route.body, value);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { changesBetween, writeAudit } from '../activity/audit.ts';
 import type { IncomingRequest } from '../http/router.ts';
-import { requireOperatorRight } from '../identity/accounts/operator-roles.ts';
+import { requireOperatorRight } from '../identity/accounts/roles.ts';
 import { operatorRoles, type Operator } from '../identity/accounts/operators.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';

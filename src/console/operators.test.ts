@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
-import { OPERATOR_RIGHTS, OPERATOR_ROLES, operatorMay } from '../identity/accounts/operator-roles.ts';
+import { OPERATOR_RIGHTS, OPERATOR_ROLES, operatorMay } from '../identity/accounts/roles.ts';
 import type { OperatorRole } from '../store/schema-services.ts';
-import { operatorPath } from './operator-api.ts';
+import { operatorPath } from './operator-document.ts';
 import type { RouteDeclaration } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole, type TestReply } from './testing/harness.ts';

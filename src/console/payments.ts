@@ -1,6 +1,14 @@
 import { z } from 'zod';
-import { PAYMENT_TABLE, paymentFilter, type PaymentFilter } from '../activity/payment-tables.ts';
-import type { TablePage } from '../activity/table-page.ts';
+import {
+  type TablePage,
+  anyContains,
+  emailIn,
+  equals,
+  numberColumn,
+  textColumn,
+  type ListedTable,
+  type TableFilter,
+} from '../activity/table-page.ts';
 import { Fault } from '../std/fault.ts';
 import { readSite } from '../identity/sign-in/site.ts';
 import { topUpOf } from '../payments/automatic.ts';
@@ -19,6 +27,7 @@ import type { RouteParts } from './parts.ts';
 import { emptyBody, type ConsoleMeta } from './route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from './table-query.ts';
 import { walletRoute, type ChosenWallet } from './wallet.ts';
+import { sql } from 'kysely';
 
 const amountText = z.string().max(31);
 export const paymentFields = {
@@ -208,4 +217,39 @@ function positive(text: string, param: string): NanoUsd {
 async function checkoutPage({ store, publicUrl }: RouteParts, wallet: ChosenWallet, meta: ConsoleMeta) {
   const page = `${publicUrl ?? meta.origin}/app/billing${wallet.isTeams ? '?wallet=team' : ''}`;
   return { accountId: wallet.id, title: (await readSite(store)).siteName, returnUrl: page, cancelUrl: page };
+}
+
+export interface PaymentFilter {
+  /** `undefined`: all accounts. */
+  readonly accountId?: string | undefined;
+  readonly state?: 'open' | 'paid' | 'failed' | undefined;
+  readonly kind?: 'top_up' | 'automatic' | undefined;
+  /** Part of an id, here or at the provider, or of why it failed. */
+  readonly search?: string | undefined;
+}
+
+export const PAYMENT_TABLE: ListedTable = {
+  from: sql`payment AS t`,
+  columns: sql`t.*`,
+  time: sql`t.created_at`,
+  mark: [numberColumn(sql`t.created_at`), textColumn(sql`t.id`)],
+  sorted: { amount: numberColumn(sql`t.amount`), account: textColumn(emailIn('t.account_id')) },
+};
+
+/** Saving a card is no payment. */
+export function paymentFilter({ accountId, state, kind, search }: PaymentFilter): TableFilter {
+  const ids = [sql`t.id`, sql`t.reason`];
+  const operator = [sql`t.intent_id`, sql`t.session_id`, sql`t.account_id`, emailIn('t.account_id')];
+  return {
+    where: [sql<boolean>`t.kind <> 'card'`, ...equals('t.account_id', accountId)],
+    checks: [
+      ...equals('t.state', state),
+      ...equals('t.kind', kind),
+      ...searched(search, accountId === undefined ? [...ids, ...operator] : ids),
+    ],
+  };
+}
+
+export function searched(search: string | undefined, columns: Parameters<typeof anyContains>[1]) {
+  return search === undefined ? [] : [anyContains(search, columns)];
 }

@@ -56,7 +56,7 @@ export const playgroundRoutes = [
    */
   walletRoute('POST /api/console/playground/chat', {
     right: 'spend',
-    takesPlace: true,
+    takesSlot: true,
     maxBytes: 20 * MEGABYTE,
     body: chatSchema,
     async handle(parts, wallet, call) {
@@ -71,7 +71,7 @@ export const playgroundRoutes = [
   /** The most that a request could cost, before it is sent; `maxTokens` is null for images. */
   walletRoute('POST /api/console/playground/quote', {
     right: 'spend',
-    takesPlace: true,
+    takesSlot: true,
     maxBytes: 20 * MEGABYTE,
     body: quoteSchema,
     async handle(parts, wallet, call) {
@@ -83,7 +83,7 @@ export const playgroundRoutes = [
   /** With `stream: true`, events and at the end the cost; otherwise all images at once. */
   walletRoute('POST /api/console/playground/images', {
     right: 'spend',
-    takesPlace: true,
+    takesSlot: true,
     maxBytes: 20 * MEGABYTE,
     body: imageSchema,
     async handle(parts, wallet, call) {
@@ -99,7 +99,7 @@ export const playgroundRoutes = [
   }),
   walletRoute('POST /api/console/playground/image-jobs', {
     right: 'spend',
-    takesPlace: true,
+    takesSlot: true,
     maxBytes: 20 * MEGABYTE,
     body: imageSchema,
     async handle(parts, wallet, call): Promise<{ id: string }> {

@@ -1,17 +1,21 @@
 import { z } from 'zod';
 import { accountNamed, emailsOf } from '../activity/accounts.ts';
-import {
-  REFUSED_CALL_LIMITS,
-  REFUSED_CALL_TABLE,
-  refusedCallFilter,
-  refusedCallSums,
-  type RefusedCallRow,
-} from '../activity/refused-calls.ts';
+import { REFUSED_CALL_LIMITS, refusedCallSums, type RefusedCallRow } from '../activity/refused-calls.ts';
 import type { SearchedPage, Millis } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import { recentOf } from './recent-answers.ts';
 import { route } from './route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from './table-query.ts';
+import { sql } from 'kysely';
+import {
+  anyContains,
+  emailIn,
+  equals,
+  numberColumn,
+  textColumn,
+  type ListedTable,
+  type TableFilter,
+} from '../activity/table-page.ts';
 
 const fields = { ...tableFields, reason: z.string().min(1).max(64).optional() };
 const querySchema = z.strictObject({ ...fields, sort: orderSchema(['time', 'calls']) });
@@ -132,5 +136,38 @@ function refusedItem(row: RefusedCallRow): RefusedCallItem {
     message: row.message,
     // Only a call that a backend was asked about was admitted before it was refused.
     hasReceipt: row.reason === 'backend_refused',
+  };
+}
+
+interface RefusedCallFilter {
+  /** `undefined`: all accounts. */
+  readonly accountId: string | undefined;
+  readonly reason: string | undefined;
+  /** Part of the request's id, the client, the model, the path, the reason or the message. */
+  readonly search: string | undefined;
+}
+
+/** Ids are unique within an account. */
+export const REFUSED_CALL_TABLE: ListedTable = {
+  from: sql`refused_call AS t`,
+  columns: sql`t.*`,
+  time: sql`t.last_at`,
+  mark: [numberColumn(sql`t.last_at`), textColumn(sql`t.id`), textColumn(sql`t.account_id`)],
+  sorted: { calls: numberColumn(sql`t.calls`), account: textColumn(emailIn('t.account_id')) },
+};
+
+/** Among the calls of all accounts, a search also looks at whose they are. */
+export function refusedCallFilter({ accountId, reason, search }: RefusedCallFilter): TableFilter {
+  const columns = ['client', 'model', 'endpoint', 'operation', 'reason', 'param', 'message'];
+  const searched = [
+    ...columns.map((column) => sql.ref(`t.${column}`)),
+    ...(accountId === undefined ? [emailIn('t.account_id'), sql`t.account_id`] : []),
+  ];
+  return {
+    where: equals('t.account_id', accountId),
+    checks: [
+      ...equals('t.reason', reason),
+      ...(search === undefined ? [] : [anyContains(search, searched, [sql`t.request_id`])]),
+    ],
   };
 }

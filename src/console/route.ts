@@ -2,9 +2,8 @@ import { z } from 'zod';
 import type { AuditedState } from '../activity/audit.ts';
 import type { JsonBody } from '../http/request-body.ts';
 import type { IncomingRequest, Method } from '../http/router.ts';
-import type { OperatorRight } from '../identity/accounts/operator-roles.ts';
+import type { OperatorRight, TeamRight } from '../identity/accounts/roles.ts';
 import type { Operator } from '../identity/accounts/operators.ts';
-import type { TeamRight } from '../identity/accounts/team-roles.ts';
 import type { AuthMeta, Visitor } from '../identity/sign-in/session.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { RequestRecord } from '../std/request-record.ts';
@@ -57,7 +56,7 @@ export interface RouteDeclaration<
   /** When its answer must have begun, if it asks somebody else; its handler's `deadline` ends then. */
   readonly withinMs?: number;
   /** It does as much work as a request of the public API, so it takes one of the same request slots. */
-  readonly takesPlace?: true;
+  readonly takesSlot?: true;
   /** It is about the caller's own money or their team's; of the team's only for roles with this right. */
   readonly wallet?: TeamRight;
   /** Both schemas refuse fields that they do not have. */

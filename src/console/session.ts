@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { signedIn } from '../identity/sign-in/auth.ts';
-import { rightsOfOperator } from '../identity/accounts/operator-roles.ts';
+import { rightsOfOperator } from '../identity/accounts/roles.ts';
 import { Fault } from '../std/fault.ts';
 import { CONFIRMED_MS, millis, type Visitor } from '../identity/sign-in/session.ts';
 import { readPublicPages, readSite } from '../identity/sign-in/site.ts';

@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import type { Account } from '../identity/accounts/accounts.ts';
-import type { TeamRight } from '../identity/accounts/team-roles.ts';
+import type { TeamRight } from '../identity/accounts/roles.ts';
 import { TEAM_ROLES } from '../identity/accounts/teams.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
-import { limitsSchema, setRates, spendingOf } from './team-limits.ts';
 import {
+  limitsSchema,
+  setRates,
+  spendingOf,
   rowOfAccount,
   requireRight,
   requireTeamAccount,

@@ -5,7 +5,7 @@ import { requestById, requestPage } from '../activity/request-log.ts';
 import { tagsOf } from '../activity/request-tags.ts';
 import { usageRows } from '../activity/usage.ts';
 import { usageModels } from '../activity/usage-sums.ts';
-import { teamRoleMay } from '../identity/accounts/team-roles.ts';
+import { teamRoleMay } from '../identity/accounts/roles.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import { DAY_MS, dayOf } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';

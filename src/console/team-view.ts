@@ -1,8 +1,7 @@
 import { spendersOf, spentByDay } from '../activity/accounts.ts';
-import type { Account } from '../identity/accounts/accounts.ts';
-import { moneyOf } from '../identity/accounts/accounts.ts';
+import { type Account, moneyOf } from '../identity/accounts/accounts.ts';
 import { openTeamInvites } from '../identity/accounts/team-invites.ts';
-import { TEAM_RIGHTS, teamRoleMay, type TeamRight } from '../identity/accounts/team-roles.ts';
+import { TEAM_RIGHTS, teamRoleMay, type TeamRight } from '../identity/accounts/roles.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import { freeOf } from '../ledger/decide.ts';
 import { Budget } from '../ledger/budget.ts';
@@ -10,9 +9,12 @@ import { DAY_MS, dayOf, periodEnd } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';
 import { nanoUsd } from '../std/money.ts';
 import type { TeamRole } from '../store/schema.ts';
-import { usd } from './amounts.ts';
+import { usd, readUsd } from './amounts.ts';
 import { budgetLimits, nextLimit, walletLimits } from './next-limit.ts';
 import type { RouteParts } from './parts.ts';
+import { z } from 'zod';
+import type { NewBudget, SpendingLimits } from '../identity/accounts/account-limits.ts';
+import type { AccountId } from '../std/ids.ts';
 
 /** The account with which somebody is in a team. */
 export interface TeamMember {
@@ -185,4 +187,48 @@ function budgetView(account: Account, now: number) {
 /** Null: there is no such limit. */
 function linesOf(text: string | null): string[] | null {
   return text === null ? null : text.split('\n');
+}
+
+export const budgetSchema = z.strictObject({
+  amountUsd: z.string().max(30),
+  per: z.enum(['day', 'week', 'month', 'total']),
+});
+
+const MAX_RATE = 1_000_000;
+const rate = z.number().int().min(0).max(MAX_RATE).nullish();
+
+/** What an account may spend and its token may be used for: an absent field changes nothing, null removes a limit. */
+export const limitsSchema = z.strictObject({
+  budget: budgetSchema.nullish(),
+  models: z.array(z.string().max(200)).max(100).nullish(),
+  networks: z.array(z.string().max(100)).max(100).nullish(),
+  /** From this moment on its token is refused. */
+  expiresAt: z.number().int().min(0).max(8_640_000_000_000_000).nullish(),
+  chatPerMinute: rate,
+  imagesPerMinute: rate,
+  concurrent: rate,
+});
+
+/** Without the rates, which are the operator's to set, or a team's. */
+export const ownLimitsSchema = limitsSchema.omit({
+  chatPerMinute: true,
+  imagesPerMinute: true,
+  concurrent: true,
+});
+
+type LimitsBody = z.output<typeof limitsSchema>;
+
+export function readBudget(budget: LimitsBody['budget']): NewBudget | null | undefined {
+  return budget ? { amount: readUsd(budget.amountUsd, 'budget'), per: budget.per } : budget;
+}
+
+export function spendingOf(body: z.output<typeof ownLimitsSchema>): SpendingLimits {
+  const { models, networks, expiresAt } = body;
+  return { budget: readBudget(body.budget), models, networks, expiresAt };
+}
+
+export async function setRates({ accounts }: RouteParts, id: string, body: LimitsBody): Promise<void> {
+  const { chatPerMinute, imagesPerMinute, concurrent } = body;
+  // The primary key of an account is an account id.
+  await accounts.setLimits(id as AccountId, { chatPerMinute, imagesPerMinute, concurrent });
 }

@@ -9,8 +9,15 @@ import { readUsd, usd } from './amounts.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
-import { budgetSchema, readBudget } from './team-limits.ts';
-import { closingOf, membershipOf, requireRight, requireTeamRight, teamView } from './team-view.ts';
+import {
+  budgetSchema,
+  readBudget,
+  closingOf,
+  membershipOf,
+  requireRight,
+  requireTeamRight,
+  teamView,
+} from './team-view.ts';
 
 const secretBody = z.strictObject({ secret: z.string().min(1).max(100) });
 

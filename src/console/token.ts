@@ -4,8 +4,7 @@ import type { AccountRow, TeamRole } from '../store/schema.ts';
 import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
-import { ownLimitsSchema, spendingOf } from './team-limits.ts';
-import { rowOfAccount, membershipOf, teamAccountView } from './team-view.ts';
+import { ownLimitsSchema, spendingOf, rowOfAccount, membershipOf, teamAccountView } from './team-view.ts';
 
 /** The account's API token: created, shown once, replaced, revoked. */
 export const tokenRoutes = [

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { teamRoleMay } from '../identity/accounts/team-roles.ts';
+import { teamRoleMay } from '../identity/accounts/roles.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import type { RouteParts } from './parts.ts';
@@ -35,7 +35,7 @@ interface WalletRouteOptions<
 > {
   readonly right: WalletRight;
   readonly compressed?: true;
-  readonly takesPlace?: true;
+  readonly takesSlot?: true;
   readonly maxBytes?: number;
   readonly query?: Fields;
   readonly body?: Body;

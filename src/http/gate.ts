@@ -91,7 +91,7 @@ async function within<T>(work: Promise<T>, deadline: AnswerDeadline): Promise<T>
 
 /**
  * What every request passes, whatever it asks for: it finds the route, refuses what may not come in, bounds what the
- * request takes (its place, its memory, its time), and makes every error an answer in the form that its clients read.
+ * request takes (its slot, its memory, its time), and makes every error an answer in the form that its clients read.
  *
  * Bun's own router serves paths without parameters; all others, including those with extra slashes, are found by ours.
  */
@@ -302,8 +302,8 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender, ListItem
   readonly #route: HttpRoute;
   readonly #surroundings: RequestSurroundings;
   #caller: Caller | undefined;
-  /** The account that has a place for it. */
-  #placeOf: string | undefined;
+  /** The account that has a slot for it. */
+  #slotOf: string | undefined;
   #answerBy: AnswerDeadline | undefined;
   #body: BodyReader | undefined;
   #memory: RequestMemory | undefined;
@@ -347,18 +347,18 @@ class BunRequest implements IncomingRequest, RequestRecord, BodySender, ListItem
       this.#answerBy.endsAt = performance.now() + withinMs + LAST_WORDS_MS;
   }
 
-  takePlace(): void {
-    if (!this.#caller) throw new Error('places are for known callers');
+  takeSlot(): void {
+    if (!this.#caller) throw new Error('slots are for known callers');
     const account = callerKey(this.#caller);
     this.#surroundings.requestSlots.enter(account);
-    this.#placeOf = account;
+    this.#slotOf = account;
   }
 
   /** Called when the answer is complete, or its stream has begun. */
   answered(): void {
     const { requestSlots, activeRequests } = this.#surroundings;
-    if (this.#placeOf !== undefined)
-      requestSlots.answered(this.requestId, this.#placeOf, activeRequests.has(this.requestId));
+    if (this.#slotOf !== undefined)
+      requestSlots.answered(this.requestId, this.#slotOf, activeRequests.has(this.requestId));
     this.#memory?.answered();
   }
 

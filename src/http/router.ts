@@ -57,8 +57,8 @@ export interface IncomingRequest {
   readonly memory: Pick<RequestMemory, 'hold' | 'keep'>;
   /** Says who sent it. What it takes from now on counts for this account. */
   identify(caller: Caller): void;
-  /** Takes one of the places for requests under way, until this one has ended; or throws the fault that says why not. */
-  takePlace(): void;
+  /** Takes a request slot until this request has ended, or throws the fault that says why there is none. */
+  takeSlot(): void;
   /** The fault of a path that leads nowhere, with a hint where the client may have wanted to go. */
   nothingHere(): Fault;
 }

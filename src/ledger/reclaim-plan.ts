@@ -7,7 +7,7 @@ import type { GivenBack, Reclaim, Reclaimed, WalletMove } from './port.ts';
 import { collectedMoveId, debtKey, laterKey, lossKey, returnedKey, tooManyLosses } from './reclaim.ts';
 
 /** What the books say, read under the locks of all wallets concerned, before money goes back to its payer. */
-export interface ReclaimBooks {
+export interface ReclaimState {
   /** The operator's losses so far. */
   readonly losses: NanoUsd;
   /** The payer's, and all to which its money went. */
@@ -64,18 +64,18 @@ export function reclaimKeys(once: string): readonly string[] {
  * whoever holds it; what nobody can give once nothing is on hold is the operator's loss. What is owed is taken all at once, so
  * that each refund or dispute has a bounded number of entries; until then it cannot be spent.
  */
-export function planReclaim(books: ReclaimBooks, reclaim: Reclaim): Planned<Reclaimed> {
+export function planReclaim(state: ReclaimState, reclaim: Reclaim): Planned<Reclaimed> {
   const { accountId: payer, once } = reclaim;
-  const before = reclaimedSoFar(books, once);
+  const before = reclaimedSoFar(state, once);
   if (before?.owed === 0) return { result: before };
   const missing = before?.owed ?? reclaim.amount;
   const free = new Map(
-    [...books.wallets].map(([id, wallet]) => [id, freeBut(wallet, owedBy(books, id))] as const),
+    [...state.wallets].map(([id, wallet]) => [id, freeBut(wallet, owedBy(state, id))] as const),
   );
-  const { total: taken, moves } = new MoneyTrail(books.moved).collect(payer, missing, free);
+  const { total: taken, moves } = new MoneyTrail(state.moved).collect(payer, missing, free);
   const rest = subtractNano(missing, taken);
-  if (addNano(books.losses, rest) > OVERRUN_CEILING) throw tooManyLosses();
-  const waitingFor = rest === 0 ? [] : debtsFor(books, reclaim, { rest, moves });
+  if (addNano(state.losses, rest) > OVERRUN_CEILING) throw tooManyLosses();
+  const waitingFor = rest === 0 ? [] : debtsFor(state, reclaim, { rest, moves });
   if (before && waitingFor.length > 0) return { result: before };
   const owed = sumOf(waitingFor.map((debt) => debt.owed));
   const lost = subtractNano(rest, owed);
@@ -84,7 +84,7 @@ export function planReclaim(books: ReclaimBooks, reclaim: Reclaim): Planned<Recl
   for (const move of moves) writer.move(collectedMoveId(key, move), move);
   writer.entry(payer, 0 - taken, key);
   writer.entry(OVERRUN_ACCOUNT as AccountId, lost, lossKey(once));
-  for (const debt of books.debts) writer.endDebt(debt, ZERO);
+  for (const debt of state.debts) writer.endDebt(debt, ZERO);
   for (const debt of waitingFor) writer.newDebt(debt);
   const result = {
     taken: addNano(before?.taken ?? ZERO, taken),
@@ -96,24 +96,24 @@ export function planReclaim(books: ReclaimBooks, reclaim: Reclaim): Planned<Recl
 
 /** Undoes what was reclaimed: each wallet gets back what it gave. Throws where one of them cannot take it. */
 export function planGiveBack(
-  books: ReclaimBooks,
+  state: ReclaimState,
   reclaim: Omit<Reclaim, 'amount'>,
 ): Planned<GivenBack | undefined> {
   const { accountId: payer, once } = reclaim;
-  const before = reclaimedSoFar(books, once);
+  const before = reclaimedSoFar(state, once);
   if (!before) return { result: undefined };
   const { taken, lost } = before;
   const result = { taken, lost };
-  if (isReturned(books, once)) return { result };
+  if (isReturned(state, once)) return { result };
   const writer = new Writer(reclaim);
   writer.entry(payer, taken, returnedKey(once));
   writer.entry(OVERRUN_ACCOUNT as AccountId, 0 - lost, returnedKey(lossKey(once)));
-  const hasEnded = (id: AccountId): boolean => books.wallets.get(id)?.isRemoved ?? true;
-  for (const move of returnedMoves(books.collected, hasEnded))
+  const hasEnded = (id: AccountId): boolean => state.wallets.get(id)?.isRemoved ?? true;
+  for (const move of returnedMoves(state.collected, hasEnded))
     writer.move(returnedKey(collectedMoveId(once, move)), move);
-  for (const debt of books.debts) writer.endDebt(debt, debt.owed);
+  for (const debt of state.debts) writer.endDebt(debt, debt.owed);
   for (const [id, change] of writer.writes.changes) {
-    const wallet = books.wallets.get(id);
+    const wallet = state.wallets.get(id);
     if (wallet && change.balance > 0) balanceAfter(wallet, { kind: 'adjustment', amount: change.balance });
   }
   return { result, writes: writer.writes };
@@ -124,7 +124,7 @@ export function planGiveBack(
  * and the payer the rest. Where nothing is on hold nobody owes anything: waiting would bring nothing.
  */
 function debtsFor(
-  { wallets, moved }: ReclaimBooks,
+  { wallets, moved }: ReclaimState,
   { accountId: payer, once }: Reclaim,
   { rest, moves }: { readonly rest: NanoUsd; readonly moves: readonly Moved[] },
 ): Debt[] {
@@ -138,14 +138,14 @@ function debtsFor(
 }
 
 /** What was done so far with this key. */
-function reclaimedSoFar({ amounts, debts }: ReclaimBooks, once: string): Reclaimed | undefined {
+function reclaimedSoFar({ amounts, debts }: ReclaimState, once: string): Reclaimed | undefined {
   const taken = nanoUsd(0 - (amounts.get(once) ?? 0) - (amounts.get(laterKey(once)) ?? 0));
   const lost = nanoUsd(amounts.get(lossKey(once)) ?? 0);
   if (debts.length === 0 && taken === 0 && lost === 0) return undefined;
   return { taken, lost, owed: sumOf(debts.map((debt) => debt.owed)) };
 }
 
-function isReturned({ amounts, debts }: ReclaimBooks, once: string): boolean {
+function isReturned({ amounts, debts }: ReclaimState, once: string): boolean {
   return (
     amounts.has(returnedKey(once)) ||
     amounts.has(returnedKey(lossKey(once))) ||
@@ -158,7 +158,7 @@ function freeBut({ balance, held, owed }: WalletMoney, debt: NanoUsd): NanoUsd {
   return nanoUsd(Math.max(0, balance - held - owed + debt));
 }
 
-function owedBy({ debts }: ReclaimBooks, id: AccountId): NanoUsd {
+function owedBy({ debts }: ReclaimState, id: AccountId): NanoUsd {
   return debts.find(({ accountId }) => accountId === id)?.owed ?? ZERO;
 }
 

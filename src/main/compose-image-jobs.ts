@@ -48,9 +48,9 @@ export async function takeOverJobs(jobs: ImageJobs, log: Log): Promise<void> {
 
 /** Periodic work on images and jobs. */
 export function imageTasks(services: Services, imageJobs: ImageJobs): PeriodicTask[] {
-  const { clock, images, imagePlaces } = services;
+  const { clock, images, imageStorages } = services;
   const jobs = jobStore(services);
-  const files = imagePlaces.find((place) => place instanceof ImageFiles);
+  const files = imageStorages.find((place) => place instanceof ImageFiles);
   const halfWritten: PeriodicTask[] = files
     ? [{ name: 'half-written images', everyMs: 600_000, run: () => files.sweepPartials(clock.now()) }]
     : [];

@@ -304,7 +304,6 @@ async function makeRelay(
     metrics,
     spans: parts.telemetry?.spans,
     requestSlots,
-    places: requestSlots,
     tokens,
     countWaitMs: config.countWaitMs,
     commentMs: config.commentMs,

@@ -132,7 +132,7 @@ async function runCommand(): Promise<number> {
 
 async function withOpened<T>(services: Services, work: (services: CliServices) => Promise<T>): Promise<T> {
   try {
-    const { store, accounts, teams, operators, secret, images, imagePlaces } = services;
+    const { store, accounts, teams, operators, secret, images, imageStorages } = services;
     return await work({
       store,
       accounts,
@@ -141,7 +141,7 @@ async function withOpened<T>(services: Services, work: (services: CliServices) =
       ledger: services.ledger.ledger,
       secret,
       images,
-      imagePlaces,
+      imageStorages,
       catalog: () => currentCatalog(services),
       receiptsDays: () => receiptsDays(services),
       longestRequestMs: () => longestMs(services),

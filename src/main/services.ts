@@ -16,7 +16,7 @@ import { CorrectedClock, type Clock } from '../std/clock.ts';
 import { randomPart, systemRandom, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import { ImageFiles } from '../store/image-files.ts';
-import type { ImagePlaces } from '../store/image-objects.ts';
+import type { ImageStorages } from '../store/image-objects.ts';
 import { ImageBucket } from '../store/image-s3.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { requireWallets } from '../store/other-nodes.ts';
@@ -39,7 +39,7 @@ export interface Services {
   readonly outbox: Outbox;
   readonly notices: Notices;
   readonly images: ImageStore;
-  readonly imagePlaces: ImagePlaces;
+  readonly imageStorages: ImageStorages;
 }
 
 export async function openServices(
@@ -103,9 +103,9 @@ async function servicesOf(
       mostAccounts: config.teamAccounts,
     });
     const operators = new Operators({ store, pepper: secret.key('token pepper'), clock });
-    const imagePlaces = placesOf(config);
+    const imageStorages = imageStoragesOf(config);
     const quotaBytes = config.imageQuotaBytes;
-    const images = new ImageStore({ store, places: imagePlaces, clock, random, log, quotaBytes });
+    const images = new ImageStore({ store, storages: imageStorages, clock, random, log, quotaBytes });
     const messages = { outbox, notices };
     return {
       config,
@@ -120,7 +120,7 @@ async function servicesOf(
       operators,
       ...messages,
       images,
-      imagePlaces,
+      imageStorages,
     };
   } catch (error) {
     await store.close();
@@ -129,7 +129,7 @@ async function servicesOf(
 }
 
 /** Files of the data folder stay readable when new images go to a bucket. */
-function placesOf({ dataDir, databaseUrl, imageBucket }: Config): ImagePlaces {
+function imageStoragesOf({ dataDir, databaseUrl, imageBucket }: Config): ImageStorages {
   return [
     ...(imageBucket ? [new ImageBucket(imageBucket)] : []),
     ...(databaseUrl === undefined ? [new ImageFiles(dataDir)] : []),

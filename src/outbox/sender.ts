@@ -53,20 +53,20 @@ interface SenderParts {
 }
 
 /**
- * How many messages may be sent at once, and how many of them for one account. Receivers that fail or are slow have places
+ * How many messages may be sent at once, and how many of them for one account. Receivers that fail or are slow have quotas
  * of their own, so that they delay no others.
  */
-const LANES = [
+const SEND_QUOTAS = [
   { name: 'mail', kind: 'mail', atOnce: 4, perAccount: 2 },
   { name: 'prompt webhooks', kind: 'webhook', atOnce: 32, perAccount: 2 },
   { name: 'slow webhooks', kind: 'webhook', atOnce: 32, perAccount: 1 },
 ] as const;
-type Lane = (typeof LANES)[number];
-const SLOW_LANE = LANES[2];
+type SendQuota = (typeof SEND_QUOTAS)[number];
+const SLOW_QUOTA = SEND_QUOTAS[2];
 
-/** An attempt that takes longer gives its place to another, and its receiver counts as slow until it answers in time. */
+/** An attempt that takes longer makes room for another, and its receiver counts as slow until it answers in time. */
 const PROMPT_MS = 1_000;
-/** Of all attempts under way; beyond them a slow one keeps its place. */
+/** Of all attempts under way; beyond them a slow one keeps its room. */
 const MOST_SENDING = 256;
 const MOST_SLOW = 1_000;
 /** How many accounts are remembered that had their turn. */
@@ -101,7 +101,7 @@ const PAUSES_MS = {
 const JITTER = 0.2;
 
 interface RunningAttempt {
-  lane: Lane;
+  quota: SendQuota;
   readonly account: string;
   readonly done: Promise<void>;
 }
@@ -116,8 +116,8 @@ export class OutboxSender {
   readonly #running = new Map<string, RunningAttempt>();
   /** Destinations that have not answered in time, the longest known first. */
   readonly #slow = new Set<string>();
-  /** The accounts of each lane that had their turn, while others still wait for theirs. */
-  readonly #served = new Map<Lane, Set<string>>();
+  /** For each quota, the accounts that had their turn, while others still wait for theirs. */
+  readonly #served = new Map<SendQuota, Set<string>>();
   readonly #stopping = new AbortController();
   #passing: Promise<void> | undefined;
   #isPassWanted = false;
@@ -126,7 +126,7 @@ export class OutboxSender {
     this.#parts = parts;
   }
 
-  /** Takes what is due, as far as there are places, and does not wait until it is sent. */
+  /** Takes what is due, as far as the quotas allow, and does not wait until it is sent. */
   pass(): Promise<void> {
     this.#isPassWanted = true;
     this.#passing ??= this.#passWhileWanted();
@@ -134,7 +134,7 @@ export class OutboxSender {
   }
 
   /**
-   * A place may become free where the running pass has already looked: a pass that is asked for meanwhile follows it.
+   * Room may become free where the running pass has already looked: a pass that is asked for meanwhile follows it.
    */
   async #passWhileWanted(): Promise<void> {
     try {
@@ -175,74 +175,74 @@ export class OutboxSender {
   }
 
   async #takeDue(): Promise<void> {
-    for (const lane of LANES) if (this.#parts.channels[lane.kind]) await this.#fillLane(lane);
+    for (const quota of SEND_QUOTAS) if (this.#parts.channels[quota.kind]) await this.#fillQuota(quota);
   }
 
   /**
    * What was looked at is left out of the next look: however many messages wait for one receiver or one account, those of
    * others are found behind them.
    */
-  async #fillLane(lane: Lane): Promise<void> {
-    const served = this.#served.get(lane) ?? new Set<string>();
-    this.#served.set(lane, served);
+  async #fillQuota(quota: SendQuota): Promise<void> {
+    const served = this.#served.get(quota) ?? new Set<string>();
+    this.#served.set(quota, served);
     const lookedAt = new Set<string>();
-    while (this.#runningIn(lane).length < lane.atOnce && !this.#stopping.signal.aborted) {
-      const rows = await this.#due(lane, { served, lookedAt });
+    while (this.#runningIn(quota).length < quota.atOnce && !this.#stopping.signal.aborted) {
+      const rows = await this.#due(quota, { served, lookedAt });
       if (rows.length === 0 && served.size === 0) return;
       // Everybody who waits has had a turn: the next round begins.
       if (rows.length === 0 || served.size > MOST_SERVED) served.clear();
       for (const row of rows) {
-        if (this.#runningIn(lane).length >= lane.atOnce) return;
+        if (this.#runningIn(quota).length >= quota.atOnce) return;
         if (served.has(row.account_id) || this.#running.has(row.destination)) continue;
         lookedAt.add(row.destination);
-        if (await this.#start(row, lane)) served.add(row.account_id);
+        if (await this.#start(row, quota)) served.add(row.account_id);
       }
     }
   }
 
-  #runningIn(lane: Lane): RunningAttempt[] {
-    return [...this.#running.values()].filter((one) => one.lane === lane);
+  #runningIn(quota: SendQuota): RunningAttempt[] {
+    return [...this.#running.values()].filter((one) => one.quota === quota);
   }
 
-  /** The accounts that use all the places that they may have. */
-  #fullAccounts(lane: Lane): string[] {
-    const running = Map.groupBy(this.#runningIn(lane), ({ account }) => account);
-    return [...running].flatMap(([account, { length }]) => (length < lane.perAccount ? [] : [account]));
+  /** The accounts that use all that their quota allows. */
+  #fullAccounts(quota: SendQuota): string[] {
+    const running = Map.groupBy(this.#runningIn(quota), ({ account }) => account);
+    return [...running].flatMap(([account, { length }]) => (length < quota.perAccount ? [] : [account]));
   }
 
   async #due(
-    lane: Lane,
+    quota: SendQuota,
     { served, lookedAt }: { readonly served: Iterable<string>; readonly lookedAt: Iterable<string> },
   ): Promise<OutboxRow[]> {
     const { db, clock } = this.#parts;
     let query = db
       .selectFrom('outbox')
       .selectAll('outbox')
-      .where('outbox.kind', '=', lane.kind)
+      .where('outbox.kind', '=', quota.kind)
       .where(isWaiting)
       .where('outbox.next_at', '<=', clock.now());
     const destinations = [...this.#running.keys(), ...lookedAt];
     if (destinations.length > 0) query = query.where('outbox.destination', 'not in', destinations);
-    const accounts = [...this.#fullAccounts(lane), ...served];
+    const accounts = [...this.#fullAccounts(quota), ...served];
     if (accounts.length > 0) query = query.where('outbox.account_id', 'not in', accounts);
-    if (lane.kind === 'webhook') {
+    if (quota.kind === 'webhook') {
       const slow = [...this.#slow];
       query = query.leftJoin('webhook', 'webhook.id', 'outbox.destination').where((where) => {
         const isFailing = where('webhook.failing_since', 'is not', null);
         const isSlow =
           slow.length === 0 ? isFailing : where.or([isFailing, where('outbox.destination', 'in', slow)]);
-        return lane === SLOW_LANE ? isSlow : where.not(isSlow);
+        return quota === SLOW_QUOTA ? isSlow : where.not(isSlow);
       });
     }
     return await query.orderBy('outbox.next_at').limit(LOOKED_AT).execute();
   }
 
   /** False: another process has it. */
-  async #start(row: OutboxRow, lane: Lane): Promise<boolean> {
+  async #start(row: OutboxRow, quota: SendQuota): Promise<boolean> {
     if (!(await this.#take(row))) return false;
     const { destination, account_id: account } = row;
     const startedAt = performance.now();
-    const timer = setTimeout(() => this.#giveUpPlace(destination), PROMPT_MS);
+    const timer = setTimeout(() => this.#leaveQuota(destination), PROMPT_MS);
     const done = this.#attempt(row)
       .then(() => undefined)
       .catch((error: unknown) => this.#parts.log.error('outbox_attempt_failed', { message: row.id, error }))
@@ -252,23 +252,23 @@ export class OutboxSender {
         if (performance.now() - startedAt < PROMPT_MS) this.#slow.delete(destination);
         this.#passAgain();
       });
-    this.#running.set(destination, { lane, account, done });
+    this.#running.set(destination, { quota, account, done });
     return true;
   }
 
   /** A receiver that is slow now is expected to be slow the next time. */
-  #giveUpPlace(destination: string): void {
+  #leaveQuota(destination: string): void {
     const running = this.#running.get(destination);
-    if (running?.lane.kind !== 'webhook') return;
+    if (running?.quota.kind !== 'webhook') return;
     this.#slow.add(destination);
     const [longest] = this.#slow;
     if (this.#slow.size > MOST_SLOW && longest !== undefined) this.#slow.delete(longest);
     if (this.#running.size >= MOST_SENDING) return;
-    running.lane = SLOW_LANE;
+    running.quota = SLOW_QUOTA;
     this.#passAgain();
   }
 
-  /** A free place may serve the next message; a failure is met again by the periodic pass. */
+  /** Free room may serve the next message; a failure is met again by the periodic pass. */
   #passAgain(): void {
     if (!this.#stopping.signal.aborted) void this.pass().catch(() => undefined);
   }

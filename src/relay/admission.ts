@@ -248,7 +248,7 @@ export function noteAdmitted<C extends Call<unknown>, Q extends Quote>(
   { call, quote, parts }: LedgerQuestion<C, Q>,
 ): void {
   const { accountId, walletId, available } = admission;
-  if (walletId !== undefined) parts.places?.share(callerKey(call.caller), walletId);
+  if (walletId !== undefined) parts.requestSlots?.share(callerKey(call.caller), walletId);
   parts.topUps?.admitted(accountId, available);
   const { requestRecord } = call;
   if (requestRecord) {

@@ -196,7 +196,7 @@ export interface RelayParts {
   /** Called for a request that a monthly limit or a budget refuses. */
   readonly onLimitReached?: ((caller: Caller, limit: ReachedLimit) => void) | undefined;
   /** The request slots of the process. */
-  readonly places?: { share(caller: string, wallet: string): void } | undefined;
+  readonly requestSlots?: { share(caller: string, wallet: string): void } | undefined;
   readonly tags?: KeptTags | undefined;
   /** Absent where no card is ever charged. */
   readonly topUps?: AdmissionTopUps | undefined;

@@ -21,7 +21,7 @@ export interface ImageObjects {
 }
 
 /** Where images are stored: new ones in the first of these, or in the rows of the database if there is none. */
-export type ImagePlaces = readonly ImageObjects[];
+export type ImageStorages = readonly ImageObjects[];
 
 const RETRY_MS = 2_000;
 

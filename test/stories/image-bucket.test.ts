@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { checkImagePlace } from '../../src/cli/doctor.ts';
+import { checkImageStorage } from '../../src/cli/doctor.ts';
 import { effectiveConfiguration } from '../../src/main/configuration.ts';
 import { readEnvironment } from '../../src/main/environment-file.ts';
 import { readConfig } from '../../src/main/config.ts';
@@ -118,7 +118,7 @@ describe.each(['SQLite', 'Postgres'])('images in a bucket on %s', (store) => {
   test('what could not be deleted there during an outage is deleted later', async () => {
     const account = await gateway.account('1');
     await painted(account);
-    const { images: all, store: database, imagePlaces: places, random, log } = gateway.tollgate.services;
+    const { images: all, store: database, imageStorages: storages, random, log } = gateway.tollgate.services;
     const { id } = await database.db
       .selectFrom('image')
       .select('id')
@@ -132,7 +132,7 @@ describe.each(['SQLite', 'Postgres'])('images in a bucket on %s', (store) => {
     await s3.up();
     expect(s3.objectsOf(account.id)).toEqual(objects);
     const clock = { now: () => Date.now() + HOUR_MS };
-    const later = new ImageStore({ store: database, places, clock, random, log, quotaBytes: 1 });
+    const later = new ImageStore({ store: database, storages, clock, random, log, quotaBytes: 1 });
     while ((await later.sweepObjects()) > 0);
     expect(s3.objectsOf(account.id)).toEqual([]);
   });
@@ -166,7 +166,7 @@ test('two nodes on one Postgres share the bucket: each serves and deletes what t
 
 test('doctor writes, reads and deletes an object, and says what is wrong with keys or a bucket', async () => {
   const check = async (env: Record<string, string>) =>
-    await checkImagePlace(new ImageBucket(readConfig({ ...s3.env, ...env }).imageBucket!));
+    await checkImageStorage(new ImageBucket(readConfig({ ...s3.env, ...env }).imageBucket!));
   expect(await check({})).toEqual({ ok: true, line: expect.stringContaining('written, read and deleted') });
   expect(s3.objectsOf('doctor')).toEqual([]);
   const wrongKey = await check({ TOLLGATE_S3_SECRET_ACCESS_KEY: 'wrong' });

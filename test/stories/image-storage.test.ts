@@ -40,9 +40,9 @@ async function paint(gateway: Gateway, { token }: TestAccount): Promise<{ id: st
 
 /** The same store as it will be in so many milliseconds. */
 function later({ tollgate }: Gateway, ms: number): ImageStore {
-  const { store, imagePlaces: places, random, log, config } = tollgate.services;
+  const { store, imageStorages: storages, random, log, config } = tollgate.services;
   const clock = { now: () => Date.now() + ms };
-  return new ImageStore({ store, places, clock, random, log, quotaBytes: config.imageQuotaBytes });
+  return new ImageStore({ store, storages, clock, random, log, quotaBytes: config.imageQuotaBytes });
 }
 
 describe('images as files of the data folder', () => {
@@ -176,7 +176,7 @@ describe('images as files of the data folder', () => {
   test('a file that is gone is an image that is not there, and the operator is told', async () => {
     const account = await gateway.account('1');
     const { id, url } = await paint(gateway, account);
-    await gateway.tollgate.services.imagePlaces[0]!.delete(`${account.id}/${filesOf(account)[0]}`);
+    await gateway.tollgate.services.imageStorages[0]!.delete(`${account.id}/${filesOf(account)[0]}`);
     expect((await fetch(url)).status).toBe(404);
     expect(gateway.log.join()).toContain('image_object_missing');
     expect(await gateway.tollgate.services.images.remove(account.id, id)).toBe(true);

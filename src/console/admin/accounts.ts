@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { accountFilter, accountTable, namesOf, monthSpent } from '../../activity/accounts.ts';
+import { namesOf, monthSpent } from '../../activity/accounts.ts';
 import { accountState, writeAudit } from '../../activity/audit.ts';
 import { requestPage } from '../../activity/request-log.ts';
 import { statementPage } from '../../activity/statement.ts';
@@ -11,7 +11,7 @@ import { removedEmail } from '../../ledger/decide.ts';
 import { RESET_LIFE_MS } from '../../identity/sign-in/reset.ts';
 import { operatorRoles } from '../../identity/accounts/operators.ts';
 import { lockAdmins, requireAnAdmin } from '../../identity/sign-in/setup.ts';
-import { DAY_MS, dayOf } from '../../std/calendar.ts';
+import { DAY_MS, dayOf, monthOf } from '../../std/calendar.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
 import type { AccountRow } from '../../store/schema.ts';
 import type { OperatorRole } from '../../store/schema-services.ts';
@@ -24,6 +24,15 @@ import { requestItem, type RequestItem } from '../receipt.ts';
 import { route, emptyBody } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 import { revokeToken } from '../token.ts';
+import { sql } from 'kysely';
+import {
+  anyContains,
+  equals,
+  numberColumn,
+  textColumn,
+  type ListedTable,
+  type TableFilter,
+} from '../../activity/table-page.ts';
 
 const querySchema = z.strictObject({
   ...tableFields,
@@ -395,4 +404,43 @@ async function changeAccount(
   });
   await store.durable();
   return await adminAccountOf(parts, id);
+}
+
+interface AccountFilter {
+  /** Part of an id, an e-mail address, a name or the hint of a token. */
+  readonly search?: string | undefined;
+  readonly status?: 'active' | 'disabled' | undefined;
+  readonly role?: 'user' | 'operator' | undefined;
+}
+
+const NAME = sql`(SELECT u.name FROM auth_user u WHERE u.id = t.id)`;
+/** Balances change with every request, so no index has them: all accounts are read, which are far fewer than requests. */
+export function accountTable(now: number): ListedTable {
+  return {
+    from: sql`account AS t`,
+    columns: sql`t.*`,
+    time: sql`t.created_at`,
+    mark: [numberColumn(sql`t.created_at`), textColumn(sql`t.id`)],
+    indexed: { account: [textColumn(sql`t.email`)] },
+    sorted: {
+      balance: numberColumn(sql`t.balance`),
+      month: numberColumn(sql`(CASE WHEN t.month = ${sql.lit(monthOf(now))} THEN t.month_spent ELSE 0 END)`),
+    },
+    bounded: true,
+  };
+}
+
+const OPERATES = sql<boolean>`(t.role = 'admin' OR t.id IN (SELECT account_id FROM operator))`;
+
+/** People: without the system's account that carries the operator's losses, teams and their accounts. */
+export function accountFilter({ search, status, role }: AccountFilter): TableFilter {
+  return {
+    where: [
+      sql<boolean>`t.role <> 'system' AND t.kind = 'person'`,
+      ...equals('t.status', status),
+      ...(role === undefined ? [] : [role === 'operator' ? OPERATES : sql<boolean>`NOT ${OPERATES}`]),
+    ],
+    checks:
+      search === undefined ? [] : [anyContains(search, [sql`t.email`, sql`t.id`, sql`t.token_hint`, NAME])],
+  };
 }

@@ -1,6 +1,6 @@
 import { upstreamOrigin, defaultAddress } from '../../catalog/address.ts';
 import type { Endpoint, Model, ModelPrice, UpstreamConfig } from '../../catalog/catalog.ts';
-import { referencesTo } from '../../catalog/draft/references.ts';
+import { referencesTo } from '../../catalog/draft/draft-edit.ts';
 import { REFERENCE, type CatalogFile, type WrittenUpstream } from '../../catalog/file-schema.ts';
 import { UPSTREAM_KINDS, type UpstreamKind } from '../../catalog/kinds.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';

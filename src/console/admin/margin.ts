@@ -9,7 +9,7 @@ import {
 import { ExportError, readExportPages, type ProviderExport } from '../../activity/provider-export.ts';
 import {
   bookExport,
-  booksOfBackends,
+  scopeOfBackends,
   notBookable,
   reconcile,
   type BookedModel,
@@ -87,12 +87,12 @@ export const providerBillRoutes = [
     /** The backends whose bill it is, and which bill, such as its number. */
     body: z.strictObject({ ...billFields, backends, cause: z.string().trim().min(1).max(MAX_CAUSE) }),
     async handle(parts, { operator, body }) {
-      const { exported, rows, books, shown } = await compared(parts, body);
+      const { exported, rows, scope, shown } = await compared(parts, body);
       const reason = notBookable(exported);
       if (reason !== undefined) throw new Fault('invalid_field', reason, { param: 'export' });
       const { store, clock } = parts;
       const booking = { store, nowMs: clock.now(), actor: operator.id, cause: body.cause };
-      return { ...shown, booked: (await bookExport(booking, rows, books)).map(bookedItem) };
+      return { ...shown, booked: (await bookExport(booking, rows, scope)).map(bookedItem) };
     },
   }),
 ];
@@ -104,10 +104,10 @@ interface ComparedBill {
 
 async function compared({ store, catalog }: RouteParts, bill: ComparedBill) {
   const exported = readExport(bill.export);
-  const books = await booksOfBackends(store.db, catalog.current(), bill.backends);
-  if ('unknown' in books)
-    throw new Fault('invalid_field', `There is no backend '${books.unknown}'.`, { param: 'backends' });
-  const rows = await reconcile(store.db, exported, books);
+  const scope = await scopeOfBackends(store.db, catalog.current(), bill.backends);
+  if ('unknown' in scope)
+    throw new Fault('invalid_field', `There is no backend '${scope.unknown}'.`, { param: 'backends' });
+  const rows = await reconcile(store.db, exported, scope);
   const isUsage = exported.kind === 'usage';
   /** Tokens, or dollars as text. */
   const amount = (value: number): number | Usd => (isUsage ? value : usd(value));
@@ -128,7 +128,7 @@ async function compared({ store, catalog }: RouteParts, bill: ComparedBill) {
       unknown: amount(row.unknown),
     })),
   };
-  return { exported, rows, books, shown };
+  return { exported, rows, scope, shown };
 }
 
 function readExport(value: unknown): ProviderExport {

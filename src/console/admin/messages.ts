@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { emailsOf } from '../../activity/accounts.ts';
-import { MESSAGE_TABLE, messageFilter, type ListedMessage } from '../../activity/message-list.ts';
 import { Fault } from '../../std/fault.ts';
 import { OPERATOR } from '../../outbox/events.ts';
 import { emptyBody, route } from '../route.ts';
@@ -17,6 +16,17 @@ import {
   testWebhook,
   webhookPatchSchema,
 } from '../webhooks.ts';
+import { sql } from 'kysely';
+import type { OutboxRow } from '../../store/schema-services.ts';
+import {
+  anyContains,
+  emailIn,
+  equals,
+  numberColumn,
+  textColumn,
+  type ListedTable,
+  type TableFilter,
+} from '../../activity/table-page.ts';
 
 /** Mail and webhooks with their attempts, the operator's own webhooks, and a test of each way. */
 export const messageRoutes = [
@@ -129,5 +139,43 @@ function adminMessage(row: ListedMessage, emails: ReadonlyMap<string, string>) {
     email: emails.get(row.account_id) ?? null,
     /** A mail address, or the address of a webhook; null when it was removed since. */
     destination: row.kind === 'mail' ? row.destination : row.url,
+  };
+}
+
+/** A message, with the address of its webhook if it goes to one that is still there. */
+export type ListedMessage = OutboxRow & { readonly url: string | null };
+
+interface MessageFilter {
+  readonly state?: 'waiting' | 'sent' | 'failed' | undefined;
+  readonly kind?: 'mail' | 'webhook' | undefined;
+  readonly topic?: string | undefined;
+  /** Part of the id, the topic, where it goes, whom it is about, or of the error of an attempt. */
+  readonly search?: string | undefined;
+}
+
+const WEBHOOK_URL = sql`(SELECT w.url FROM webhook w WHERE w.id = t.destination)`;
+
+/** The id of a message holds its time. */
+export const MESSAGE_TABLE: ListedTable = {
+  from: sql`outbox AS t`,
+  columns: sql`t.*, ${WEBHOOK_URL} AS url`,
+  time: sql`t.created_at`,
+  mark: [textColumn(sql`t.id`)],
+  sorted: {
+    to: textColumn(sql`coalesce(${WEBHOOK_URL}, t.destination)`),
+    attempts: numberColumn(sql`t.attempts`),
+    topic: textColumn(sql`t.topic`),
+  },
+};
+
+export function messageFilter({ state, kind, topic, search }: MessageFilter): TableFilter {
+  const columns = [sql`t.topic`, sql`t.destination`, WEBHOOK_URL, emailIn('t.account_id'), sql`t.history`];
+  return {
+    where: equals('t.state', state),
+    checks: [
+      ...equals('t.kind', kind),
+      ...equals('t.topic', topic),
+      ...(search === undefined ? [] : [anyContains(search, columns, [sql`t.id`])]),
+    ],
   };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { emailsOf } from '../../activity/accounts.ts';
 import { accountState } from '../../activity/audit.ts';
-import { OPERATOR_RIGHTS, OPERATOR_ROLES } from '../../identity/accounts/operator-roles.ts';
+import { OPERATOR_RIGHTS, OPERATOR_ROLES } from '../../identity/accounts/roles.ts';
 import {
   readSupportLimit,
   writeSupportLimit,

@@ -1,20 +1,22 @@
-import type { Kysely, Selectable } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import { z } from 'zod';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
-import {
-  PROBLEM_TABLE,
-  problemFilter,
-  REVERSAL_TABLE,
-  reversalFilter,
-} from '../../activity/payment-tables.ts';
+import { findPayments, paymentFields, paymentItem, type PaymentItem, searched } from '../payments.ts';
 import { lostByPayments, type ReversalRow } from '../../payments/payment-rows.ts';
 import type { PaymentProblemTable } from '../../store/schema-services.ts';
 import type { Schema } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';
 import type { SearchedPage, Millis, Usd } from '../contract.ts';
-import { findPayments, paymentFields, paymentItem, type PaymentItem } from '../payments.ts';
 import { route } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
+import {
+  emailIn,
+  equals,
+  numberColumn,
+  textColumn,
+  type ListedTable,
+  type TableFilter,
+} from '../../activity/table-page.ts';
 
 /** Payments by card, what refunds and disputes cost, and events that were refused. */
 export const adminPaymentRoutes = [
@@ -146,4 +148,52 @@ function emailsBy(db: Kysely<Schema>, rows: readonly { readonly account_id: stri
     db,
     rows.flatMap(({ account_id }) => (account_id === null ? [] : [account_id])),
   );
+}
+
+/** Refunds and disputes. */
+export const REVERSAL_TABLE: ListedTable = {
+  from: sql`payment_reversal AS t`,
+  columns: sql`t.*`,
+  time: sql`t.created_at`,
+  mark: [numberColumn(sql`t.created_at`), textColumn(sql`t.id`)],
+  sorted: {
+    amount: numberColumn(sql`t.amount`),
+    taken: numberColumn(sql`t.taken`),
+    lost: numberColumn(sql`t.lost`),
+    account: textColumn(emailIn('t.account_id')),
+  },
+};
+
+interface ReversalFilter {
+  readonly kind?: 'refund' | 'dispute' | undefined;
+  readonly search?: string | undefined;
+}
+
+/** Only those that were booked. */
+export function reversalFilter({ kind, search }: ReversalFilter): TableFilter {
+  const ids = [sql`t.id`, sql`t.intent_id`, sql`t.account_id`, emailIn('t.account_id')];
+  return {
+    where: [sql<boolean>`t.booked_at IS NOT NULL`],
+    checks: [...equals('t.kind', kind), ...searched(search, ids)],
+  };
+}
+
+/** Events that were refused. */
+export const PROBLEM_TABLE: ListedTable = {
+  from: sql`payment_problem AS t`,
+  columns: sql`t.*`,
+  time: sql`t.created_at`,
+  mark: [numberColumn(sql`t.created_at`), textColumn(sql`t.event_id`)],
+  sorted: { account: textColumn(emailIn('t.account_id')), event: textColumn(sql`t.event_type`) },
+};
+
+interface ProblemFilter {
+  readonly type?: string | undefined;
+  readonly search?: string | undefined;
+}
+
+export function problemFilter({ type, search }: ProblemFilter): TableFilter {
+  const columns = ['event_id', 'event_type', 'object_id', 'account_id', 'reason'];
+  const all = [...columns.map((column) => sql.ref(`t.${column}`)), emailIn('t.account_id')];
+  return { where: [], checks: [...equals('t.event_type', type), ...searched(search, all)] };
 }

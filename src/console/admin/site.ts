@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
-import { AUDIT_TABLE, auditFilter, type AuditRow } from '../../activity/audit.ts';
+import { type AuditRow } from '../../activity/audit.ts';
 import { operatorTokenNames } from '../../identity/accounts/operators.ts';
 import { longestRequestMs } from '../../catalog/longest-request.ts';
 import {
@@ -26,6 +26,16 @@ import {
 import type { SearchedPage, Millis } from '../contract.ts';
 import { emptyBody, MEGABYTE, route } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
+import { sql } from 'kysely';
+import {
+  anyContains,
+  emailIn,
+  equals,
+  numberColumn,
+  textColumn,
+  type ListedTable,
+  type TableFilter,
+} from '../../activity/table-page.ts';
 
 /** The installation itself: the ledger check, the audit log and the settings. */
 export const siteRoutes = [
@@ -175,4 +185,33 @@ interface AdminAuditItem {
   /** The address of the account that it was about, if it was about one. */
   targetEmail: string | null;
   detail: Record<string, unknown>;
+}
+
+interface AuditFilter {
+  /** An account's id, or `cli`. */
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
+  /** Part of the action, of whom it was about, of the details, or of an e-mail address. */
+  readonly search?: string | undefined;
+}
+
+/** Written in the order of time, so the number of a row is its place. */
+export const AUDIT_TABLE: ListedTable = {
+  from: sql`audit AS t`,
+  columns: sql`t.*`,
+  time: sql`t.at`,
+  mark: [numberColumn(sql`t.id`)],
+  sorted: {
+    actor: textColumn(sql`coalesce((SELECT a.email FROM account a WHERE a.id = t.actor), t.actor)`),
+    action: textColumn(sql`t.action`),
+  },
+};
+
+export function auditFilter({ actor, action, search }: AuditFilter): TableFilter {
+  const columns = [sql`t.action`, sql`t.actor`, sql`t.target`, sql`t.detail`];
+  const emails = [emailIn('t.actor'), emailIn('t.target')];
+  return {
+    where: [...equals('t.actor', actor), ...equals('t.action', action)],
+    checks: search === undefined ? [] : [anyContains(search, [...columns, ...emails])],
+  };
 }

@@ -11,8 +11,14 @@ import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
 import { emptyBody, route } from '../route.ts';
 import { tagNames } from '../tags.ts';
-import { budgetSchema, limitsSchema, readBudget, setRates, spendingOf } from '../team-limits.ts';
-import { teamAccountView } from '../team-view.ts';
+import {
+  budgetSchema,
+  limitsSchema,
+  readBudget,
+  setRates,
+  spendingOf,
+  teamAccountView,
+} from '../team-view.ts';
 
 const NAME = z.string().trim().min(1).max(200);
 /** An id or an e-mail address. */

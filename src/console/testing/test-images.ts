@@ -6,6 +6,6 @@ import type { Store } from '../../store/store.ts';
 
 /** Images in rows of the store. */
 export function testImages(store: Store, clock: Clock): ImageStore {
-  const options = { places: [], random: systemRandom, log: silentLog, quotaBytes: IMAGE_QUOTA_BYTES };
+  const options = { storages: [], random: systemRandom, log: silentLog, quotaBytes: IMAGE_QUOTA_BYTES };
   return new ImageStore({ store, clock, ...options });
 }

@@ -6,7 +6,7 @@ import { nanoUsd } from '../../std/money.ts';
 import type { Schema, TeamInviteTable, TeamRole } from '../../store/schema.ts';
 import type { NewBudget } from './account-limits.ts';
 import type { Account } from './accounts.ts';
-import { teamRoleMay } from './team-roles.ts';
+import { teamRoleMay } from './roles.ts';
 
 export interface NewTeamInvite {
   readonly role: TeamRole;

@@ -1,7 +1,6 @@
 import { storedFunction } from '../../store/stored-functions.ts';
 import { asPlain, inArrays } from './batch.ts';
-import { daySql, monthSql, nowUsSql, periodStartSql } from './calendar-sql.ts';
-import { LOOK_UP_BY_KEY } from './planner-settings.ts';
+import { daySql, monthSql, nowUsSql, periodStartSql, LOOK_UP_BY_KEY } from './sql-fragments.ts';
 
 const PARAMETERS = `
   p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_share_parts bigint, p_max_count bigint, p_team_factor bigint,

@@ -1,8 +1,7 @@
 import { storedFunction } from '../../store/stored-functions.ts';
 import { archiveEntry, type ArchiveBatch, type LeftBatch } from '../archive.ts';
-import { nowUsSql } from './calendar-sql.ts';
+import { nowUsSql, LOOK_UP_BY_KEY } from './sql-fragments.ts';
 import { textArray } from './batch.ts';
-import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 import type { Statement } from './pool.ts';
 
 /**

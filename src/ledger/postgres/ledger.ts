@@ -33,7 +33,7 @@ import type {
 } from '../port.ts';
 import { NO_USAGE, extraUsageText, isUsage } from '../price.ts';
 import { oldestHoldMs } from '../verify-checks.ts';
-import { nowUsSql } from './calendar-sql.ts';
+import { nowUsSql } from './sql-fragments.ts';
 import { AdmissionBatch, PROBE, type AdmitRow } from './admission.ts';
 import { ARCHIVE, archiveValues, leftBatch, type ArchiveRow } from './archive.ts';
 import { BatchQueue, unavailable } from './batch-queue.ts';

@@ -2,7 +2,7 @@ import { storedFunction } from '../../store/stored-functions.ts';
 import type { AdmissionRequest } from '../port.ts';
 import { priceToText, type Price } from '../price.ts';
 import { plainArray, textArray } from './batch.ts';
-import { LOOK_UP_BY_KEY } from './planner-settings.ts';
+import { LOOK_UP_BY_KEY } from './sql-fragments.ts';
 import { CallFailed, type LedgerPool, type Statement } from './pool.ts';
 
 /**

@@ -20,7 +20,7 @@ import {
 } from '../verify-checks.ts';
 import { extraChargeBreaches } from '../verify-extra.ts';
 import { textArray } from './batch.ts';
-import { LOOK_UP_BY_KEY } from './planner-settings.ts';
+import { LOOK_UP_BY_KEY } from './sql-fragments.ts';
 import type { LedgerPool, Statement } from './pool.ts';
 
 /** The ledger's queries that change nothing. */

@@ -8,18 +8,18 @@ import {
   planReclaim,
   reclaimKeys,
   type Debt,
-  type ReclaimBooks,
+  type ReclaimState,
   type ReclaimWrites,
 } from '../reclaim-plan.ts';
 import { collectedPrefix, debtKey } from '../reclaim.ts';
 import { plainArray, textArray } from './batch.ts';
-import { nowUsSql } from './calendar-sql.ts';
+import { nowUsSql } from './sql-fragments.ts';
 import type { LedgerPool, Statement } from './pool.ts';
 import { askedAgain, moneyInRow, noAccount, type MoneyRow } from './posting.ts';
 import { isRemoved } from './settlement-sql.ts';
 
 export async function reclaimAmount(pool: LedgerPool, wanted: Reclaim, offsetUs: number): Promise<Reclaimed> {
-  return await planned(pool, wanted, offsetUs, (books) => planReclaim(books, wanted));
+  return await planned(pool, wanted, offsetUs, (state) => planReclaim(state, wanted));
 }
 
 export async function giveBackAmount(
@@ -27,7 +27,7 @@ export async function giveBackAmount(
   wanted: Omit<Reclaim, 'amount'>,
   offsetUs: number,
 ): Promise<GivenBack | undefined> {
-  return await planned(pool, wanted, offsetUs, (books) => planGiveBack(books, wanted));
+  return await planned(pool, wanted, offsetUs, (state) => planGiveBack(state, wanted));
 }
 
 type Session = Pick<LedgerPool, 'call'>;
@@ -36,7 +36,7 @@ async function planned<Result>(
   pool: LedgerPool,
   wanted: Omit<Reclaim, 'amount'>,
   offsetUs: number,
-  plan: (books: ReclaimBooks) => { readonly result: Result; readonly writes?: ReclaimWrites },
+  plan: (state: ReclaimState) => { readonly result: Result; readonly writes?: ReclaimWrites },
 ): Promise<Result> {
   return await askedAgain(() =>
     pool.transaction(async (session) => {
@@ -54,7 +54,7 @@ async function planned<Result>(
 async function readBooks(
   session: Session,
   { accountId: payer, once, creditOnce }: Omit<Reclaim, 'amount'>,
-): Promise<ReclaimBooks> {
+): Promise<ReclaimState> {
   const [operator] = await session.call<MoneyRow>(LOCK, [textArray([OVERRUN_ACCOUNT])]);
   const reached = await session.call<ReachedRow>(REACHED, [payer, creditOnce ?? null]);
   const ids = reached.map(({ id }) => id);

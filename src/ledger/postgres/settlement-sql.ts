@@ -10,9 +10,15 @@ import { REMOVED_DOMAIN } from '../decide.ts';
 import { isAdoptable } from '../lease.ts';
 import { costSql, isDeliveredSql } from '../price.ts';
 import { asPlain, inArrays } from './batch.ts';
-import { daySql, monthSql, nowUsSql, periodStartSql } from './calendar-sql.ts';
+import {
+  daySql,
+  monthSql,
+  nowUsSql,
+  periodStartSql,
+  LOOK_UP_BY_KEY,
+  LOOK_UP_BY_KEY_IN_TRANSACTION,
+} from './sql-fragments.ts';
 import { LEDGER_NUMBERS } from './numbers.ts';
-import { LOOK_UP_BY_KEY, LOOK_UP_BY_KEY_IN_TRANSACTION } from './planner-settings.ts';
 
 const PARAMETERS = `
   p_offset_us bigint, p_max_balance bigint, p_overrun_account text, p_overrun_ceiling bigint, p_prompt_ms bigint,

@@ -8,7 +8,7 @@ import {
   planReclaim,
   reclaimKeys,
   type Debt,
-  type ReclaimBooks,
+  type ReclaimState,
   type ReclaimWrites,
 } from '../reclaim-plan.ts';
 import { collectedPrefix, debtKey } from '../reclaim.ts';
@@ -34,7 +34,7 @@ export function giveBack(
 function readBooks(
   transaction: LedgerTransaction,
   { accountId: payer, once, creditOnce }: Omit<Reclaim, 'amount'>,
-): ReclaimBooks {
+): ReclaimState {
   const { entryByOnce, debt, reached, movedAmong, collectedAmong } = transaction.statements;
   required(transaction, payer);
   const since = (creditOnce !== undefined && entryByOnce.get(creditOnce)?.created_at) || 0;

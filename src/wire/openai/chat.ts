@@ -137,7 +137,7 @@ const MOST_MESSAGES = 10_000;
  */
 export const metadataSchema = z
   .record(z.string().max(64), z.string().max(512))
-  .refine((notes) => Object.keys(notes).length <= 16, 'must have at most 16 keys');
+  .refine((metadata) => Object.keys(metadata).length <= 16, 'must have at most 16 keys');
 
 /** The canonical chat request: OpenAI's, without the selector fields of the public API. */
 const chatRequestFields = z.looseObject({

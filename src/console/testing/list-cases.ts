@@ -1,17 +1,11 @@
-import { accountFilter, accountTable } from '../accounts.ts';
-import { AUDIT_TABLE, auditFilter } from '../audit.ts';
-import { batchFilter, batchTable, INVITE_TABLE, inviteFilter } from '../codes.ts';
-import { MESSAGE_TABLE, messageFilter } from '../message-list.ts';
-import {
-  PAYMENT_TABLE,
-  paymentFilter,
-  PROBLEM_TABLE,
-  problemFilter,
-  REVERSAL_TABLE,
-  reversalFilter,
-} from '../payment-tables.ts';
+import { accountFilter, accountTable } from '../admin/accounts.ts';
+import { AUDIT_TABLE, auditFilter } from '../admin/site.ts';
+import { batchFilter, batchTable, INVITE_TABLE, inviteFilter } from '../admin/codes.ts';
+import { MESSAGE_TABLE, messageFilter } from '../admin/messages.ts';
+import { PROBLEM_TABLE, problemFilter, REVERSAL_TABLE, reversalFilter } from '../admin/payments.ts';
+import { PAYMENT_TABLE, paymentFilter } from '../payments.ts';
 import { REFUSED_CALL_TABLE, refusedCallFilter } from '../refused-calls.ts';
-import type { ListedTable, TableFilter } from '../table-page.ts';
+import type { ListedTable, TableFilter } from '../../activity/table-page.ts';
 import {
   accountIdAt,
   listedAccountRow,

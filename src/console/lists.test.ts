@@ -7,7 +7,7 @@ import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { makeReader, type Reader } from './reader.ts';
+import { makeReader, type Reader } from '../activity/reader.ts';
 import {
   countRows,
   MOST_ROWS,
@@ -17,7 +17,7 @@ import {
   tablePage,
   writeTableCursor,
   type TableOrder,
-} from './table-page.ts';
+} from '../activity/table-page.ts';
 import { LIST_CASES, type ListCase } from './testing/list-cases.ts';
 import { readLists, seedLists, type ListRow, type SeededLists } from './testing/list-rows.ts';
 
