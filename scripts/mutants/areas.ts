@@ -61,6 +61,7 @@ export const AREAS: readonly Area[] = [
         'src/ledger/postgres/lost-answers.test.ts',
         'src/ledger/postgres/model.test.ts',
       ],
+      ['test/stories/store-metrics.test.ts'],
     ],
   },
   {

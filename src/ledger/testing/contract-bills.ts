@@ -150,6 +150,30 @@ function boundCases(check: ContractCheck): void {
     await expectSound(harness);
   });
 
+  check(
+    'a cost goes to the endpoint whose requests failed, not to another one of the model',
+    async (harness) => {
+      const account = await addAccount(harness, 100_000);
+      // In the order of their names, the endpoint without failed attempts is the first.
+      const fine = await hold(harness, chatAdmission(account, { endpoint: 'a_chat' }));
+      await harness.ledger().settle(fine, used({ output: 5 }, { upstream: 'a', attempts: [served('a', 7)] }));
+      const broken = await hold(harness, chatAdmission(account));
+      await harness.ledger().void(broken, { ...FAILED, upstream: 'b', attempts: [failed('b', 40)] });
+      await bill(harness, { m: 20 });
+      const rows = await harness.store.db
+        .selectFrom('usage_day')
+        .select(['endpoint', 'cost'])
+        .where('account_id', '=', EVERYBODY)
+        .orderBy('endpoint')
+        .execute();
+      expect(rows).toEqual([
+        { endpoint: 'a_chat', cost: 7 },
+        { endpoint: 'partner_chat', cost: 20 },
+      ]);
+      await expectSound(harness);
+    },
+  );
+
   check('sums that were added up for the day have it too', async (harness) => {
     await failedDay(harness);
     const day = dayOf(await harness.now());

@@ -1,6 +1,7 @@
 import { expect } from 'bun:test';
 import { Fault } from '../../std/fault.ts';
 import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
+import type { Store } from '../../store/store.ts';
 import { RedeemCodes } from '../codes.ts';
 import {
   accountRow,
@@ -21,9 +22,9 @@ export function codeCases(check: ContractCheck): void {
 const AMOUNT = nanoUsd(5_000);
 const NOW = 1_000_000;
 
-function codesOn(harness: LedgerHarness, now = NOW): RedeemCodes {
+function codesOn(harness: LedgerHarness, now = NOW, store = harness.store): RedeemCodes {
   return new RedeemCodes({
-    store: harness.store,
+    store,
     ledger: harness.ledger(),
     key: new Uint8Array(32).fill(3),
     clock: { now: () => now },
@@ -47,6 +48,24 @@ function batchCases(check: ContractCheck): void {
       });
       expect(codes.some((code) => JSON.stringify(row).includes(code.replaceAll('-', '')))).toBe(false);
     }
+  });
+
+  check('a batch is made or cancelled once that survives a power cut', async (harness) => {
+    const seen: number[] = [];
+    const durable = async (): Promise<void> => {
+      const open = harness.store.db
+        .selectFrom('redeem_code')
+        .select('code_hash')
+        .where('expires_at', 'is', null);
+      seen.push((await open.execute()).length);
+      await harness.store.durable();
+    };
+    const store = Object.assign(Object.create(harness.store) as Store, { durable });
+    const codes = codesOn(harness, NOW, store);
+    const { batch } = await codes.make({ amount: AMOUNT, count: 3, actor: 'cli' });
+    expect(seen).toEqual([3]);
+    await codes.cancel(batch);
+    expect(seen).toEqual([3, 0]);
   });
 
   check('a batch has a name of its own, a worth and a bounded size', async (harness) => {

@@ -3,7 +3,7 @@ import { MAX_COUNT } from '../../ledger/price.ts';
 import { vocabularyTokens as countTokens } from '../../tokenizer/testing/in-process-counter.ts';
 import type { ChatChunk, ChatCompletion } from '../../wire/openai/chat.ts';
 import { chatInput } from '../testing/chat-input.ts';
-import { Meter } from './meter.ts';
+import { Meter, reportedWhole } from './meter.ts';
 import { readUsage, usageOf } from './reported-usage.ts';
 
 /** Which numbers are charged: the backend's as long as they can be true, otherwise our own. */
@@ -130,6 +130,18 @@ describe('what is charged', () => {
       usage: { input: INPUT, output: COUNT },
       source: 'counted',
     });
+  });
+
+  test('has nothing beside tokens where nothing else was used, so that its receipt has no text of extras', async () => {
+    const counted = await measured(said(WORDS));
+    expect(Object.keys(counted.usage)).not.toContain('extra');
+  });
+
+  test('of a whole answer is the backend’s usage alone only if it reports input and output', () => {
+    const whole = (reported: object) => reportedWhole({ usage: reported, choices: [] } as never);
+    expect(whole(usage(3, 2))).toMatchObject({ usage: { input: 3, output: 2 }, source: 'upstream' });
+    expect(whole(usage(0, 2))).toBeUndefined();
+    expect(whole(usage(3, 0))).toBeUndefined();
   });
 
   test('is our input count if the backend’s is zero', async () => {
