@@ -48,7 +48,7 @@ export function quoteOf<C extends Call<unknown>, Q extends Quote>(
   return lowerToMaxCost(quote, { caller: call.caller, maxCost: call.maxCost }, parts);
 }
 
-/** The same for a call that is not checked otherwise: of a bad token and a bad request the token is told. */
+/** The same for a call without other checks. If both the token and the request are bad, the error names the token. */
 export function quoteOrTokenError<C extends Call<unknown>, Q extends Quote>(
   operation: Quoting<C, Q>,
   call: C,
@@ -75,7 +75,7 @@ async function againOrTokenError<C extends Call<unknown>, Q extends Quote>(
   }
 }
 
-/** The account is asked for anyway: if its wallet is in another price group than was thought, the request is quoted again. */
+/** The account is read anyway; if its wallet is in another price group than assumed, the request is quoted again. */
 // oxlint-disable-next-line max-params -- what was thrown, and what it was thrown by
 async function againUnlessTokenError<C extends Call<unknown>, Q extends Quote>(
   thrown: unknown,
@@ -94,7 +94,7 @@ async function againUnlessTokenError<C extends Call<unknown>, Q extends Quote>(
   }
 }
 
-/** The input is counted for this, so the caller must be a known one. */
+/** Counting the input takes work, so the caller must be known. */
 async function lowerToMaxCost<Q extends Quote>(
   quote: Q,
   { caller, maxCost }: { readonly caller: Caller; readonly maxCost: NanoUsd },
@@ -129,10 +129,10 @@ export async function askAgain<C extends Call<unknown>, Q extends Quote>(
 
 /** What the admission would hold for a call at this moment. */
 export interface HeldQuote {
-  /** With the input that would be held, and the output cap that the hold would pay for. */
+  /** The ceiling with the input that would be held and the output cap that the hold would cover. */
   readonly quote: Quote;
   readonly hold: NanoUsd;
-  /** False: the account has too little for it now, and the quote is about the whole request. */
+  /** False: the account has too little for it now; the quote is then for the whole request. */
   readonly isCovered: boolean;
 }
 
@@ -194,7 +194,7 @@ async function afterCountOrTopUp<C extends Call<unknown>, Q extends Quote>(
   return admission;
 }
 
-/** How often one request is quoted: its group or its price may be changed while it is on its way. */
+/** How often one request is quoted: its group or price may change while it is being admitted. */
 const MAX_QUOTES = 5;
 
 async function decided<C extends Call<unknown>, Q extends Quote>(
@@ -425,7 +425,7 @@ export async function identified(
 
 export type IdentifyingParts = Pick<RelayParts, 'ledger' | 'seenGroups' | 'catalog' | 'refreshCatalog'>;
 
-/** Whether a caller's token may use a model; of a caller without one nothing is known. */
+/** Whether a caller's token may use a model; true for a caller whose account is not known. */
 export function mayUse(
   caller: Pick<AccountSnapshot, 'tokenLimits'> | undefined,
   endpoint: { readonly code: string },
@@ -452,7 +452,7 @@ function refusalFault(refused: Refused): Fault {
     case 'model_not_allowed':
       return modelNotAllowed();
     case 'count_first':
-      // Only asked of requests that can be counted, once.
+      // Used once, and only for requests that can be counted.
       return new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
         detail: reason,
       });

@@ -70,7 +70,7 @@ export interface AttemptOptions {
   readonly model: string;
   readonly form: RequestForm | undefined;
   readonly signal: AbortSignal;
-  /** The client's, which the backend gets too. */
+  /** The client's trace, which the backend gets too. */
   readonly trace: TraceContext | undefined;
   /** The attempts before this one. */
   readonly earlier: readonly Attempt[];
@@ -125,7 +125,7 @@ export async function firstAnswer<One extends RoutedCall, Answer>(
     const isSilent = hidesReasoning || sizes.length > 0;
     const span = requestRecord && parts.spans?.attempt(requestRecord, name, model);
     const begunAt = parts.clock.now();
-    // From here on its deadline runs.
+    // The deadline of the attempt begins here.
     const signal = deadline.begin(timeoutsOf(entry, isSilent, parts));
     const trace = span ? span.trace : requestRecord?.trace;
     const options = { model, form, signal, trace, earlier: log.attempts };
@@ -164,10 +164,10 @@ function entryOf(
 /** A call that failed, and what that means for another one at the same backend. */
 interface FailedCall {
   readonly mayRepeat: boolean;
-  /** How long the backend wants to be left alone before. */
+  /** How long the backend wants to be left alone before that. */
   readonly pauseMs: number;
   readonly isServerError: boolean;
-  /** Among the attempts. */
+  /** Its index among the attempts. */
   readonly place: number;
 }
 
@@ -177,7 +177,7 @@ class AttemptLog {
   /** The number of attempts that called a backend. */
   made = 0;
   last: UpstreamFailure | undefined;
-  /** Most requests have none. */
+  /** Made only when it is needed: most requests have no failed attempt. */
   #failed: Map<string, FailedCall> | undefined;
   readonly #quote: Quote;
   readonly #outputCap: number;
@@ -191,7 +191,7 @@ class AttemptLog {
     return this.#failed?.get(upstream);
   }
 
-  /** After all others it may get the request once more. */
+  /** Tried once more after all others. */
   calledAlone(): string | undefined {
     const [only, another] = this.attempts.filter(({ result }) => result !== 'skipped');
     return another ? undefined : only?.upstream;
@@ -210,7 +210,7 @@ class AttemptLog {
     const isImage = this.#quote.ceiling.kind === 'images';
     const failed = (this.#failed ??= new Map());
     failed.set(upstream, {
-      // Nobody gets a request three times.
+      // No backend gets a request three times.
       mayRepeat: !failed.has(upstream) && mayRepeat(failure, { permit, isImage }),
       pauseMs: pauseAfter(failure, permit),
       isServerError: isServerError(failure.status),
@@ -315,7 +315,7 @@ function failed(called: CalledAttempt, thrown: unknown, begunAt: number): Failed
   };
 }
 
-/** A model that thinks out of sight, or makes an image, may say nothing until it has done so. */
+/** A model that reasons out of sight, or makes an image, may send nothing until it has finished that. */
 function timeoutsOf(
   { upstream }: UpstreamPermit,
   isSilent: boolean,
@@ -441,7 +441,7 @@ export function attemptFault(failure: UpstreamFailure | undefined, shortestWaitM
   const options = { cause: failure, detail: failure.message };
   if (failure.kind === 'rejected') {
     const message = failure.publicMessage ?? 'The backend rejected the request.';
-    // Decided by the whole text; the customer may see less of it.
+    // The whole text decides, although the customer may see less of it.
     const isLong = isTooLong(message) || isTooLong(failure.message);
     const code = isLong ? 'context_length_exceeded' : 'invalid_field';
     return new Fault(code, message, { ...options, param: failure.param });

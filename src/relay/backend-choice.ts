@@ -30,7 +30,7 @@ export function withChosenBackends<Q extends Quote>(quote: Q, call: Call<unknown
   };
 }
 
-/** Whether a field has chosen backends of this endpoint: then no backend gets it. */
+/** Whether the field `provider` has chosen backends of this endpoint; then it is not sent to them. */
 export function isBackendChoice({ field }: CostlyField, { selectable }: Endpoint): boolean {
   return field === 'provider' && selectable !== undefined;
 }

@@ -40,13 +40,13 @@ export interface Call<Request> {
   readonly request: Request;
   /** Size of the body as received; the bound on the input tokens is computed from it. */
   readonly size: BodySize;
-  /** An earlier request with the same Idempotency-Key, whose stream broke. */
+  /** The earlier request with the same Idempotency-Key whose stream broke. */
   readonly retryOf?: string | undefined;
-  /** It has an Idempotency-Key: its client may come back for its answer. */
+  /** Whether it has an Idempotency-Key: its client may come back for its answer. */
   readonly isKeyed?: boolean | undefined;
-  /** The client pays no more than this. */
+  /** The most that the client will pay. */
   readonly maxCost?: NanoUsd | undefined;
-  /** What its client says about it, if anything; see {@link KeptTags}. */
+  /** What the client says about the request, if anything; see {@link KeptTags}. */
   readonly tags?: SaidTags | undefined;
   /** The fields of the request that need a decision, if it has any. */
   readonly knobs?: Knobs | undefined;
@@ -101,7 +101,7 @@ export interface ChatCall extends Call<ChatRequest> {
 
 export interface CompleteAnswer {
   readonly accountId: AccountId;
-  /** Absent from one that was streamed. */
+  /** Absent from an answer that was streamed. */
   readonly completion?: ChatCompletion | undefined;
   /** The usage by our own count, for a stream whose backend has reported none. */
   readonly usage?: ChatUsage | undefined;
@@ -111,7 +111,7 @@ export interface NativeRequest {
   readonly body: Readonly<Record<string, unknown>>;
   readonly version?: string | undefined;
   readonly beta?: string | undefined;
-  /** What no other dialect can say: a backend that does not speak this one refuses the request with it. */
+  /** Fields that no other dialect can express; a backend of another dialect refuses a request with them. */
   readonly untranslatable?: Fault | undefined;
 }
 
@@ -221,7 +221,7 @@ interface KeptTags {
     call: Pick<Call<unknown>, 'requestId' | 'tags'>,
     admitted: { readonly accountId: AccountId; readonly walletId?: AccountId | undefined },
   ): Promise<void> | undefined;
-  /** Of a request that another process admitted, which may have died before it kept them. */
+  /** For a request that another process admitted, which may have died before it stored the tags. */
   keepAdopted(call: Pick<Call<unknown>, 'requestId' | 'tags'>, accountId: AccountId): Promise<void>;
 }
 
@@ -251,7 +251,7 @@ export interface ActiveRequest {
   readonly requestId: RequestId;
   /** The usage metered so far. */
   delivered(): Usage;
-  /** Of a request that a backend has accepted: resolves when its input is counted, so that `delivered` has it. */
+  /** For a request that a backend has accepted: resolves when its input is counted, so that `delivered` includes it. */
   countInput?(): Promise<unknown>;
   /** Checks its own deadlines; called a few times a second. */
   tick(nowMs: number): void;
@@ -261,7 +261,7 @@ export interface ActiveRequest {
 
 /** The running requests of this node. */
 export interface ActiveRequestSet {
-  /** `requestRecord`: tells how many requests each backend has. */
+  /** `requestRecord` tells which backend has the request. */
   add(request: ActiveRequest, requestRecord?: RequestRecord): void;
   remove(requestId: RequestId): void;
   /** Whether the request is between admission and settlement. */
@@ -274,9 +274,9 @@ interface RelayMetrics {
   request(done: RequestEnd): void;
   /** The charge of a request that was counted without one, because the store was unavailable. */
   chargedLater(done: RequestEnd): void;
-  /** The cost of what a backend used beyond the hold. */
+  /** The price of what a backend used beyond the hold. */
   overrun(amount: NanoUsd): void;
-  /** What a request cost beyond what was charged for it. */
+  /** The part of a request's cost that was not charged. */
   loss(amount: number): void;
 }
 

@@ -27,7 +27,7 @@ export async function startChatJob(call: ChatCall, parts: RelayParts): Promise<S
     },
   };
   const reply = relay(operation, call, parts);
-  // Once it has its hold, a failure concerns the job alone.
+  // Once the call has its hold, a failure ends only the job.
   reply.catch(held.reject);
   return { ...(await held.promise), reply };
 }
@@ -85,7 +85,7 @@ async function lostAttempt(quote: Quote, outputCap: number): Promise<Attempt> {
   return attempts.reduce((dearest, one) => (costOf(one) > costOf(dearest) ? one : dearest));
 }
 
-/** Nobody is told how the account stood when another process admitted the request. */
+/** Without the account's state: another process admitted the request. */
 function adoptedBy(accountId: AccountId, output: number): Admitted {
   const nothing = nanoUsd(0);
   const rate = { limit: 0, remaining: 0, resetMs: 0 };

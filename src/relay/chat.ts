@@ -61,7 +61,7 @@ export const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
   },
 };
 
-/** If the backend were stopped before its report, what only that report tells would have to be guessed. */
+/** Without the backend's report, usage that only the report tells would have to be guessed. */
 function whenClientLeft({ quote }: AnsweredChat, meter: Meter): OnDisconnect {
   const { onDisconnect, finishesForReport } = quote.route.model;
   return onDisconnect === 'finish' || (finishesForReport && needsReport(quote, meter)) ? 'finish' : 'stop';
@@ -71,7 +71,7 @@ function needsReport({ price, ceiling, hasAttachments }: ChatQuote, { hasReporte
   return (hasAttachments && !hasReportedInput) || mayNeedReport(price, ceiling.extra, hasReportedInput);
 }
 
-/** However it ended: what is known is charged, and what its report would have told is a possible cost. */
+/** However it ended, known usage is charged, and usage that only its report would tell is a possible cost. */
 async function settleStream(
   { quote, summary, hold, served }: AnsweredChat,
   meter: Meter,
@@ -98,7 +98,7 @@ async function settleAndKeep(
   return settled;
 }
 
-/** Nothing but plain tokens, as in most chats. */
+/** Plain tokens only, as in most chats. */
 function isOrdinary({ price, ceiling }: ChatQuote): boolean {
   return price.extra === undefined && ceiling.extra === undefined;
 }
@@ -200,7 +200,7 @@ class QuotedInput implements UncountedInput, MeterSource {
  */
 const MOST_BYTES_PER_TOKEN = 3;
 
-/** What was not counted in time stays at its bound, whatever the context: the backend may bill all of it. */
+/** Input that was not counted in time stays at its bound, even beyond the context: the backend may bill all of it. */
 function countedBound(counted: InputCount | undefined, bound: number, model: Model): number {
   if (!counted) return bound;
   if (counted.textTokens > model.contextTokens) {
@@ -213,7 +213,7 @@ function countedBound(counted: InputCount | undefined, bound: number, model: Mod
   return counted.bound;
 }
 
-/** Besides the content of its messages, it asks for nothing that has a price of its own, as most chats. */
+/** It asks for nothing with a price of its own besides the content of its messages, like most chats. */
 function isPlain({ request, nativeRequest }: ChatCall): boolean {
   return (
     nativeRequest === undefined &&
@@ -256,7 +256,7 @@ function outputCap(call: Call<ChatRequest>, maxOutput: number): number {
   return Math.min(requested, maxOutput);
 }
 
-/** A model that thinks out of sight may need all of this before it says its first word. */
+/** A model with hidden reasoning may need all of these tokens before its first word. */
 const LEAST_HIDDEN_OUTPUT = 8_192;
 
 function leastShareOf(request: ChatRequest, { hidesReasoning }: Model): number | undefined {

@@ -10,7 +10,7 @@ export interface CountedConversation extends Pick<NativeRequest, 'body' | 'versi
   readonly signal: AbortSignal;
 }
 
-/** A client waits for the count before it goes on, and our own is good enough. */
+/** Short, because a client waits for the count and our own is good enough. */
 const MOST_WAIT_MS = 5_000;
 
 /**
@@ -36,7 +36,7 @@ export async function countAtBackend(
     const answer = await permit.upstream.countTokens?.({
       ...request,
       model,
-      // Counting writes nothing.
+      // Counting has no output.
       maxTokens: 0,
       requestId,
       signal: AbortSignal.any([signal, AbortSignal.timeout(waitMs)]),

@@ -16,7 +16,7 @@ export interface EndedImages extends Pick<
   readonly terms: ImageTerms;
   /** The images that the client or its account has; these are charged. */
   readonly delivered: MeteredUsage;
-  /** What the backend is known to have made, where nobody has all of it. It costs us. */
+  /** Images that the backend is known to have made, where nobody has all of them. They cost us. */
   readonly made?: MeteredUsage | undefined;
   /** How many further images the backend may have made. They may cost us. */
   readonly unseen: number;
@@ -49,7 +49,7 @@ export async function endImages(hold: ActiveHold, ended: EndedImages): Promise<S
   });
 }
 
-/** On the attempt that failed, or beside the one that served. */
+/** The possible cost belongs to the attempt that failed, or stands beside the one that served. */
 function withPossibleImages({ attempts, upstream, unseen, terms }: EndedImages): readonly Attempt[] {
   const price = costPriceFor(terms.route.model, upstream, terms.image);
   if (!price || unseen <= 0) return attempts;

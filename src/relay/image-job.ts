@@ -26,7 +26,7 @@ import {
 
 export interface StartedImageJob {
   readonly summary: AdmissionSummary;
-  /** How it was charged; rejects with the fault that it failed with. Nothing is charged then. */
+  /** Resolves with how it was charged; rejects with the fault if it failed, and then nothing is charged. */
   readonly ended: Promise<Settled | undefined>;
 }
 
@@ -45,7 +45,7 @@ export async function startImageJob(
     },
   };
   const ended = relay(operation, call, parts).then(({ settled }) => settled);
-  // Once it has its hold, a failure concerns the job alone.
+  // Once the call has its hold, a failure ends only the job.
   ended.catch(held.reject);
   return { summary: await held.promise, ended };
 }
@@ -59,7 +59,7 @@ interface ForsakenImages {
   readonly earlier: readonly Attempt[];
 }
 
-/** One that its backend has as jobs of its own. */
+/** A request for which the backend has jobs of its own. */
 interface ForsakenImageJob extends ForsakenImages {
   readonly account: AccountId;
   readonly submitted: readonly ImagePart[];
@@ -163,7 +163,7 @@ async function resumeAt(
     shape,
     convertTo,
     requestId,
-    // Whoever stops now leaves its jobs to the next process.
+    // A process that stops now leaves its jobs to the next one.
     onJob: () => undefined,
     endsWithProcess: false,
   });

@@ -30,7 +30,7 @@ export interface ImageSink {
 }
 
 export interface TakenImage {
-  /** Somebody has it: it was sent before the client left, or it is in the account's gallery. */
+  /** It was delivered: sent before the client left, or stored in the account's gallery. */
   readonly isDelivered: boolean;
 }
 
@@ -172,7 +172,7 @@ class ImageDelivery implements ActiveRequest {
     return onDisconnect === 'finish' || finishesForReport ? 'finish' : 'stop';
   }
 
-  /** More than was asked for, and paid, is neither shown nor charged. */
+  /** Images beyond the requested and paid ones are neither shown nor charged. */
   async #deliver(event: ImageEvent): Promise<void> {
     const { quote, call } = this.#answered;
     if (event.kind === 'lost') {

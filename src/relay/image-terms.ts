@@ -18,7 +18,7 @@ export interface ImageTerms extends CostTerms {
   readonly count: number;
   /** Pictures that the request starts from. */
   readonly inputImages: number;
-  /** The most that a stream shows of each image before it is finished. */
+  /** The most partial images that a stream shows of each image. */
   readonly partialImages: number;
   /** Our own count of the input, which is charged where the backend reports none; only for prices by the token. */
   readonly countInputForCharge?: (() => Promise<ImageInputCount>) | undefined;

@@ -203,7 +203,7 @@ function partialImagesOf({ request, knobs }: ImageCall, route: Route, parts: Rel
   return Math.min(asked, route.model.abilities?.partialImages ?? asked);
 }
 
-/** Counts once, when it is first needed. */
+/** Counted once, when it is first needed. */
 function inputCounter(call: ImageCall, model: Model, parts: RelayParts): ImageTerms['countInputForCharge'] {
   if (model.price.kind !== 'tokens') return undefined;
   let counting: Promise<ImageInputCount> | undefined;

@@ -27,7 +27,7 @@ import type { MeteredUsage } from '../stream/reported-usage.ts';
 export interface RequestResult extends Omit<AnsweredAttempt<unknown>, 'answer'> {
   readonly outcome: Outcome;
   readonly measured: MeteredUsage;
-  /** What the backend made, where not all of it is charged. */
+  /** The usage of the backend, where not all of it is charged. */
   readonly made?: MeteredUsage | undefined;
   readonly finishReason?: string | undefined;
   readonly fault?: Fault | undefined;
@@ -64,7 +64,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#streamed = streamed;
   }
 
-  /** From now on its lease is renewed. */
+  /** Starts renewing the lease. */
   start(): void {
     this.#startedAt = this.#parts.clock.now();
     this.#parts.activeRequests.add(this, this.#requestRecord);
@@ -94,7 +94,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#attempt?.abort(attemptTimeout());
   }
 
-  /** Shutdown. */
+  /** Ends the request because the process shuts down. */
   cut(fault: Fault): void {
     this.#cutBy = fault;
     this.#attempt?.abort(fault);
@@ -155,7 +155,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     });
   }
 
-  /** Unless the hold was settled already. Returns the error that the client gets. */
+  /** Releases the hold unless it was settled already. Returns the error that the client gets. */
   async releaseAfter(thrown: unknown): Promise<unknown> {
     const attempts = thrown instanceof AllAttemptsFailed ? thrown.attempts : [];
     const fault = this.#cutBy ?? (thrown instanceof AllAttemptsFailed ? thrown.fault : thrown);
@@ -294,7 +294,7 @@ function hasCost({ cost }: Attempt): boolean {
   return cost !== undefined;
 }
 
-/** Idempotent: a hold that is already closed stays as it is. */
+/** Closes the hold; one that is already closed stays as it is. */
 export function closeHold(ledger: Ledger, end: HoldEnd): Promise<Settled> {
   return end.kind === 'settle'
     ? ledger.settle(end.requestId, end.settlement)
@@ -358,7 +358,7 @@ export class ActiveRequests implements ActiveRequestSet {
   }
 
   add(request: ActiveRequest, requestRecord?: RequestRecord): void {
-    // A stream's delivery takes the place of what asked for it; it is the same request.
+    // The delivery of a stream replaces the entry of its request: it is the same request.
     const before = this.#requests.get(request.requestId);
     if (before) before.request = request;
     else

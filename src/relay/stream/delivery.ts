@@ -25,7 +25,7 @@ export interface DeliveryOptions {
   readonly limits: { readonly idleMs: number; readonly totalMs: number };
   /** The output tokens that the hold covers. */
   readonly outputCap: number;
-  /** A token comes with up to twenty others and the bytes of each, or is sound or part of a picture. */
+  /** With log probabilities, a token comes with up to twenty others and their bytes; it may also be sound or a part of a picture. */
   readonly hasLargeTokens?: boolean | undefined;
   /**
    * Asked once, when the client has left: whether the backend is stopped, or comes to its end within its deadlines.
@@ -62,7 +62,7 @@ export class Delivery implements ActiveRequest, StreamListener {
   readonly #meter: Meter;
   readonly #client: ClientStream;
   readonly #events: EventSource;
-  /** For the client; written before anything else. */
+  /** Bytes for the client that are written before anything else. */
   #text = '';
   #ended = false;
   #clientLeft = false;
@@ -263,7 +263,7 @@ export class Delivery implements ActiveRequest, StreamListener {
     const { encoder } = this.#route;
     if (fault) return encoder.error(fault);
     if (outcome !== 'completed') return '';
-    // Its charge was booked by somebody else before it came to its end.
+    // Another process has closed it before it came to its end.
     if (settled?.state === 'expired') return encoder.error(outOfTouch());
     return this.#missingUsage(measured) + encoder.done(settled?.charged);
   }

@@ -13,7 +13,7 @@ export class EventStream implements EventSource {
   /** How much of `#read` was consumed. */
   #consumed = 0;
   #isReading = false;
-  /** Before the read under way was over. */
+  /** Whether more was asked for before the read under way was over. */
   #isAskedAgain = false;
   /** The bytes read so far end with a whole event. */
   #isBetweenEvents = false;

@@ -43,7 +43,7 @@ const MAX_RAW_BYTES = 2_048;
  * way, in case it reports none. Text is counted only on demand or when a block is full.
  */
 export class Meter implements TextMeter {
-  /** Something came after the last usage that was reported. */
+  /** Whether anything came after the last reported usage. */
   #hasNews = false;
   #hasOutput = false;
   readonly #source: MeterSource;
@@ -111,7 +111,7 @@ export class Meter implements TextMeter {
     return this.#reported !== undefined && this.#reported.input > 0;
   }
 
-  /** Unless the backend has told it. */
+  /** Counted unless the backend has reported it. */
   async countInput(): Promise<void> {
     if (!this.hasReportedInput) await this.#source.chargedInput();
   }
@@ -140,7 +140,7 @@ export class Meter implements TextMeter {
     };
   }
 
-  /** Each thing that was seen counts where the report, made before it, tells less of it. */
+  /** What was seen counts wherever the earlier report has less of it. */
   #withShown(known: Usage, answer: number, thought: number): Usage {
     const media = this.#media && mediaTokens(this.#media);
     const tier = known.extra?.serviceTier ?? this.#serviceTier;
@@ -235,7 +235,7 @@ class TextTally {
   #text = '';
   /** How much of `#text` is one string in memory. */
   #joined = 0;
-  /** Of the blocks that were dropped: what is counted already, and the counts that are under way. */
+  /** The tokens of dropped blocks: those counted already, and the counts under way. */
   #counted = 0;
   #counting: Promise<void>[] = [];
   /** The fewest tokens that `#text` can have; unknown while it grows. */

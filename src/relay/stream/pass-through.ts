@@ -87,7 +87,7 @@ class PassThroughStream implements EventSource {
     return [{ data: '', event: { kind: 'early_usage', usage } }, written];
   }
 
-  /** What waited for the end of an event that never came. */
+  /** The beginning of an event whose end never came. */
   #rest(): DataEvent[] | undefined {
     const data = this.#beginning ?? '';
     this.#beginning = undefined;

@@ -77,7 +77,7 @@ interface ImagesMade {
   readonly partialImages?: number | undefined;
 }
 
-/** What the dimensions' own details say; the parts of a side never exceed it together. */
+/** The counts in the dimensions' own details; together, the parts of a side never exceed it. */
 function reportedParts(raw: object, left: Record<'input' | 'output' | 'beside', number>): ExtraUsage {
   const found: Partial<Record<ExtraUsageName, number>> = {};
   for (const row of EXTRA_USAGE_ROWS) {
@@ -117,7 +117,7 @@ export function reportedCost(raw: unknown): NanoUsd | undefined {
   return nanoUsd(Math.round((own + beside) * 1_000_000_000));
 }
 
-/** More than any request costs. */
+/** An amount beyond the cost of any request. */
 const MAX_REPORTED_USD = 100_000;
 
 function dollars(value: unknown): number | undefined {
