@@ -10,14 +10,8 @@ import { REMOVED_DOMAIN } from '../decide.ts';
 import { isAdoptable } from '../lease.ts';
 import { costSql, isDeliveredSql } from '../price.ts';
 import { asPlain, inArrays } from './batch.ts';
-import {
-  daySql,
-  monthSql,
-  nowUsSql,
-  periodStartSql,
-  LOOK_UP_BY_KEY,
-  LOOK_UP_BY_KEY_IN_TRANSACTION,
-} from './sql-fragments.ts';
+import { daySql, monthSql, nowUsSql, periodStartSql } from './sql-fragments.ts';
+import { LOOK_UP_BY_KEY, LOOK_UP_BY_KEY_IN_TRANSACTION } from './sql-fragments.ts';
 import { LEDGER_NUMBERS } from './numbers.ts';
 
 const PARAMETERS = `

@@ -23,6 +23,7 @@ import {
 export function billCases(check: ContractCheck): void {
   bookingCases(check);
   boundCases(check);
+  endpointCases(check);
   repeatedCases(check);
   anyBillCases(check);
   guardCases(check);
@@ -150,6 +151,28 @@ function boundCases(check: ContractCheck): void {
     await expectSound(harness);
   });
 
+  check('sums that were added up for the day have it too', async (harness) => {
+    await failedDay(harness);
+    const day = dayOf(await harness.now());
+    for (const endpoint of ['partner_chat', ''])
+      await harness.store.db
+        .insertInto('usage_total')
+        .values({ account_id: EVERYBODY, day, endpoint, requests: 2, cost: 7, possible_cost: 45 })
+        .execute();
+    await bill(harness, { m: 20 });
+    const totals = await harness.store.db
+      .selectFrom('usage_total')
+      .select(['cost', 'possible_cost'])
+      .execute();
+    expect(totals).toEqual([
+      { cost: 27, possible_cost: 0 },
+      { cost: 27, possible_cost: 0 },
+    ]);
+    await harness.store.db.deleteFrom('usage_total').execute();
+  });
+}
+
+function endpointCases(check: ContractCheck): void {
   check(
     'a cost goes to the endpoint whose requests failed, not to another one of the model',
     async (harness) => {
@@ -173,26 +196,6 @@ function boundCases(check: ContractCheck): void {
       await expectSound(harness);
     },
   );
-
-  check('sums that were added up for the day have it too', async (harness) => {
-    await failedDay(harness);
-    const day = dayOf(await harness.now());
-    for (const endpoint of ['partner_chat', ''])
-      await harness.store.db
-        .insertInto('usage_total')
-        .values({ account_id: EVERYBODY, day, endpoint, requests: 2, cost: 7, possible_cost: 45 })
-        .execute();
-    await bill(harness, { m: 20 });
-    const totals = await harness.store.db
-      .selectFrom('usage_total')
-      .select(['cost', 'possible_cost'])
-      .execute();
-    expect(totals).toEqual([
-      { cost: 27, possible_cost: 0 },
-      { cost: 27, possible_cost: 0 },
-    ]);
-    await harness.store.db.deleteFrom('usage_total').execute();
-  });
 }
 
 function repeatedCases(check: ContractCheck): void {
