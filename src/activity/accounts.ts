@@ -71,7 +71,7 @@ export function monthSpent(row: Pick<AccountRow, 'month' | 'month_spent'>, now: 
   return row.month === monthOf(now) ? row.month_spent : 0;
 }
 
-/** The id of the account with an e-mail address; anything else is taken as an id. */
+/** The id of the account with an email address; anything else is taken as an id. */
 export async function accountNamed(db: Kysely<Schema>, idOrEmail: string): Promise<string> {
   if (!idOrEmail.includes('@')) return idOrEmail;
   const row = await db

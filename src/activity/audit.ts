@@ -15,12 +15,12 @@ const MAX_DETAIL = 4_000;
 const EMAIL_ADDRESS = /[^\s@"'<>,;:()[\]\\]+@[^\s@"'<>,;:()[\]\\]+/g;
 
 /**
- * Records who did what; the table is append-only. So no e-mail address is written, in whatever field it comes: it could
+ * Records who did what; the table is append-only. So no email address is written, in whatever field it comes: it could
  * not be erased when its account is removed. Accounts are named by their id, and shown with their address while they
  * have one.
  */
 export async function writeAudit({ db }: Pick<Store, 'db'>, entry: AuditEntry, now: number): Promise<void> {
-  const detail = JSON.stringify(entry.detail).replaceAll(EMAIL_ADDRESS, '(e-mail address)');
+  const detail = JSON.stringify(entry.detail).replaceAll(EMAIL_ADDRESS, '(email address)');
   await db
     .insertInto('audit')
     .values({

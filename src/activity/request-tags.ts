@@ -121,7 +121,7 @@ export class RequestTags {
 }
 
 function notWritten(cause: unknown): Fault {
-  return new Fault('service_unavailable', 'The service is briefly unavailable. Retry soon.', {
+  return new Fault('service_unavailable', 'The service is briefly unavailable. Try again soon.', {
     cause,
     detail: 'the tags of a request could not be written',
     retryAfterMs: 1_000,

@@ -298,7 +298,7 @@ export function equals(column: string, value: string | undefined): RawBuilder<bo
   return value === undefined ? [] : [sql<boolean>`${sql.ref(column)} = ${value}`];
 }
 
-/** The e-mail address of the account that a column names: a look-up for each row that is read, and never a join of all. */
+/** The email address of the account that a column names: a look-up for each row that is read, and never a join of all. */
 export function emailIn(column: string): RawBuilder<unknown> {
   return sql`coalesce((SELECT a.email FROM account a WHERE a.id = ${sql.ref(column)}), '')`;
 }

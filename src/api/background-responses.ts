@@ -248,7 +248,7 @@ class RunningResponse {
   leave(): boolean {
     if (!this.#hold || this.answer.isComplete || this.isCancelled) return false;
     this.isLeft = true;
-    this.#hold.leave(new Fault('service_unavailable', 'This node is shutting down. Retry.'));
+    this.#hold.leave(new Fault('service_unavailable', 'This node is shutting down. Try again.'));
     this.#stop();
     return true;
   }
@@ -278,7 +278,7 @@ function refuseUnusable({ responses: { stream, store } }: ResponsesCall): void {
 }
 
 function full(): Fault {
-  const message = 'This server makes as many responses in the background as it can take. Retry later.';
+  const message = 'This server has reached its limit of background responses. Try again later.';
   return new Fault('concurrency_limit_exceeded', message, { retryAfterMs: FULL_RETRY_MS });
 }
 

@@ -118,7 +118,7 @@ export async function countForFree(
   });
   if (signal.aborted) throw new ClientLeftFault();
   if (!counted)
-    throw new Fault('service_unavailable', 'The tokens cannot be counted right now. Retry.', {
+    throw new Fault('service_unavailable', 'The tokens cannot be counted right now. Try again.', {
       retryAfterMs: RETRY_AFTER_MS,
     });
   return tokens + counted.tokens;

@@ -269,7 +269,7 @@ function seconds(ms: number): number {
 }
 
 function full(): Fault {
-  const message = 'This server has as many image jobs as it can take. Retry later.';
+  const message = 'This server has reached its limit of image jobs. Try again later.';
   return new Fault('concurrency_limit_exceeded', message, { retryAfterMs: FULL_RETRY_MS });
 }
 

@@ -105,7 +105,7 @@ export class RunningImageJob implements ImageRecord {
 }
 
 function leftToAnother(): Fault {
-  return new Fault('service_unavailable', 'This node is shutting down. Retry.');
+  return new Fault('service_unavailable', 'This node is shutting down. Try again.');
 }
 
 /** The jobs in the form that older versions of Tollgate read. */

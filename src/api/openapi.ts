@@ -293,7 +293,7 @@ const DESCRIPTIONS: Record<ErrorStatus, string> = {
   402: 'The balance or a limit does not cover this request. Retry-After is sent only where waiting helps.',
   404: 'There is nothing of this name.',
   429: 'Too many requests. Wait as long as Retry-After says.',
-  500: 'A fault on our side or at the backend. Retry later; what was not delivered was not charged.',
+  500: 'A fault on our side or at the backend. Try again later; what was not delivered was not charged.',
 };
 
 function errorResponse(status: ErrorStatus, dialect: ErrorDialect): unknown {
@@ -357,10 +357,10 @@ const EXAMPLES: Record<ApiFaultCode, readonly [message: string, more?: FaultOpti
   ],
   not_found: ['There is no such request on this account.'],
   method_not_allowed: ['This path answers to POST.'],
-  rate_limit_exceeded: ['Too many requests. Wait a second.'],
-  concurrency_limit_exceeded: ['Too many requests at once. Wait for one to end.'],
-  internal_error: ['Something went wrong on our side. Retry later.'],
+  rate_limit_exceeded: ['Too many requests. Try again in 1 second.'],
+  concurrency_limit_exceeded: ['Too many concurrent requests. Try again when one has finished.'],
+  internal_error: ['Something went wrong on our side. Try again later.'],
   upstream_error: ['The backend could not answer.'],
   upstream_timeout: ['The backend did not answer in time.'],
-  service_unavailable: ['The service is not available for the moment. Retry soon.'],
+  service_unavailable: ['The service is not available for the moment. Try again soon.'],
 };

@@ -98,7 +98,7 @@ function notSaved(
 ): ImportError {
   return new ImportError(
     result.kind === 'conflict'
-      ? `Somebody saved version ${result.version} of the catalog meanwhile; look at it again.`
+      ? `Someone saved version ${result.version} of the catalog in the meantime. Review it, then try again.`
       : `The catalog would not be valid: ${mistakeText(result.mistakes)}.`,
   );
 }

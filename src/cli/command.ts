@@ -124,7 +124,7 @@ export interface CliCommand {
 /** A command as the audit log records it, without passwords. */
 export interface AuditedCommand {
   readonly action: string;
-  /** The first argument is the e-mail address of an account. */
+  /** The first argument is the email address of an account. */
   readonly isAboutAccount: boolean;
   /** The address of the account that it is about, where it is not the first argument. */
   readonly aboutEmail?: string | undefined;

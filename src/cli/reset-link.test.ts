@@ -54,6 +54,6 @@ test('--url takes an address without a path or anything else that would break th
   );
 });
 
-test('an e-mail address is required', async () => {
+test('an email address is required', async () => {
   expect((await runResetLink())[0]).toBe(2);
 });

@@ -56,7 +56,7 @@ export type ErrorCode =
   | 'context_length_exceeded'
   /** 401: no session, or it ended */
   | 'unauthenticated'
-  /** 401: wrong e-mail, password or second factor */
+  /** 401: wrong email, password or second factor */
   | 'invalid_credentials'
   | 'invalid_second_factor'
   /** 402, playground only */

@@ -90,7 +90,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
     expect(history.items.map(({ actor }) => actor)).toEqual(['admin@example.com', 'tollgate']);
   });
 
-  test('requests and refused calls are found by the e-mail address of their account', async () => {
+  test('requests and refused calls are found by the email address of their account', async () => {
     const requestId = await charged();
     for (const account of ['user@example.com', await user.accountId()]) {
       const path = `/api/console/admin/requests?account=${encodeURIComponent(account)}`;

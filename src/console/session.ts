@@ -100,7 +100,7 @@ async function sessionState(parts: RouteParts, user: Visitor | undefined) {
       publicUrl: parts.publicUrl ?? null,
       /** How to top up an account; plain text, may be empty. */
       topUpHint: site.topUpHint,
-      /** How to reach the operator: an e-mail address, an https address or plain text; may be empty. */
+      /** How to reach the operator: an email address, an https address or plain text; may be empty. */
       contact: site.contact,
       currency: site.currency,
       /** Whether there are /models, /status, /llms.txt and what belongs to them. */

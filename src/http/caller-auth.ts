@@ -2,7 +2,7 @@ import { rateState } from '../ledger/decide.ts';
 import type { Caller, AccountSnapshot, RateState } from '../ledger/port.ts';
 import { identified, RefusedRequest, type IdentifyingParts } from '../relay/admission.ts';
 import { addressMatcher, isLoopback, parseAddress } from '../std/addresses.ts';
-import { Fault } from '../std/fault.ts';
+import { Fault, tooManyRequests } from '../std/fault.ts';
 import type { TokenHash, AccountId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import { pathOf, type IncomingRequest } from './router.ts';
@@ -221,8 +221,7 @@ class FreeCallRate {
     const waitUs = arrivalUs + stepUs - nowUs - stepUs * limit;
     if (waitUs > 0) {
       const retryAfterMs = Math.ceil(waitUs / 1000);
-      const fault = new Fault('rate_limit_exceeded', 'Too many requests. Wait and retry.', { retryAfterMs });
-      throw new RefusedRequest(fault, rateState(limit, arrivalUs, nowUs));
+      throw new RefusedRequest(tooManyRequests(retryAfterMs), rateState(limit, arrivalUs, nowUs));
     }
     if (this.#arrivals.size >= MOST_ACCOUNTS) this.#arrivals.clear();
     this.#arrivals.set(accountId, arrivalUs + stepUs);

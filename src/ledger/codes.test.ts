@@ -105,7 +105,7 @@ test('who enters a code that the account cannot take is told so about the code',
 
 test('a store that is away is reported as that, not as a wrong code', async () => {
   const account = await addAccount(harness);
-  const away = new Fault('service_unavailable', 'Retry soon.', { retryAfterMs: 1_000 });
+  const away = new Fault('service_unavailable', 'Try again soon.', { retryAfterMs: 1_000 });
   expect(await faultOf(codes(() => Promise.reject(away)).redeem('AAAA', account.id))).toBe(away);
   const strange = new Error('strange');
   expect(await faultOf(codes(() => Promise.reject(strange)).redeem('AAAA', account.id))).toBe(strange);

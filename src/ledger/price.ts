@@ -140,7 +140,7 @@ export function affordableOutput(price: Price, ceiling: AnyCeiling, available: N
  */
 export function checkedUsage(usage: Usage): Usage {
   if (!isUsage(usage)) {
-    throw new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
+    throw new Fault('internal_error', 'Something went wrong on our side. Try again later.', {
       detail: `not a usage: ${JSON.stringify(usage)}`,
     });
   }

@@ -456,7 +456,7 @@ async function drain(
   if (!(await activeRequests.idle(graceMs))) {
     await background.handOver().catch((error: unknown) => log.warn('responses_not_handed_over', { error }));
     activeRequests.cutAll(
-      new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 }),
+      new Fault('service_unavailable', 'This node is shutting down. Try again.', { retryAfterMs: 1_000 }),
     );
     await activeRequests.idle(CUT_TIMEOUT_MS);
   }

@@ -5,24 +5,24 @@ export const MAIL_TEXTS_EN: MailTexts = {
   'address.verify': ({ link, hours }, { name }) => ({
     subject: `Confirm your address for ${name}`,
     paragraphs: [
-      `Somebody has registered this address at ${name}. If it was you, confirm it with this link within ${hours} hours.`,
-      'If it was not you, there is nothing to do.',
+      `Someone created an account at ${name} with this address. If it was you, confirm the address within ${hours} hours.`,
+      'If it was not you, ignore this email.',
     ],
     action: { label: 'Confirm the address', link },
   }),
   'password.reset': ({ link, minutes }, { name }) => ({
-    subject: `A new password for ${name}`,
+    subject: `Reset your password for ${name}`,
     paragraphs: [
-      `Somebody has asked for a new password for your account at ${name}. This link sets one. It works once, within ${minutes} minutes.`,
-      'If it was not you, ignore this mail: your password stays as it is.',
+      `Someone asked to reset the password of your account at ${name}. The link below works once, for ${minutes} minutes.`,
+      'If it was not you, ignore this email. Your password does not change.',
     ],
     action: { label: 'Set a new password', link },
   }),
   'balance.low': ({ balance, threshold }, site) => ({
     subject: `${balanceOf(site)} at ${site.name} is low`,
     paragraphs: [
-      `${balanceOf(site)} is ${balance}, below the ${threshold} at which you wanted to be told.`,
-      'When it is used up, requests are refused until you top up.',
+      `${balanceOf(site)} is ${balance}, below your warning level of ${threshold}.`,
+      'At $0.00, requests are rejected. Add funds to continue.',
     ],
     action: linkToBilling(site),
   }),
@@ -32,59 +32,59 @@ export const MAIL_TEXTS_EN: MailTexts = {
         ? `Your monthly limit at ${site.name} is reached`
         : `The monthly limit of ${site.team} at ${site.name} is reached`,
     paragraphs: [
-      `The limit is ${limit} a month. Requests are refused until the next month begins (UTC), or the limit is raised.`,
+      `The limit is ${limit} per month. Requests are rejected until the next month begins (UTC) or the limit is raised.`,
     ],
     action: linkToBilling(site),
   }),
   'budget.low': ({ amount, per, used, resetsAt }, site) => ({
     subject: `${inTeam('budget', site)} at ${site.name} is 80 % used`,
     paragraphs: [
-      `${used} of ${amount} ${PERIODS[per]} is used. When all of it is, requests are refused${untilText(resetsAt)}.`,
+      `${used} of ${amount} ${PERIODS[per]} is used. Beyond the budget, requests are rejected${untilText(resetsAt)}.`,
     ],
     action: linkToBudget(site),
   }),
   'budget.reached': ({ amount, per, used, resetsAt }, site) => ({
     subject: `${inTeam('budget', site)} at ${site.name} is used up`,
     paragraphs: [
-      `${used} of ${amount} ${PERIODS[per]} is used, and what is left is too little for a request. Requests are refused${untilText(resetsAt)}.`,
+      `${used} of ${amount} ${PERIODS[per]} is used. The rest is too little for another request. Requests are rejected${untilText(resetsAt)}.`,
     ],
     action: linkToBudget(site),
   }),
   'token.expiring': ({ hint, expiresAt }, site) => ({
     subject: `${inTeam('token', site)} at ${site.name} expires soon`,
     paragraphs: [
-      `The token ${hint} works until ${timeText(expiresAt)}. Requests with it are refused after that.`,
+      `The token ${hint} works until ${timeText(expiresAt)}. After that, its requests are rejected.`,
       site.account !== undefined
-        ? 'If it is still needed, set a later end on the team’s page.'
+        ? 'To keep using the token, set a later last day on the team’s page.'
         : site.team === undefined
-          ? 'If you still need it, write to us.'
-          : 'If you still need it, ask an owner or admin of the team for a later end.',
+          ? 'To keep using the token, contact us.'
+          : 'To keep using the token, ask an owner or admin of the team for a later last day.',
     ],
     action: linkTo(site, site.account === undefined ? '/app/key' : '/app/team', 'Open the console'),
   }),
   'price.changes': ({ from, isCancelled, models, more }, site) => ({
     subject: isCancelled
-      ? `The change of prices${forTeam(site)} at ${site.name} is cancelled`
+      ? `The price change${forTeam(site)} at ${site.name} is cancelled`
       : `Prices${forTeam(site)} at ${site.name} change on ${timeText(from).slice(0, 10)}`,
     paragraphs: isCancelled
-      ? [`The change that we announced for ${timeText(from)} does not take place. Prices stay as they are.`]
+      ? [`The change announced for ${timeText(from)} is cancelled. Prices stay the same.`]
       : [
-          `These prices change on ${timeText(from)}. Until then you pay the present ones. Prices of tokens are per million tokens.`,
+          `These prices change on ${timeText(from)}. Until then, you pay today’s prices. Token prices are per million tokens.`,
           ...changeLines(models, {
             language: 'en',
             above: (label, tokens) => `${label} above ${tokens} input tokens`,
             isNew: (line) => `New: ${line}`,
             isGone: (name) => `${name} is no longer offered.`,
           }),
-          ...(more > 0 ? [`And ${more} more: the page of models shows them.`] : []),
+          ...(more > 0 ? [`And ${more} more: see the models page.`] : []),
         ],
     action: linkTo(site, '/app/models', 'See all prices'),
   }),
   'sign-in.new-device': ({ at, address, device }, site) => ({
     subject: `A new sign-in at ${site.name}`,
     paragraphs: [
-      `Somebody has signed in to your account from a browser that it was not used in before: ${timeText(at)}, from ${address}, with ${device}.`,
-      'If it was you, there is nothing to do. If not, change your password and end the other sessions in your settings.',
+      `Someone signed in to your account from a new browser: ${timeText(at)}, from ${address}, with ${device}.`,
+      'If it was you, ignore this email. If not, change your password and sign out other sessions in your settings.',
     ],
     action: linkTo(site, '/app/settings', 'Open your settings'),
   }),
@@ -93,7 +93,7 @@ export const MAIL_TEXTS_EN: MailTexts = {
       site.team === undefined ? `Your payment to ${site.name}` : `A payment for ${site.team} to ${site.name}`,
     paragraphs: [
       `Thank you. We received ${amount} on ${timeText(paidAt)}.`,
-      `${credited} were added to ${site.team === undefined ? 'your balance' : `the balance of ${site.team}`}, which is now ${balance}.`,
+      `${credited} was added to ${site.team === undefined ? 'your balance' : `the balance of ${site.team}`}. New balance: ${balance}.`,
       `Reference: ${reference}`,
     ],
     action: linkToBilling(site),
@@ -102,7 +102,7 @@ export const MAIL_TEXTS_EN: MailTexts = {
     subject: `Automatic top-up${ofTeam(site)} at ${site.name}`,
     paragraphs: [
       `${balanceOf(site)} fell below its threshold, so we charged the saved card with ${amount} on ${timeText(paidAt)}.`,
-      `${credited} were added to ${site.team === undefined ? 'your balance' : `the balance of ${site.team}`}, which is now ${balance}.`,
+      `${credited} was added to ${site.team === undefined ? 'your balance' : `the balance of ${site.team}`}. New balance: ${balance}.`,
       `Reference: ${reference}`,
     ],
     action: linkToBilling(site),
@@ -110,8 +110,8 @@ export const MAIL_TEXTS_EN: MailTexts = {
   'top-up.failed': ({ amount, balance, reason }, site) => ({
     subject: `Automatic top-up${ofTeam(site)} at ${site.name} failed`,
     paragraphs: [
-      `${balanceOf(site)} is ${balance}. We tried to charge the saved card with ${amount}, which failed: ${refusalOf(reason)}.`,
-      'Requests are refused when the balance is used up. Please check the card, or top up by hand.',
+      `${balanceOf(site)} is ${balance}. Charging the saved card with ${amount} failed: ${refusalOf(reason)}.`,
+      'At $0.00, requests are rejected. Check the card, or add funds yourself.',
     ],
     action: linkToBilling(site),
   }),
@@ -119,7 +119,7 @@ export const MAIL_TEXTS_EN: MailTexts = {
     subject: `Automatic top-up${ofTeam(site)} at ${site.name} is off`,
     paragraphs: isDisputed
       ? [
-          'A payment by card was disputed, so we turned automatic top-up off. Card payments are off until we allow them again: please write to us.',
+          'A payment by card was disputed, so we turned automatic top-up off. Card payments stay off until we allow them again. Please contact us.',
           'After that, automatic top-up stays off until you turn it on again.',
         ]
       : [
@@ -131,20 +131,20 @@ export const MAIL_TEXTS_EN: MailTexts = {
   'webhook.paused': ({ url, reason }, site) => ({
     subject: `A webhook${ofTeam(site)} at ${site.name} is paused`,
     paragraphs: [
-      `The webhook ${url} has failed for days and gets no events any more. The last failure: ${reason}.`,
-      'When it works again, resume it in the console.',
+      `The webhook ${url} failed for days and no longer receives events. Last failure: ${reason}.`,
+      'Resume the webhook in the console when your address works again.',
     ],
     action: linkTo(site, '/app/webhooks', 'Open your webhooks'),
   }),
   'mail.test': ({ at }, { name }) => ({
-    subject: `A test of ${name}`,
-    paragraphs: [`This mail was sent from the console at ${timeText(at)}. Mail works.`],
+    subject: `Test email from ${name}`,
+    paragraphs: [`This email was sent from the console at ${timeText(at)}. Email works.`],
   }),
 };
 
 /** The payment provider's words for what went wrong with a card. */
 const REFUSALS: ReadonlyMap<string, string> = new Map([
-  ['authentication_required', 'the bank wants you to confirm it, so please pay by hand once'],
+  ['authentication_required', 'the bank requires your confirmation, so make one payment yourself'],
   ['card_declined', 'the bank declined the card'],
   ['expired_card', 'the card has expired'],
   ['insufficient_funds', 'there is not enough money on the card'],

@@ -118,7 +118,7 @@ test.each([
 
 test.each([
   ['insufficient_funds', 'not enough money on the card', 'nicht genug Geld'],
-  ['authentication_required', 'wants you to confirm it', 'verlangt eine Bestätigung'],
+  ['authentication_required', 'requires your confirmation', 'verlangt eine Bestätigung'],
   ['do_not_honor', 'refused it (do_not_honor)', 'abgelehnt (do_not_honor)'],
   ['constructor', 'refused it (constructor)', 'abgelehnt (constructor)'],
 ])('why a card could not be charged is a sentence: %s', (reason, english, german) => {

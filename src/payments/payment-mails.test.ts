@@ -97,7 +97,7 @@ test('a saved card that cannot be charged is told to its owner by mail and to th
     data: { account, payment: 'pay_failed', amount_usd: 25, reason: 'card_declined' },
   });
   const [text = ''] = await mails();
-  expect(text).toContain('which failed: the bank declined the card.');
+  expect(text).toContain('failed: the bank declined the card.');
 });
 
 test('who has automatic top-up is told once that a refund turned it off, and who has none is told nothing', async () => {

@@ -214,12 +214,12 @@ describe('a refusal tells', () => {
     expect(await told('invalid_token')).toMatchObject({ status: 401, retryAfterMs: undefined });
     expect(await told('rate_limit_exceeded', 700)).toEqual({
       status: 429,
-      message: 'Too many requests. Wait and retry.',
+      message: 'Too many requests. Try again in 1 second.',
       retryAfterMs: 700,
     });
     expect(await told('concurrency_limit_exceeded', 50)).toEqual({
       status: 429,
-      message: 'Too many requests at once. Wait for one to finish and retry.',
+      message: 'Too many concurrent requests. Try again when one has finished.',
       retryAfterMs: 50,
     });
     for (const reason of [...SHORT_OF_MONEY, 'limit_reached'] as const) {

@@ -10,7 +10,7 @@ import type {
   RateState,
 } from '../ledger/port.ts';
 import { allowsModel } from '../ledger/token-limits.ts';
-import { ClientLeftFault, Fault } from '../std/fault.ts';
+import { ClientLeftFault, Fault, tooManyRequests } from '../std/fault.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
 import { withChosenBackends } from './backend-choice.ts';
 import type { Call, RelayParts, AdmissionSummary, LoweredCap, Quote, UncountedInput } from './call.ts';
@@ -453,18 +453,18 @@ function refusalFault(refused: Refused): Fault {
       return modelNotAllowed();
     case 'count_first':
       // Used once, and only for requests that can be counted.
-      return new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
+      return new Fault('internal_error', 'Something went wrong on our side. Try again later.', {
         detail: reason,
       });
     case 'quote_again':
-      return new Fault('service_unavailable', 'The price of this request is being changed. Retry.', {
+      return new Fault('service_unavailable', 'The price of this request is being changed. Try again.', {
         retryAfterMs: QUOTE_RETRY_MS,
         detail: reason,
       });
     case 'rate_limit_exceeded':
-      return new Fault(reason, 'Too many requests. Wait and retry.', { retryAfterMs });
+      return tooManyRequests(retryAfterMs);
     case 'concurrency_limit_exceeded':
-      return new Fault(reason, 'Too many requests at once. Wait for one to finish and retry.', {
+      return new Fault(reason, 'Too many concurrent requests. Try again when one has finished.', {
         retryAfterMs,
       });
     case 'insufficient_balance':
@@ -483,18 +483,17 @@ function paymentMessage({ isTeam = false, limit }: Refused, reason: keyof typeof
 const BUDGET_MESSAGE = "The account's budget is used up";
 
 const PAYMENT_MESSAGES = {
-  insufficient_balance: 'The balance is used up. Top it up to go on',
+  insufficient_balance: 'The balance is used up. Add funds to continue',
   limit_reached: "The account's monthly limit is reached",
-  funds_on_hold: 'The balance is on hold for requests that are still running. Retry when they have finished',
+  funds_on_hold: 'The balance is on hold for running requests. Try again when they have finished',
   request_exceeds_balance:
-    'The balance does not cover this request. Lower max_tokens, shorten the input or top up',
+    'The balance does not cover this request. Lower max_tokens, shorten the input or add funds',
 } as const;
 
 const TEAM_PAYMENT_MESSAGES = {
-  insufficient_balance: "The team's balance is used up. One of its owners can top it up",
+  insufficient_balance: "The team's balance is used up. Ask one of its owners to add funds",
   limit_reached: "The team's monthly limit is reached",
-  funds_on_hold:
-    "The team's balance is on hold for requests that are still running. Retry when they have finished",
+  funds_on_hold: "The team's balance is on hold for running requests. Try again when they have finished",
   request_exceeds_balance:
     "The team's balance does not cover this request. Lower max_tokens or shorten the input",
 } as const;

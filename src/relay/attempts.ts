@@ -356,7 +356,7 @@ const ALARM_EVENTS: ReadonlyMap<FailureKind, { readonly event: string; readonly 
     'out_of_credit',
     {
       event: 'upstream_out_of_credit',
-      advice: 'Your account at this provider has no credit left. Top it up there.',
+      advice: 'Your account at this provider has no credit left. Add funds there.',
     },
   ],
   ['forbidden', { event: 'upstream_access_forbidden' }],
@@ -436,7 +436,9 @@ const DEFAULT_RETRY_AFTER_MS = 2_000;
 export function attemptFault(failure: UpstreamFailure | undefined, shortestWaitMs: number): Fault {
   if (!failure) {
     const retryAfterMs = Number.isFinite(shortestWaitMs) ? shortestWaitMs : DEFAULT_RETRY_AFTER_MS;
-    return new Fault('upstream_error', 'No backend is available right now. Retry later.', { retryAfterMs });
+    return new Fault('upstream_error', 'No backend is available right now. Try again later.', {
+      retryAfterMs,
+    });
   }
   const options = { cause: failure, detail: failure.message };
   if (failure.kind === 'rejected') {
@@ -448,16 +450,16 @@ export function attemptFault(failure: UpstreamFailure | undefined, shortestWaitM
   }
   const retryAfterMs = failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
   if (failure.kind === 'overloaded') {
-    const message = 'This server has too many connections open. Retry soon.';
+    const message = 'This server has too many connections open. Try again soon.';
     return new Fault('service_unavailable', message, { ...options, retryAfterMs });
   }
   if (failure.kind === 'timeout') {
-    return new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.', {
+    return new Fault('upstream_timeout', 'The backend did not answer in time. Try again later.', {
       ...options,
       retryAfterMs,
     });
   }
-  return new Fault('upstream_error', 'The backend could not answer. Retry later.', {
+  return new Fault('upstream_error', 'The backend could not answer. Try again later.', {
     ...options,
     retryAfterMs,
   });

@@ -63,5 +63,5 @@ function withPossibleImages({ attempts, upstream, unseen, terms }: EndedImages):
 }
 
 function notKept(): Fault {
-  return new Fault('service_unavailable', 'The images could not be kept. Retry.');
+  return new Fault('service_unavailable', 'The images could not be kept. Try again.');
 }

@@ -190,7 +190,7 @@ function untilDeadline(hold: ActiveHold, deadline: number, { clock }: RelayParts
 }
 
 function pastDeadline(): Fault {
-  return new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.');
+  return new Fault('upstream_timeout', 'The backend did not answer in time. Try again later.');
 }
 
 /** Closes an adopted hold whose request cannot be continued. `delivered`: what its client had got by then. */

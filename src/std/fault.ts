@@ -129,17 +129,24 @@ const ALL_FAULTS = { ...FAULTS, ...CONSOLE_FAULTS };
 export function asFault(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
   if (isStoreUnavailable(thrown)) return storeUnavailable(thrown);
-  return new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
+  return new Fault('internal_error', 'Something went wrong on our side. Try again later.', {
     cause: thrown,
     detail: thrown instanceof Error ? thrown.message : String(thrown),
   });
+}
+
+/** The message says in how many seconds, as `Retry-After` does. */
+export function tooManyRequests(retryAfterMs: number | undefined, what = 'Too many requests.'): Fault {
+  const seconds = Math.max(1, Math.ceil((retryAfterMs ?? 0) / 1_000));
+  const message = `${what} Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`;
+  return new Fault('rate_limit_exceeded', message, { retryAfterMs });
 }
 
 const STORE_RETRY_MS = 1_000;
 
 /** The store cannot be reached, or accepts no writes at the moment. */
 export function storeUnavailable(cause: unknown, detail = String(cause)): Fault {
-  return new Fault('service_unavailable', 'The service is briefly unavailable. Retry soon.', {
+  return new Fault('service_unavailable', 'The service is briefly unavailable. Try again soon.', {
     cause,
     detail,
     retryAfterMs: STORE_RETRY_MS,

@@ -105,9 +105,9 @@ export class RequestSlots {
 }
 
 const SHED_MESSAGES: Readonly<Record<ShedReason, string>> = {
-  places: 'This server has as many requests under way as it can take. Retry soon.',
-  account: 'Your account has as many requests under way as this server can take from one. Retry soon.',
-  delay: 'This server is overloaded. Retry soon.',
+  places: 'This server has reached its limit of concurrent requests. Try again soon.',
+  account: 'Your account has reached this server’s limit of concurrent requests. Try again soon.',
+  delay: 'This server is overloaded. Try again soon.',
 };
 
 /**

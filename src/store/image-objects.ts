@@ -26,7 +26,7 @@ export type ImageStorages = readonly ImageObjects[];
 const RETRY_MS = 2_000;
 
 export function imagesUnavailable(cause: unknown): Fault {
-  return new Fault('service_unavailable', 'Images cannot be kept or read at the moment. Retry soon.', {
+  return new Fault('service_unavailable', 'Images cannot be kept or read at the moment. Try again soon.', {
     cause,
     detail: cause instanceof Error ? cause.message : String(cause),
     retryAfterMs: RETRY_MS,

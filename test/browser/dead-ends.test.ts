@@ -133,7 +133,7 @@ test('a change without a connection is not made later by itself, and its form ke
   await threshold.fill('7.25');
   await context.setOffline(true);
   await save.click();
-  await page.getByRole('alert').getByText('Your entries are still here').waitFor();
+  await page.getByRole('alert').getByText('Your entries are kept').waitFor();
   await context.setOffline(false);
   await notice(page).waitFor({ state: 'hidden' });
   expect(await threshold.inputValue()).toBe('7.25');
@@ -408,7 +408,7 @@ test('without money the playground says what is missing and where to add it, and
   await page.keyboard.press('Enter');
   const alert = page.getByRole('main').getByRole('alert');
   await alert.getByText(/Available: \$0\.00\. Required for this request: \$0\.\d+/).waitFor();
-  expect(await alert.getByRole('link', { name: 'Top up' }).getAttribute('href')).toBe('/app/billing');
+  expect(await alert.getByRole('link', { name: 'Add funds' }).getAttribute('href')).toBe('/app/billing');
   expect(await page.getByRole('button', { name: /^Try on/ }).count()).toBe(0);
   await poor.context.close();
 });

@@ -44,7 +44,7 @@ test('a new customer is shown the steps to the first request, and no alarm', asy
   await page.getByRole('heading', { name: 'Three steps to your first request' }).waitFor();
   await settled(page);
   expect(await steps(customer).getByRole('link').count()).toBe(3);
-  expect(await steps(customer).nth(0).textContent()).toContain('Add balance to make your first request');
+  expect(await steps(customer).nth(0).textContent()).toContain('Add funds to make your first request');
   expect(await steps(customer).nth(0).getAttribute('aria-current')).toBe('step');
   expect(await steps(customer).nth(1).textContent()).toContain('Create your API token');
   expect(await steps(customer).nth(2).textContent()).toContain('Make your first call');
@@ -79,7 +79,7 @@ test('an account without balance is told so clearly', async () => {
   await post(-1_000_000);
   await reload(customer);
   const notice = customer.page.getByRole('status').filter({ hasText: 'Your balance is empty.' });
-  await notice.getByRole('link', { name: 'Top up' }).waitFor();
+  await notice.getByRole('link', { name: 'Add funds' }).waitFor();
   expect(await customer.page.locator('.bg-bad-soft').count()).toBe(1);
   expect(customer.pageErrors).toEqual([]);
 });

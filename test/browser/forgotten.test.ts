@@ -92,7 +92,7 @@ test('the link leads to a new password, and no request or log line holds its tok
   await page.getByLabel('Email').fill(EMAIL);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.getByText('The e-mail address or the password is wrong.').waitFor();
+  await page.getByText('The email address or the password is wrong.').waitFor();
   await page.getByLabel('Password').fill(NEW_PASSWORD);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL('**/app');

@@ -47,7 +47,7 @@ test('it is renamed', async () => {
   await page.getByText('Old laptop').waitFor();
 });
 
-test('it signs in again without e-mail or password', async () => {
+test('it signs in again without email or password', async () => {
   const { page } = user;
   await signOut(page);
   await touch(true);
@@ -57,7 +57,7 @@ test('it signs in again without e-mail or password', async () => {
   await page.getByText(/used now/).waitFor();
 });
 
-test('it is offered in the e-mail field, without the button', async () => {
+test('it is offered in the email field, without the button', async () => {
   const { page } = user;
   await signOut(page);
   await touch(true);

@@ -102,7 +102,7 @@ test('the saved card is charged while requests run, and none of them is refused'
   const { page } = user;
   await page.getByLabel('When the balance falls below').fill('2');
   await page.getByLabel('Top up by').selectOption('25.00');
-  await page.getByLabel('At most in a month (UTC)').fill('60');
+  await page.getByLabel('Monthly maximum (UTC)').fill('60');
   await page.getByRole('button', { name: 'Turn on' }).click();
   await page.getByText('On. $0.00 of $60.00 used this month.').waitFor();
   await follow(page, '/app/key');

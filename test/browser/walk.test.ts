@@ -236,7 +236,7 @@ test('usage leads to the log, which sorts and filters by its address, and the lo
   await sortedBy('Cost').waitFor();
   expect(page.url()).toContain('sort=-cost');
   await page.getByLabel('Search by ID, client or error').pressSequentially('nobody has this');
-  await page.getByText('Nothing matches the search and the filters.').waitFor();
+  await page.getByText('Try fewer words or other filters.').waitFor();
   await page.getByRole('button', { name: 'Clear search and filters' }).waitFor();
   // One step back takes away all that was typed, the next one the order.
   await page.goBack();
@@ -289,7 +289,7 @@ test('a receipt is a timeline, opens in the playground, and its link shows it to
   await dialog.getByLabel('Link', { exact: true }).waitFor({ state: 'hidden' });
   await dialog.getByRole('button', { name: 'Close' }).click();
   await stranger.page.reload();
-  await stranger.page.getByText('This link has been ended').waitFor();
+  await stranger.page.getByText('This link has ended').waitFor();
   expect(stranger.pageErrors).toEqual([]);
   await stranger.context.close();
   await receipt.getByRole('link', { name: 'Open in playground' }).click();
@@ -331,7 +331,7 @@ async function readBill(receipt: Locator) {
   return {
     lines,
     sum: labelled('Total'),
-    held: labelled('Held before the call'),
+    held: labelled('Held before the request'),
     charged: labelled('Charged'),
   };
 }
@@ -360,7 +360,7 @@ test('a customer’s charges open into the requests of their day, and lists are 
   const search = page.getByRole('searchbox', { name: 'Search by reason or request ID' });
   await search.fill('%%');
   await page.waitForURL(/search=%25%25/);
-  await page.getByText('Nothing matches the search and the filters.').waitFor();
+  await page.getByText('Try fewer words or other filters.').waitFor();
   await page.reload();
   expect(await search.inputValue()).toBe('%%');
   await page.getByRole('button', { name: 'Clear search and filters' }).click();
@@ -490,6 +490,6 @@ async function expectToAddUp(receipt: Locator): Promise<void> {
   expect(await value('Output tokens')).toBeGreaterThan(100);
   const charged = await value('Charged');
   expect(charged).toBeGreaterThan(0);
-  expect(await value('Held before the call')).toBeGreaterThanOrEqual(charged);
+  expect(await value('Held before the request')).toBeGreaterThanOrEqual(charged);
   expect(await value('Available now')).toBeCloseTo(10 - charged, 9);
 }

@@ -82,7 +82,7 @@ describe.each(ALL_CLIENTS)('%s', (name, make) => {
       });
       expect(statuses).toEqual([402]);
       expect(error).toMatchObject({ status: 402, code: 'payment_required', requestId: requestIds[0] ?? '' });
-      expect(error?.message).toMatch(/Top it up .*available \$0\.00, required \$0\.0000\d+/);
+      expect(error?.message).toMatch(/Add funds .*available \$0\.00, required \$0\.0000\d+/);
     });
 
     test('429 comes with its code', async () => {

@@ -128,7 +128,7 @@ describe.each(providers)('$empty.name', ({ empty: { name }, backend }) => {
       level: 'error',
       upstream: name,
       kind: 'out_of_credit',
-      advice: 'Your account at this provider has no credit left. Top it up there.',
+      advice: 'Your account at this provider has no credit left. Add funds there.',
     });
     await gateway.settled(account);
     const receipts = await gateway.requests(account);

@@ -297,7 +297,7 @@ function notPublished(result: Exclude<Awaited<ReturnType<CatalogEditor['save']>>
     case 'conflict':
       return new Fault(
         'conflict',
-        `Somebody saved version ${result.version} meanwhile. Look at it, then save again.`,
+        `Someone saved version ${result.version} in the meantime. Review it, then save again.`,
       );
     case 'invalid': {
       const [first] = result.mistakes;
@@ -374,7 +374,7 @@ export function providerKey({ name, hint, origin, updatedAt }: ProviderKey) {
 interface AdminCatalogVersion {
   revision: number;
   at: Millis;
-  /** An e-mail address, where the account has one. */
+  /** An email address, where the account has one. */
   actor: string;
   note: string;
 }

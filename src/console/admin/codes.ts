@@ -136,7 +136,7 @@ interface AdminCodeBatch {
   redeemed: number;
   /** Neither redeemed nor expired nor cancelled. */
   open: number;
-  /** An e-mail address, where the account has one. */
+  /** An email address, where the account has one. */
   createdBy: string;
   createdAt: Millis;
   expiresAt: Millis | null;
@@ -153,7 +153,7 @@ function batchItem(row: BatchRow, emails: Emails): AdminCodeBatch {
 interface AdminInvite {
   id: string;
   hint: string;
-  /** E-mail addresses, where the accounts have one. */
+  /** Email addresses, where the accounts have one. */
   createdBy: string;
   createdAt: Millis;
   expiresAt: Millis | null;

@@ -68,7 +68,7 @@ export const moneyRoutes = [
     may: 'see_customers',
     summary: 'List what was booked',
     compressed: true,
-    /** `account`: an id or an e-mail address. */
+    /** `account`: an id or an email address. */
     query: z.strictObject({
       ...entryFields,
       account: z.string().max(320).optional(),
@@ -120,7 +120,7 @@ export const moneyRoutes = [
 interface AdminEntry extends Entry {
   accountId: string;
   email: string;
-  /** An e-mail address, where the account has one. */
+  /** An email address, where the account has one. */
   actor: string;
 }
 

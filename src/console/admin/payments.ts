@@ -28,7 +28,7 @@ export const adminPaymentRoutes = [
     query: z.strictObject({
       ...paymentFields,
       sort: orderSchema(['time', 'amount', 'account']),
-      /** An id or an e-mail address. */
+      /** An id or an email address. */
       account: z.string().min(1).max(320).optional(),
     }),
     async handle(parts, { query }): Promise<SearchedPage<AdminPayment>> {

@@ -23,7 +23,7 @@ import { route } from '../route.ts';
 
 const adminFields = {
   ...requestFields,
-  /** An id or an e-mail address. */
+  /** An id or an email address. */
   account: z.string().max(320).optional(),
   backend: z.string().min(1).max(256).optional(),
 };

@@ -67,7 +67,7 @@ export const siteRoutes = [
     query: z.strictObject({
       ...tableFields,
       sort: orderSchema(['time', 'actor', 'action']),
-      /** An account's id or e-mail address, or `cli`. */
+      /** An account's id or email address, or `cli`. */
       actor: z.string().max(320).optional(),
       action: z.string().max(64).optional(),
     }),

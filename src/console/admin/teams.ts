@@ -21,7 +21,7 @@ import {
 } from '../team-view.ts';
 
 const NAME = z.string().trim().min(1).max(200);
-/** An id or an e-mail address. */
+/** An id or an email address. */
 const person = z.string().min(1).max(320);
 
 /** Teams, their members and apps, budgets and tokens: what `tollgate team` does, for programs. A team's id is also an account's: it is credited as one. */

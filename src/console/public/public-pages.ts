@@ -285,7 +285,7 @@ function rememberedOpen({ store, clock }: PublicPageParts): () => Promise<boolea
     } catch (cause) {
       // What was never read is not known to be closed: a page that may exist must not be called missing.
       if (isOpen === undefined)
-        throw new Fault('service_unavailable', 'The store does not answer. Retry.', {
+        throw new Fault('service_unavailable', 'The store does not answer. Try again.', {
           retryAfterMs: 1_000,
           cause,
         });

@@ -245,7 +245,7 @@ describe('throttling', () => {
     Bun.gc(true);
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(20 * 1_048_576);
     for (let n = 0; n < 9; n++) throttle.act('redeem', 'account-999999');
-    expect(() => throttle.act('redeem', 'account-999999')).toThrow('Too many tries');
+    expect(() => throttle.act('redeem', 'account-999999')).toThrow('Too many attempts');
   });
 
   const FOR_ALL = ['sign_in', 'sign_up', 'reset_mail', 'challenge'] as const;
@@ -276,7 +276,7 @@ describe('throttling', () => {
       const networks = Array.from({ length: 400 }, (_, n) => `198.18.${n >> 8}.${n & 255}`);
       const done = networks.map((network) => actTimes(() => throttle.act(action, network), 65));
       expect(done.at(-1)).toBe(0);
-      expect(() => throttle.act(action, '192.0.2.1')).toThrow('Too many tries');
+      expect(() => throttle.act(action, '192.0.2.1')).toThrow('Too many attempts');
       const known = () => actTimes(() => throttle.act(action, '192.0.2.1', 'ann'), 100);
       expect(known()).toBe(done[0] ?? 0);
       expect(known()).toBe(0);
@@ -286,7 +286,7 @@ describe('throttling', () => {
   test.each(FOR_ALL)('%s: the 65,536 networks of one IPv6 site cannot use it up', (action) => {
     const throttle = makeThrottle({ now: () => 0 });
     for (let n = 0; n < 100; n++) actTimes(() => throttle.act(action, `2001:db8:1:${n.toString(16)}::1`), 65);
-    expect(() => throttle.act(action, '2001:db8:1:ffff::1')).toThrow('Too many tries');
+    expect(() => throttle.act(action, '2001:db8:1:ffff::1')).toThrow('Too many attempts');
     expect(() => throttle.act(action, '2001:db8:2::1')).not.toThrow();
   });
 

@@ -41,7 +41,7 @@ export interface Auth {
   callback(request: Request, meta: AuthMeta): Promise<Response>;
   /** Checks the password again for an existing session; returns until when the session counts as confirmed. */
   confirm(visitor: Visitor, password: string, meta: AuthMeta): Promise<number>;
-  /** The device that is known for the e-mail address and sent this request; `undefined`: a stranger, as far as is known. */
+  /** The device that is known for the email address and sent this request; `undefined`: a stranger, as far as is known. */
   knownDevice(email: string, headers: Headers, meta: AuthMeta): Promise<string | undefined>;
   /** Removes expired sessions, challenges and reset links; called periodically. */
   sweep(): Promise<void>;
@@ -273,7 +273,7 @@ async function guessOwnPassword(
   });
 }
 
-/** The device that is known for the e-mail address and sent this; see `KnownDevices`. */
+/** The device that is known for the email address and sent this; see `KnownDevices`. */
 async function knownDevice(
   { devices, users }: Pick<AuthContext, 'devices' | 'users'>,
   email: string,
@@ -284,7 +284,7 @@ async function knownDevice(
   return devices.find(headers, meta, { email, passwordSetAt: await users.passwordSetAt({ email }) });
 }
 
-/** The e-mail address whose passkey this says it is; asked only for a browser in which somebody has signed in. */
+/** The email address whose passkey this says it is; asked only for a browser in which somebody has signed in. */
 async function passkeyOwner(
   { store, devices }: AuthContext,
   fields: Record<string, unknown>,
@@ -365,7 +365,7 @@ async function clientResponse(route: AuthRoute, response: Response): Promise<Res
   return Response.json(body, { headers });
 }
 
-/** Translates the library's errors; a client never learns whether the e-mail or the password was wrong. */
+/** Translates the library's errors; a client never learns whether the email or the password was wrong. */
 async function refusalOf(response: Response, route: AuthRoute): Promise<Fault> {
   const { code = '', message } = (await response.json().catch(() => ({}))) as {
     code?: string;
@@ -381,7 +381,7 @@ async function refusalOf(response: Response, route: AuthRoute): Promise<Fault> {
 
 const WRONG_CREDENTIALS = {
   code: 'invalid_credentials',
-  message: 'The e-mail address or the password is wrong.',
+  message: 'The email address or the password is wrong.',
 } as const;
 const WRONG_CODE = { code: 'invalid_second_factor', message: 'This code is not right, or too old.' } as const;
 const WRONG_PASSKEY = { code: 'invalid_credentials', message: 'This passkey opens nothing here.' } as const;
@@ -400,7 +400,7 @@ const KNOWN_ERRORS: Record<string, { code: FaultCode; message?: string }> = {
   INVALID_TWO_FACTOR_COOKIE: { code: 'invalid_second_factor', message: 'Sign in again: this took too long.' },
   TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: {
     code: 'invalid_second_factor',
-    message: 'Too many tries. Sign in again.',
+    message: 'Too many attempts. Sign in again.',
   },
   TOTP_NOT_ENABLED: { code: 'conflict', message: 'A second factor is not set up.' },
   TOTP_ALREADY_ENABLED: { code: 'conflict', message: 'A second factor is set up already.' },

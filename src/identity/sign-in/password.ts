@@ -91,7 +91,7 @@ function makeLimiter(parallel: number, waiting: number): Limiter {
 }
 
 /**
- * Whether a password is among the first that somebody tries who knows the e-mail address and how people choose: lists
+ * Whether a password is among the first that somebody tries who knows the email address and how people choose: lists
  * of stolen ones, words and names in every usual disguise, keyboard walks, dates, repetitions.
  */
 export async function isEasyToGuess(password: string, email: string): Promise<boolean> {

@@ -232,10 +232,10 @@ export function requireConfirmed(visitor: Visitor, clock: Clock): void {
  * with Device Cookies" of OWASP, whose protocol this is.
  */
 export interface KnownDevices {
-  /** The `Set-Cookie` line that makes this browser a known device of the e-mail address. */
+  /** The `Set-Cookie` line that makes this browser a known device of the email address. */
   cookie(email: string, meta: AuthMeta): string;
   /**
-   * The device's id; `undefined`: not known for this e-mail address, or from before its password was set. Whoever knew an
+   * The device's id; `undefined`: not known for this email address, or from before its password was set. Whoever knew an
    * earlier password could have made as many devices as they liked.
    */
   find(headers: Headers, meta: AuthMeta, who: DeviceOwner): string | undefined;

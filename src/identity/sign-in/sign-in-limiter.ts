@@ -24,7 +24,7 @@ export interface SignInLimiter {
 
 export interface SignInAttempt {
   readonly kind: string;
-  /** Whose secret is guessed: an e-mail address or an account; `undefined`: only the network is known. */
+  /** Whose secret is guessed: an email address or an account; `undefined`: only the network is known. */
   readonly subject: string | undefined;
   readonly address: string;
   /** The known device of this subject that the attempt comes from: it is counted on its own, and nothing else delays it. */

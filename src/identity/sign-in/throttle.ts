@@ -1,6 +1,6 @@
 import type { Clock } from '../../std/clock.ts';
 import { networkOf } from '../../std/addresses.ts';
-import { Fault } from '../../std/fault.ts';
+import { tooManyRequests, type Fault } from '../../std/fault.ts';
 
 /**
  * Bounds what strangers can make this process do. Counters are in its memory and bounded in number; each process counts
@@ -125,9 +125,7 @@ function times({ burst, everyMs }: Rate, networks: number): Rate {
 }
 
 export function tooManyTries(retryAfterMs: number): Fault {
-  return new Fault('rate_limit_exceeded', 'Too many tries. Wait a little and try again.', {
-    retryAfterMs,
-  });
+  return tooManyRequests(retryAfterMs, 'Too many attempts.');
 }
 
 /**

@@ -21,7 +21,7 @@ export interface Users {
   setPassword(accountId: string, password: string): Promise<void>;
   checkPassword(accountId: string, password: string): Promise<boolean>;
   endSessions(accountId: string): Promise<void>;
-  /** When the password of this account, or of this e-mail address, was set; `undefined`: there is none. */
+  /** When the password of this account, or of this email address, was set; `undefined`: there is none. */
   passwordSetAt(
     who: { readonly accountId: string } | { readonly email: string },
   ): Promise<number | undefined>;
@@ -126,7 +126,7 @@ export async function insertAccount(
     .onConflict((conflict) => conflict.column('email').doNothing())
     .executeTakeFirstOrThrow();
   if (numInsertedOrUpdatedRows === 0n) {
-    throw new Fault('email_taken', 'There is an account with this e-mail address already.', {
+    throw new Fault('email_taken', 'There is an account with this email address already.', {
       param: 'email',
     });
   }
@@ -187,7 +187,7 @@ const emailSchema = z.email().max(MAX_LENGTH);
 export function normalEmail(text: string): string {
   const email = text.normalize('NFKC').trim().toLowerCase();
   if (text.length > 2 * MAX_LENGTH || !emailSchema.safeParse(email).success) {
-    throw new Fault('invalid_field', 'This is not an e-mail address.', { param: 'email' });
+    throw new Fault('invalid_field', 'This is not an email address.', { param: 'email' });
   }
   return email;
 }

@@ -200,7 +200,7 @@ function finish<Item, Answer extends object>(queued: QueuedItem<Item, Answer>, a
 }
 
 export function unavailable(detail: string, cause?: unknown): Fault {
-  return new Fault('service_unavailable', 'The service is briefly unavailable. Retry soon.', {
+  return new Fault('service_unavailable', 'The service is briefly unavailable. Try again soon.', {
     detail,
     cause,
     retryAfterMs: RETRY_AFTER_MS,

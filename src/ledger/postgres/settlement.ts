@@ -240,7 +240,7 @@ function moneyRules(offsetUs: number): unknown[] {
 
 export function settledOf(row: ClosedRow | undefined, requestId: RequestId): Settled | Fault {
   if (!row) {
-    return new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
+    return new Fault('internal_error', 'Something went wrong on our side. Try again later.', {
       detail: `no hold ${requestId}`,
     });
   }

@@ -254,7 +254,7 @@ function attempt<Work>(operation: Operation<Work>, work: Work): void {
 }
 
 function unavailable(detail: string, cause?: unknown): Fault {
-  return new Fault('service_unavailable', 'The service is briefly unavailable. Retry soon.', {
+  return new Fault('service_unavailable', 'The service is briefly unavailable. Try again soon.', {
     detail,
     cause,
     retryAfterMs: RETRY_AFTER_MS,

@@ -247,7 +247,7 @@ function bookOverrun(transaction: LedgerTransaction, hold: HoldRow, charge: Char
 function closedBefore(transaction: LedgerTransaction, requestId: string): Settled {
   const receipt = transaction.statements.receipt.get(requestId);
   if (!receipt)
-    throw new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
+    throw new Fault('internal_error', 'Something went wrong on our side. Try again later.', {
       detail: `no hold ${requestId}`,
     });
   return {

@@ -450,7 +450,7 @@ export class ActiveRequests implements ActiveRequestSet {
     if (!one.outlived) {
       one.outlived = true;
       this.#log.error('request_outlived_deadlines', { request: requestId });
-      one.request.cut(new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.'));
+      one.request.cut(new Fault('upstream_timeout', 'The backend did not answer in time. Try again later.'));
     } else if (isStuck) {
       this.#log.error('request_abandoned', { request: requestId });
       this.remove(requestId);

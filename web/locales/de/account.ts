@@ -61,7 +61,7 @@ export const account: typeof english = {
     viewer: 'Betrachter eines Teams haben kein Token',
     viewerLead: 'Bitten Sie einen Inhaber oder Admin von {{team}} um eine andere Rolle.',
     limits: 'Limits Ihres Tokens',
-    limitsHint: 'Anfragen darüber hinaus werden abgelehnt, damit ein Fehler klein bleibt.',
+    limitsHint: 'Anfragen darüber hinaus werden abgelehnt. So bleiben Fehler billig.',
     allModels: 'Alle',
     allNetworks: 'Alle',
     noLastDay: 'Keiner',

@@ -6,10 +6,9 @@ export const firstRun: typeof english = {
     hint: 'Wird jedem neuen Kunden einmal gutgeschrieben, sobald seine E-Mail-Adresse bestätigt ist.',
     amount: 'Betrag in USD',
     amountHint: '0 schaltet es aus.',
-    perDay: 'Höchstens so viele Konten pro Tag (UTC)',
+    perDay: 'Höchstzahl der Konten pro Tag (UTC)',
     perDayHint: 'Begrenzt, was jemand mit vielen Adressen bekommen kann.',
-    noMail:
-      'Dieser Server verschickt keine E-Mails. Niemand kann eine Adresse bestätigen, also bekommt es niemand.',
+    noMail: 'Dieser Server sendet keine E-Mails. Ohne bestätigte Adressen bekommt niemand das Guthaben.',
     badAmount: 'Geben Sie einen Betrag zwischen 0 und 100 ein, zum Beispiel 1.50.',
     off: 'Das Willkommensguthaben ist ausgeschaltet.',
     on: 'Neue Kunden bekommen {{amount}}, sobald ihre Adresse bestätigt ist.',
@@ -23,8 +22,7 @@ export const firstRun: typeof english = {
     account: 'Administratorkonto anlegen',
     accountDone: 'Angemeldet als {{email}}',
     credit: 'Startguthaben und Token',
-    creditLead:
-      'Ihr Konto beginnt mit {{amount}}, damit der erste Aufruf wie jeder andere bezahlt werden kann.',
+    creditLead: 'Ihr Konto beginnt mit {{amount}} für den ersten Aufruf.',
     creditLeft: 'Ihr Konto hat {{amount}}.',
     noCredit: 'Dieses Konto hat kein Startguthaben. Unter „Konten“ können Sie ihm etwas gutschreiben.',
     tokenLead: 'Dieses Token ist für Programme. Kopieren Sie es jetzt, es wird nicht noch einmal angezeigt.',
@@ -34,14 +32,14 @@ export const firstRun: typeof english = {
     call: 'Der erste Aufruf',
     next: 'Echtes Backend anbinden oder Demo-Modelle ausprobieren',
     nextLead:
-      'Geantwortet hat ein Demo-Modell, das Teil dieses Servers ist: Es kennt die Dokumentation von Tollgate und sonst nichts. Für echte Antworten binden Sie einen Anbieter oder einen eigenen Server an.',
+      'Geantwortet hat ein eingebautes Demo-Modell. Es kennt nur die Dokumentation von Tollgate. Für echte Antworten verbinden Sie einen Anbieter oder einen eigenen Server.',
     nextReal:
       'Die Antwort kam von {{model}}, einem Modell Ihres Katalogs. Sie können weitere Backends anbinden.',
     backend: 'Backend anbinden',
     backendLead: 'Anbieter oder Server auf diesem Rechner wählen, Modelle ankreuzen, Preise festlegen.',
     demo: 'Bei den Demo-Modellen bleiben',
     demoLead:
-      'Sie brauchen keinen Schlüssel, antworten aus der Dokumentation, wiederholen Ihren Text oder malen Muster.',
+      'Demo-Modelle brauchen keinen Schlüssel. Sie antworten aus der Dokumentation, wiederholen Ihren Text oder malen Muster.',
     people: 'Leute einladen',
     peopleLead: 'Konten, Guthaben, Limits, Einladungen und ein Willkommensguthaben.',
     receiptEmpty: 'Füllt sich, während der Aufruf läuft.',

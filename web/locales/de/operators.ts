@@ -9,7 +9,7 @@ export const operators: typeof english = {
     person: 'Person',
     tokens: 'Betreiber-Tokens',
     tokensHint:
-      'Für Programme, die /api/operator/v1 aufrufen. Ein Token gilt nur, solange sein Ersteller Eigentümer ist.',
+      'Für Programme, die /api/operator/v1 aufrufen. Ein Token endet, wenn sein Ersteller nicht mehr Eigentümer ist.',
     make: 'Token erstellen',
     made: 'Betreiber-Token',
     madeLead: 'Kopieren Sie dieses Token jetzt. Es wird nur einmal angezeigt.',

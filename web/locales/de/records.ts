@@ -68,15 +68,13 @@ export const records: typeof english = {
     },
     savings: {
       title: 'Ersparnis durch Cache',
-      none: 'In diesem Zeitraum kam keine Eingabe aus einem Cache. Erkennt ein Backend den Anfang eines Prompts wieder, kosten diese Tokens weniger; was Sie dadurch sparen, steht dann hier.',
+      none: 'In diesem Zeitraum kam keine Eingabe aus einem Cache. Erkennt ein Backend den Anfang eines Prompts wieder, kosten diese Tokens weniger. Ihre Ersparnis steht dann hier.',
       share: '{{cached}} von {{input}} Eingabe-Tokens ({{share}}) kamen aus einem Cache.',
-      without: 'Sie haben {{charged}} bezahlt; ohne Cache wären es {{without}} gewesen.',
-      same: 'Sie kosteten so viel wie andere Eingabe.',
+      without: 'Sie haben {{charged}} statt {{without}} bezahlt.',
+      same: 'Eingabe aus dem Cache kostet hier so viel wie andere.',
     },
-    missing_one:
-      '{{count, number}} Anfrage fehlt hier: Sie wird gerade gezählt, oder ihr Beleg wurde entfernt, bevor der Verbrauch nach Stunde und Programm festgehalten wurde.',
-    missing_other:
-      '{{count, number}} Anfragen fehlen hier: Sie werden gerade gezählt, oder ihre Belege wurden entfernt, bevor der Verbrauch nach Stunde und Programm festgehalten wurde.',
+    missing_one: '{{count, number}} Anfrage ist nicht nach Stunde und Programm aufgeschlüsselt.',
+    missing_other: '{{count, number}} Anfragen sind nicht nach Stunde und Programm aufgeschlüsselt.',
   },
   requests: {
     title: 'Anfragen',
@@ -115,10 +113,10 @@ export const records: typeof english = {
   refused: {
     title: 'Abgelehnte Anfragen',
     lead_one:
-      'Anfragen, die abgelehnt wurden, bevor etwas berechnet wurde, und was jeweils hilft. {{count}} Tag lang aufbewahrt.',
+      'Sehen Sie, warum Anfragen abgelehnt wurden und was jeweils hilft. Berechnet wurde nichts. {{count}} Tag lang aufbewahrt.',
     lead_other:
-      'Anfragen, die abgelehnt wurden, bevor etwas berechnet wurde, und was jeweils hilft. {{count}} Tage lang aufbewahrt.',
-    adminLead: 'Was Kunden abgelehnt wurde, über alle Konten.',
+      'Sehen Sie, warum Anfragen abgelehnt wurden und was jeweils hilft. Berechnet wurde nichts. {{count}} Tage lang aufbewahrt.',
+    adminLead: 'Abgelehnte Anfragen aller Konten und was jeweils hilft.',
     reason: 'Grund',
     whatToDo: 'Was hilft',
     field: 'Feld',
@@ -271,7 +269,7 @@ export const records: typeof english = {
     teamLead: 'Das Team {{team}} kann nicht mehr ausgeben als sein Guthaben.',
     hidden: 'Mitglieder sehen das Geld des Teams nicht',
     hiddenLead:
-      'Inhaber, Admins und Betrachter sehen es. Was Sie selbst ausgeben können, steht auf der Seite des Teams.',
+      'Inhaber, Admins und Betrachter sehen es. Was Sie ausgeben können, steht auf der Seite des Teams.',
     ownersPay: 'Nur Inhaber des Teams können Guthaben aufladen.',
     available: 'Verfügbar',
     balance: 'Guthaben',

@@ -8,7 +8,7 @@ export const structured: typeof english = {
     schema: 'JSON-Schema der Antwort',
     schemaHint: 'Die Antwort wird damit geprüft.',
     example: { contact: 'Beispiel: Kontakt', review: 'Beispiel: Bewertung' },
-    whole: 'das Ganze',
+    whole: 'Wurzel',
     fixFirst: 'Berichtigen Sie zuerst das JSON-Schema.',
     schemaFirst: 'Schreiben Sie zuerst das JSON-Schema.',
     problem: {

@@ -35,7 +35,7 @@ export const tables = {
     until: 'Beim Verbrauch dieser Woche reicht Ihr Guthaben bis zum {{date}}.',
     long: 'Beim Verbrauch dieser Woche reicht Ihr Guthaben mehr als ein Jahr.',
     no_spending: 'In den letzten 7 Tagen haben Sie nichts ausgegeben.',
-    too_early: 'Nach einem Tag Nutzung sehen Sie hier, wie lange Ihr Guthaben reicht.',
+    too_early: 'Nach einem Tag Nutzung steht hier, wie lange Ihr Guthaben reicht.',
     empty: 'Ihr Guthaben ist aufgebraucht. Anfragen sind angehalten, bis Sie es aufladen.',
     automatic: 'Die automatische Aufladung ist an: Ihr Guthaben wird aufgefüllt, bevor es ausgeht.',
   },

@@ -125,7 +125,7 @@ export const deTeam: TeamStrings = {
     closeTitle: '{{team}} schließen?',
     closeTokens:
       'Die Tokens aller Mitglieder und Apps funktionieren sofort nicht mehr und lassen sich nicht wiederherstellen.',
-    closeMoney: '{{amount}} gehen auf das eigene Guthaben von {{owner}}.',
+    closeMoney: '{{amount}} gehen auf das Guthaben von {{owner}}.',
     closeLost:
       '{{amount}} aus Geschenken und Codes lassen sich nicht übertragen und verfallen. Verbrauchen Sie sie vorher, um sie zu nutzen.',
     closeStatements:
@@ -174,18 +174,18 @@ export const deTeam: TeamStrings = {
     logOperator: 'Der Betreiber',
     logRefused: '{{action}} (abgelehnt)',
     tags: 'Nutzung nach Tag',
-    tagsHint: 'Was Anfragen kosten, nach dem, was sie über sich sagen, etwa ein Projekt oder ein Kunde.',
+    tagsHint: 'Sehen Sie, was jedes Projekt oder jeder Kunde kostet. Anfragen nennen ihre Tags in metadata.',
     tagsChoose: 'Tags auswählen',
     tagsNone:
-      'Es werden keine Tags gespeichert. Wählen Sie die Felder von metadata, die mit jeder Anfrage gespeichert werden, und sehen Sie hier, was jedes Projekt oder jeder Kunde gekostet hat.',
+      'Es werden keine Tags gespeichert. Wählen Sie Felder von metadata, um die Kosten je Projekt oder Kunde zu sehen.',
     tag: 'Tag',
     tagRequests_one: '{{count, number}} Anfrage',
     tagRequests_other: '{{count, number}} Anfragen',
     tagOthers: 'Alle anderen Anfragen',
     tagNames: 'Tags, die gespeichert werden',
-    tagNamesHint: 'Einer pro Zeile, höchstens 16: Namen in metadata, oder user für das Feld dieses Namens.',
+    tagNamesHint: 'Einer pro Zeile, höchstens 16: Felder von metadata, oder „user“ für das Feld user.',
     tagsFromNow:
-      'Tags werden ab jetzt mit den Belegen der Anfragen gespeichert und sind für alle sichtbar, die diese Belege sehen.',
+      'Ab jetzt wird jeder Beleg mit seinen Tags gespeichert. Wer einen Beleg sieht, sieht auch seine Tags.',
     tagsSave: 'Tags speichern',
     tagsSaved: 'Tags gespeichert',
     logActions: {

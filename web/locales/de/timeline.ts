@@ -51,11 +51,11 @@ export const timeline: typeof english = {
       resting: 'Nach Fehlern vorübergehend pausiert.',
       daily_cost_limit: 'Sein Kostenlimit für diesen Tag war erreicht.',
       retry_budget: 'Es wurden bereits zu viele Anfragen wiederholt.',
-      no_report: 'Es hat nie gesagt, was die Antwort gebraucht hat; es kann mehr berechnen, als bekannt ist.',
+      no_report: 'Das Backend hat keinen Verbrauch gemeldet und berechnet vielleicht mehr, als bekannt ist.',
     },
     play: 'Im Playground öffnen',
     playHint:
-      'Der Playground öffnet sich mit diesem Modell und Ausgabelimit. Prompts werden nicht gespeichert: Sie schreiben Ihren neu, und der curl-Befehl enthält einen Platzhalter.',
+      'Öffnet den Playground mit diesem Modell und Ausgabelimit. Prompts werden nicht gespeichert: Geben Sie Ihren neu ein. Der curl-Befehl enthält einen Platzhalter.',
     shareGo: 'Teilen',
     shareTitle: 'Beleg teilen',
     shareLead:
@@ -75,11 +75,11 @@ export const timeline: typeof english = {
     endLink: 'Link beenden',
     endLinkOf: 'Den Link vom {{time}} beenden',
     linkEnded: 'Link beendet',
-    sharedEnded: 'Dieser Link wurde beendet',
+    sharedEnded: 'Dieser Link ist beendet',
     sharedEndedLead:
       'Wer diesen Beleg geteilt hat, hat den Link beendet. Bitten Sie die Person um einen neuen.',
     sharedTitle: 'Geteilter Beleg',
-    sharedLead: 'Ohne Prompt, Antwort und Konto. Dieser Link gilt bis {{time}}.',
+    sharedLead: 'Prompt, Antwort und Konto sind verborgen. Dieser Link gilt bis {{time}}.',
     sharedGone: 'Dieser Link ist ungültig',
     sharedGoneLead:
       'Er ist abgelaufen oder unvollständig. Bitten Sie die Person, die ihn geschickt hat, um einen neuen.',

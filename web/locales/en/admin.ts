@@ -44,7 +44,7 @@ export const admin = {
     adjust: 'Adjust',
     creditHint: 'Adds balance, for example for a payment.',
     refundHint: 'Refunds a request, up to what it cost.',
-    adjustHint: 'Corrects the balance. It may be negative but cannot go below the amount on hold.',
+    adjustHint: 'Corrects the balance. Use a minus to deduct, down to the amount on hold.',
     amount: 'Amount in USD',
     cause: 'Reason',
     causeHint: 'Appears in the ledger and is visible to the account.',

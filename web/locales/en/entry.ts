@@ -17,7 +17,7 @@ export const entry = {
     noAccount: 'No account yet?',
     haveAccount: 'Already have an account?',
     closedTitle: 'Sign-up is closed',
-    closed: 'The operator of this server creates accounts. Contact them to get one.',
+    closed: 'Ask the operator of this server for an account.',
     forgot: 'Forgot your password? Ask your operator for a reset link.',
     forgotContact: 'Forgot your password? Ask your operator for a reset link:',
     contact: 'Contact:',
@@ -31,7 +31,7 @@ export const entry = {
     resetDone: 'You have been signed out everywhere. Sign in with your new password.',
     resetInvalidTitle: 'This reset link is no longer valid',
     resetInvalid:
-      'It has already been used, was replaced by a newer one, or has expired. Ask your operator for a new one.',
+      'The link was used, replaced by a newer one, or has expired. Ask your operator for a new one.',
     with: 'Continue with {{provider}}',
     or: 'or',
     codeTitle: 'Two-factor authentication',
@@ -51,14 +51,13 @@ export const entry = {
   setup: {
     neededTitle: 'This server is being set up',
     neededLead:
-      'You can sign in once the server has an administrator. If you run this server, open the one-time setup link it printed when it started:',
-    neededHint:
-      'The link is valid for 30 minutes. Restart the server to get a new one. If someone else runs the server, come back later.',
+      'You can sign in when the server has an administrator. If you run this server, open the setup link printed at its start:',
+    neededHint: 'The link works once, for 30 minutes. Restart the server to get a new one.',
     title: 'Set up {{name}}',
     invalidTitle: 'This link is no longer valid',
     done: 'This server has been set up. Sign in as its administrator to continue.',
     invalid:
-      'It may have expired, or setup may already be complete. Restart the server to get a new link, or sign in.',
+      'The link may have expired, or setup is already complete. Restart the server to get a new link, or sign in.',
     accountLead:
       'As administrator you manage accounts, prices and backends. You can also use the API with this account.',
     create: 'Create administrator',
@@ -70,7 +69,7 @@ export const entry = {
     receipt: 'Receipt',
     inputTokens: 'Input tokens',
     outputTokens: 'Output tokens',
-    heldBefore: 'Held before the call',
+    heldBefore: 'Held before the request',
     charged: 'Charged',
     availableNow: 'Available now',
     waiting: 'Waiting for the answer…',
@@ -87,10 +86,10 @@ export const entry = {
     held: 'Held, then released',
     exactTitle: 'Exact',
     exact:
-      'The highest possible cost is held before a request runs, and you are charged for what was used. A balance never falls below zero, however many requests run at once.',
+      'Before a request runs, its highest possible cost is held. You pay only for what was used. A balance never falls below zero, however many requests run in parallel.',
     explainedTitle: 'Explained',
     explained:
-      'Tokens, prices, who counted them, which backend answered and what failed before: look up any request by its ID.',
+      'Look up any request by its ID: tokens, prices, the backend that answered, and every attempt before it.',
     homeTitle: 'Works with your tools',
     home: 'Supports the OpenAI, Anthropic and Responses APIs. Keep your client and change only the base URL and key.',
     modelsTitle: 'Models and prices',

@@ -107,12 +107,12 @@ export const frame = {
   banner: {
     exposed: 'Your token was sent over unencrypted HTTP and may have been read by others.',
     replace: 'Replace token',
-    empty: 'Your balance is empty. Requests are paused until you top up.',
+    empty: 'Your balance is empty. Add funds to continue.',
     budgetReached:
-      'Your budget of {{limit}} is used up. Raise it on the API token page, or wait for it to start again.',
-    limitReached: 'You have reached your monthly limit of {{limit}}. Requests are paused until next month.',
+      'Your budget of {{limit}} is used up. Raise it on the API token page, or wait until it resets.',
+    limitReached: 'Your monthly limit of {{limit}} is reached. Requests are paused until next month.',
     low: 'Your balance is low: {{left}} left, below your warning level of {{threshold}}.',
-    topUp: 'Top up',
+    topUp: 'Add funds',
   },
   confirm: {
     title: 'Confirm it’s you',
@@ -131,11 +131,11 @@ export const frame = {
   errors: {
     title: 'Something went wrong',
     network: 'Can’t reach the server. Check your connection and try again.',
-    notSent: 'Can’t reach the server. Your entries are still here: try again when it is back.',
+    notSent: 'Can’t reach the server. Your entries are kept. Try again when the connection is back.',
     notFound: 'Page not found',
     notFoundLead: 'The address may be mistyped, or the page may have moved.',
     broken: 'This page crashed',
-    brokenLead: 'It may have been updated while you had it open. Reloading usually helps.',
+    brokenLead: 'The page may have been updated while it was open. Reload it to continue.',
     reload: 'Reload',
   },
   charts: {

@@ -1,10 +1,10 @@
 export const messages = {
   webhooks: {
     title: 'Webhooks',
-    lead: 'Notify your own programs, or a chat, when something happens to your account. Messages to programs are signed.',
+    lead: 'Notify your programs or a chat when something happens to your account. Messages to programs are signed.',
     guide: 'How to check the signature',
     add: 'Add a webhook',
-    added: 'Webhook added. Send a test to see it arrive.',
+    added: 'Webhook added. Send a test to check it.',
     sendTo: 'Send to',
     format: {
       standard: 'Your program (signed JSON)',
@@ -54,20 +54,19 @@ export const messages = {
     full_other: 'You can have {{count}} webhooks. Delete one to add another.',
     secretTitle: 'Signing secret',
     secretLead:
-      'Your program needs it to check that messages come from here. You won’t be able to see it again.',
+      'Your program checks with this secret that messages come from here. You won’t be able to see it again.',
     secret: 'Secret',
     test: 'Send a test',
     testOk: 'The test arrived in {{ms}} ms (answer: {{status}})',
     testFailed: 'The test failed: {{error}}',
     rotate: 'New secret',
     rotateTitle: 'Replace the secret?',
-    rotateLead:
-      'For 24 hours messages are signed with both secrets, so that you can change it without losing any.',
+    rotateLead: 'For 24 hours, messages are signed with both secrets. You can switch without losing any.',
     bothUntil: 'Both secrets sign until {{when}}',
     resume: 'Resume',
     resumed: 'Webhook resumed',
     deleteTitle: 'Delete this webhook?',
-    deleteLead: 'Messages that are waiting for it are dropped.',
+    deleteLead: 'Messages waiting to be sent are dropped.',
     deleted: 'Webhook deleted',
     history: 'Recent messages',
     state: { ok: 'Working', unused: 'Not used yet', failing: 'Failing', paused: 'Paused' },

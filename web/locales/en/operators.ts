@@ -7,7 +7,7 @@ export const operators = {
     person: 'Person',
     tokens: 'Operator tokens',
     tokensHint:
-      'For programs that call /api/operator/v1. A token ends with the ownership of whoever made it.',
+      'For programs that call /api/operator/v1. A token stops working when its creator is no longer an owner.',
     make: 'Create a token',
     made: 'Operator token',
     madeLead: 'Copy this token now. It is shown only once.',

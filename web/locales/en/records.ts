@@ -67,10 +67,10 @@ export const records = {
     },
     savings: {
       title: 'Cache savings',
-      none: 'No input came from a cache in this range. When a backend recognises the beginning of a prompt, those tokens cost less; what you save is shown here.',
+      none: 'No input came from a cache in this range. When a backend recognizes the start of a prompt, those tokens cost less. Your savings appear here.',
       share: '{{cached}} of {{input}} input tokens ({{share}}) came from a cache.',
-      without: 'You paid {{charged}}; without the cache it would have been {{without}}.',
-      same: 'Their price was the same as for other input.',
+      without: 'You paid {{charged}} instead of {{without}}.',
+      same: 'Cached input costs the same as other input here.',
     },
     missing_one: '{{count, number}} request isn’t broken down by hour and client.',
     missing_other: '{{count, number}} requests aren’t broken down by hour and client.',
@@ -112,23 +112,23 @@ export const records = {
   refused: {
     title: 'Rejected requests',
     lead_one:
-      'Calls that were refused before anything was charged, and what to do about each. Kept for {{count}} day.',
+      'See why requests were rejected and how to fix each. Nothing was charged. Kept for {{count}} day.',
     lead_other:
-      'Calls that were refused before anything was charged, and what to do about each. Kept for {{count}} days.',
+      'See why requests were rejected and how to fix each. Nothing was charged. Kept for {{count}} days.',
     adminLead: 'Rejected requests of all accounts, and how to fix each.',
     reason: 'Reason',
     whatToDo: 'What to do',
     field: 'Field',
     withCalls: '{{reason}} ({{calls, number}})',
     leftOut_one:
-      '{{count, number}} more rejected request isn’t listed: too many different ones came at once.',
+      '{{count, number}} more rejected request isn’t listed: too many different kinds arrived together.',
     leftOut_other:
-      '{{count, number}} more rejected requests aren’t listed: too many different ones came at once.',
+      '{{count, number}} more rejected requests aren’t listed: too many different kinds arrived together.',
     empty: 'No rejected requests',
-    emptyLead: 'When a call is refused, it appears here within seconds, with the reason.',
+    emptyLead: 'A rejected request appears here within seconds, with the reason.',
     playground: 'Playground',
     links: {
-      billing: 'Top up',
+      billing: 'Add funds',
       limits: 'See your limits',
       models: 'Find a model',
       receipt: 'See the receipt',
@@ -139,15 +139,15 @@ export const records = {
     reasons: {
       insufficient_balance: {
         title: 'Balance used up',
-        help: 'Top up the balance; the same call then goes through.',
+        help: 'Add funds and send the same request again.',
       },
       request_exceeds_balance: {
-        title: 'Balance too small for this call',
-        help: 'Top up, lower max_tokens, or shorten the input.',
+        title: 'Balance too small for this request',
+        help: 'Add funds, lower max_tokens, or shorten the input.',
       },
       funds_on_hold: {
         title: 'Balance on hold',
-        help: 'Other calls that still run hold the balance. Wait for them, or top up.',
+        help: 'Running requests hold your balance. Wait until they finish, or add funds.',
       },
       limit_reached: {
         title: 'Monthly limit reached',
@@ -155,27 +155,27 @@ export const records = {
       },
       max_cost_too_low: {
         title: 'Above the client’s own maximum',
-        help: 'The client sent max_cost_usd, and the call could cost more. Raise it, or lower max_tokens.',
+        help: 'The request could cost more than its max_cost_usd. Raise max_cost_usd, or lower max_tokens.',
       },
       rate_limit_exceeded: {
-        title: 'Too many calls per minute',
-        help: 'Wait as long as Retry-After says, or send fewer requests. The operator can raise the limit.',
+        title: 'Too many requests per minute',
+        help: 'Wait the seconds given in Retry-After, or send fewer requests. The operator can raise the limit.',
       },
       concurrency_limit_exceeded: {
-        title: 'Too many calls at the same time',
-        help: 'Wait for a running call to finish before starting another one.',
+        title: 'Too many concurrent requests',
+        help: 'Wait until a running request finishes, then send the next one.',
       },
       unsupported_model: {
         title: 'No such model',
-        help: 'Use a name from the list of models, exactly as it is written there.',
+        help: 'Use a model name exactly as the models page shows it.',
       },
       unknown_endpoint: {
         title: 'No such endpoint',
-        help: 'Use an endpoint code from the list of models.',
+        help: 'Use an endpoint code from the models page.',
       },
       unsupported_endpoint: {
         title: 'Wrong kind of endpoint',
-        help: 'This endpoint serves another kind of call. Choose one of the right kind.',
+        help: 'This endpoint serves another kind of request. Choose an endpoint of the right kind.',
       },
       context_length_exceeded: {
         title: 'Input too long',
@@ -187,11 +187,11 @@ export const records = {
       },
       invalid_field: {
         title: 'A field is not valid',
-        help: 'Correct the field that is named here.',
+        help: 'Correct the field named here.',
       },
       missing_field: {
         title: 'A field is missing',
-        help: 'Add the field that is named here.',
+        help: 'Add the field named here.',
       },
       invalid_json: {
         title: 'The body is not valid',
@@ -199,19 +199,19 @@ export const records = {
       },
       idempotency_key_reused: {
         title: 'Idempotency key used before',
-        help: 'Use a new Idempotency-Key for every new call.',
+        help: 'Use a new Idempotency-Key for every new request.',
       },
       idempotency_answer_gone: {
         title: 'Answer no longer kept',
-        help: 'The request was done once and is not charged again. Use a new Idempotency-Key to run it again.',
+        help: 'The request ran once and is not charged again. To run it again, use a new Idempotency-Key.',
       },
       backend_refused: {
-        title: 'Refused by the backend',
-        help: 'The provider did not accept this request. The client’s own error message says why; nothing was charged.',
+        title: 'Rejected by the backend',
+        help: 'The provider did not accept this request. The error message in your client says why. Nothing was charged.',
       },
       other: {
-        title: 'Refused',
-        help: 'The page about this error says what it means.',
+        title: 'Rejected',
+        help: 'Read about this error in the docs.',
       },
     },
   },
@@ -223,12 +223,12 @@ export const records = {
     at: 'at {{price}} per million',
     each: 'at {{price}} each',
     sum: 'Total',
-    held: 'Held before the call',
+    held: 'Held before the request',
     charged: 'Charged',
-    running: 'Still running. It cannot cost more than the amount held below.',
+    running: 'Still running. The cost cannot exceed the amount held below.',
     voided: 'Nothing was delivered, so you were not charged. The hold was released.',
     expired:
-      'The server running this request stopped. You were charged once, for what had been delivered until then.',
+      'The server running this request stopped. You were charged once, for what was delivered before that.',
     counted: 'Tokens were counted by Tollgate because the backend reported none.',
     mixed: 'Some token counts come from the backend; Tollgate counted the rest.',
     upstream: 'Token counts come from the backend.',
@@ -257,7 +257,7 @@ export const records = {
     },
     node: 'Node',
     unknown: 'Request not found',
-    unknownLead: 'It may belong to another account, or the ID may be mistyped.',
+    unknownLead: 'The request may belong to another account, or the ID may be mistyped.',
     freeLine: 'This model is free.',
   },
   billing: {
@@ -267,7 +267,7 @@ export const records = {
     lead: 'Prepaid: you can’t spend more than your balance.',
     teamLead: 'The team {{team}} can’t spend more than its balance.',
     hidden: 'The team’s money is not shown to members',
-    hiddenLead: 'Owners, admins and viewers see it. What you can spend yourself is on the team’s page.',
+    hiddenLead: 'Owners, admins and viewers can see it. The team’s page shows what you can spend.',
     ownersPay: 'Only the team’s owners can add funds.',
     available: 'Available',
     balance: 'Balance',
@@ -277,10 +277,10 @@ export const records = {
     code: 'Code',
     redeemGo: 'Redeem',
     redeemed: '{{amount}} added. New balance {{balance}}.',
-    howTo: 'How to top up',
+    howTo: 'How to add funds',
     howToDefault: 'Ask the operator of this server for a redeem code or a credit.',
     entries: 'Transactions',
-    entriesHint: 'Your balance is the sum of these transactions. Charges are added up by day, in UTC.',
+    entriesHint: 'Charges are added up by day (UTC). Your balance is the sum of all transactions.',
     money: 'Without charges',
     time: 'Time',
     kind: 'Kind',
