@@ -32,7 +32,7 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account create',
     usage: 'EMAIL [--balance USD] [--password-stdin | --password P] [--admin] [--json]',
-    about: 'create an account and show its token, once',
+    about: 'create an account and print its token, which is shown only once',
     flags: {
       ...JSON_FLAG,
       balance: { type: 'string' },
@@ -71,7 +71,7 @@ export const accountCommands: readonly CliCommand[] = [
     name: 'account credit',
     usage: 'EMAIL USD [--key KEY] [--reason TEXT] [--refund] [--json]',
     about:
-      'add to a balance; with a key of your choice, such as the number of an invoice, only once however often it is run',
+      'add to a balance. --key, such as an invoice number, makes repeats count once',
     flags: { ...JSON_FLAG, key: { type: 'string' }, reason: { type: 'string' }, refund: { type: 'boolean' } },
     minArguments: 2,
     audit: (input) =>
@@ -85,7 +85,7 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account debit',
     usage: 'EMAIL USD --reason TEXT [--key KEY] [--json]',
-    about: 'take from a balance, at most what is free of it; with a key only once however often it is run',
+    about: 'take from a balance, at most what is not on hold. --key makes repeats count once',
     flags: { ...JSON_FLAG, key: { type: 'string' }, reason: { type: 'string' } },
     minArguments: 2,
     audit: (input) =>
@@ -99,7 +99,7 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account token',
     usage: 'EMAIL [--json]',
-    about: 'replace the token; the old one is refused from that moment on',
+    about: 'replace the token. The old one stops working immediately',
     flags: JSON_FLAG,
     minArguments: 1,
     audit: () => onAccount('account.replace-token'),
@@ -109,7 +109,7 @@ export const accountCommands: readonly CliCommand[] = [
     name: 'account limit',
     usage:
       'EMAIL [--chat N] [--images N] [--concurrent N] [--monthly USD] [--budget 5/day|none] [--models PATTERN,…|none] [--networks CIDR,…|none] [--expires DATE|none] [--tags project,customer|none] [--json]   (`default` restores the default)',
-    about: 'set the limits of one account, and which tags of its requests are kept',
+    about: 'set the limits of an account, and the tags kept with its requests',
     flags: {
       ...JSON_FLAG,
       chat: { type: 'string' },
@@ -131,7 +131,7 @@ export const accountCommands: readonly CliCommand[] = [
     name: 'account password',
     usage: 'EMAIL [--password-stdin | PASSWORD] [--json]',
     about:
-      'set the password with which an account signs in to the console; at a terminal it is asked for, or give it on standard input',
+      'set the console password of an account. Type it when asked, or pass it on standard input',
     flags: { ...JSON_FLAG, ...PASSWORD_STDIN_FLAG },
     minArguments: 1,
     maxArguments: 2,
@@ -142,7 +142,7 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account role',
     usage: 'EMAIL owner|full|support|finance|read|none [--json]',
-    about: 'let a person operate this server, or no longer; their sessions end',
+    about: 'give a person a role as operator, or take it away. Their sessions end',
     flags: JSON_FLAG,
     minArguments: 2,
     audit: (input) => ({ ...onAccount('operator.role'), detail: { role: input.arguments[1] } }),
@@ -151,7 +151,7 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account disable',
     usage: 'EMAIL [--json]',
-    about: 'disable an account: its token is refused',
+    about: 'disable an account. Its token stops working',
     flags: JSON_FLAG,
     minArguments: 1,
     audit: () => onAccount('account.disable'),
@@ -160,7 +160,7 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account enable',
     usage: 'EMAIL [--json]',
-    about: 'enable an account: its token is accepted again',
+    about: 'enable an account. Its token works again',
     flags: JSON_FLAG,
     minArguments: 1,
     audit: () => onAccount('account.enable'),
@@ -169,7 +169,7 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account allow-cards',
     usage: 'EMAIL [--json]',
-    about: 'let an account pay by card again, after a dispute has ended that',
+    about: 'allow card payments again after a dispute',
     flags: JSON_FLAG,
     minArguments: 1,
     audit: () => onAccount('account.allow-cards'),
@@ -179,7 +179,7 @@ export const accountCommands: readonly CliCommand[] = [
     name: 'account remove',
     usage: 'EMAIL --yes [--reason TEXT] [--json]',
     about:
-      'remove whoever an account belongs to: address, token, sign-in, images. Its books stay under its id; a balance is written off with --reason. Cannot be undone',
+      'remove an account: address, token, sign-in and images. Ledger entries stay under its ID. --reason writes off the balance. Cannot be undone',
     flags: { ...JSON_FLAG, yes: { type: 'boolean' }, reason: { type: 'string' } },
     minArguments: 1,
     run: remove,

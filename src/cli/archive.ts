@@ -16,7 +16,7 @@ export const archiveCommand: CliCommand = {
   name: 'archive',
   usage: '[--days N] [--dry-run] [--json]',
   about:
-    'let receipts older than the retention leave, by whole days of an account, as one charge each; the server does so by itself. --dry-run only lists them',
+    'archive receipts older than the retention, one charge for each account and day. The server also does this by itself. --dry-run only lists them',
   flags: { ...JSON_FLAG, days: { type: 'string' }, 'dry-run': { type: 'boolean' } },
   minArguments: 0,
   audit: (input) =>

@@ -35,7 +35,7 @@ export const backupCommands: readonly CliCommand[] = [
     name: 'backup',
     usage: 'FILE [--force] [--json] | --done [--json]',
     about:
-      'copy the database to a file while the server runs, images and all; on Postgres with pg_dump. Images in a bucket and the secret are not in it: keep a copy of them elsewhere. --force replaces an older file. --done: nothing is copied; notes that a backup by other means has just succeeded, for the metric of its age',
+      'copy the database to a file while the server runs, with its images; on Postgres with pg_dump. Back up images in a bucket and the secret separately. --force replaces an older file. --done copies nothing and records that another backup succeeded, for the metric of its age',
     flags: { ...JSON_FLAG, force: { type: 'boolean' }, done: { type: 'boolean' } },
     minArguments: 0,
     maxArguments: 1,
@@ -45,7 +45,7 @@ export const backupCommands: readonly CliCommand[] = [
     name: 'restore',
     usage: 'FILE [--force] [--without-secret] [--json]',
     about:
-      'put a backup in place of the database while no server runs, with the secret that it was made with. --force: also where there is one already, which SQLite keeps under another name; --without-secret: to run `tollgate secret reset` afterwards',
+      'restore a backup while no server runs, with the secret it was made with. --force replaces an existing database, which SQLite keeps under another name. --without-secret: run `tollgate secret reset` afterwards',
     flags: { ...JSON_FLAG, force: { type: 'boolean' }, 'without-secret': { type: 'boolean' } },
     minArguments: 1,
     run: restore,

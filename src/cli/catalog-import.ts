@@ -22,7 +22,7 @@ export const catalogImportCommand: CliCommand = {
   name: 'catalog import',
   usage: '[PROVIDER] [--markup 1.2] [--models NAME,NAME*] [--yes] [--json]',
   about:
-    'show what a backend offers beside what is sold, with the prices of a public list; change the catalog after a yes',
+    'compare the models of a backend with the catalog, with prices from a public list. Changes the catalog after you confirm',
   flags: {
     ...JSON_FLAG,
     markup: { type: 'string' },

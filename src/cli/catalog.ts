@@ -36,7 +36,7 @@ export const catalogCommands: readonly CliCommand[] = [
     name: 'catalog check',
     usage: '[FILE] [--wallets] [--json]',
     about:
-      'list what a catalog file sells, and where its prices are not those of the public list; or its mistakes with their lines; --wallets looks into the store for price groups that are in use and that it does not have',
+      'list the models of a catalog file and where their prices differ from the public list, or its mistakes with line numbers. --wallets also finds price groups in use that the file lacks',
     flags: { ...JSON_FLAG, wallets: { type: 'boolean' } },
     minArguments: 0,
     maxArguments: 1,
@@ -46,7 +46,7 @@ export const catalogCommands: readonly CliCommand[] = [
     name: 'catalog publish',
     usage: 'FILE [--from TIME] [--note TEXT] [--yes] [--json]',
     about:
-      'make a file the catalog in the store: at once, or from a moment on such as 2030-01-01T00:00Z, of which customers are told; --yes where it lacks a price group that is in use',
+      'publish a file as the catalog in the store. --from, such as 2030-01-01T00:00Z, sets a date and notifies customers. --yes publishes even without a price group in use',
     flags: { ...JSON_FLAG, from: { type: 'string' }, note: { type: 'string' }, yes: { type: 'boolean' } },
     minArguments: 1,
     run: (input, context) => context.withCatalog((current) => publish(input, context, current)),
@@ -54,7 +54,7 @@ export const catalogCommands: readonly CliCommand[] = [
   {
     name: 'catalog plans',
     usage: '[--cancel] [--json]',
-    about: 'list the catalog that takes effect at a moment, and those that have or were cancelled; cancel it',
+    about: 'list planned catalogs, past and waiting. --cancel cancels the one that waits',
     flags: { ...JSON_FLAG, cancel: { type: 'boolean' } },
     minArguments: 0,
     run: (input, context) => context.withCatalog((current) => listPlans(input, context, current)),

@@ -179,12 +179,12 @@ type Described = Pick<CliCommand, 'name' | 'usage' | 'about'>;
 const SERVE: Described = {
   name: 'serve',
   usage: '',
-  about: 'run the server; it is configured by its environment and the catalog file',
+  about: 'run the server. Configure it with environment variables and the catalog file',
 };
 const HELP: Described = {
   name: 'help',
   usage: '[COMMAND] [--json]',
-  about: 'print this, or the help of a command',
+  about: 'print this help, or the help of a command',
 };
 const VERSION: Described = {
   name: '--version',

@@ -3,7 +3,7 @@ import { JSON_FLAG, printResult, type CliCommand, type CliContext, type CommandI
 export const configCommand: CliCommand = {
   name: 'config',
   usage: '[--json]',
-  about: 'print every setting, its value and where that comes from; secrets are hidden',
+  about: 'print every setting with its value and source. Secrets are hidden',
   flags: JSON_FLAG,
   minArguments: 0,
   run: printConfig,

@@ -11,7 +11,7 @@ export const healthCommand: CliCommand = {
   name: 'health',
   usage: '[--ready] [--json]',
   about:
-    'ask the server of this environment whether it is alive, or with --ready whether it takes requests; for containers and service managers. Exit code 5 if not',
+    'check whether the server is alive, or with --ready whether it takes requests, for containers and service managers. Exit code 5 if not',
   flags: { ...JSON_FLAG, ready: { type: 'boolean' } },
   minArguments: 0,
   run: health,

@@ -18,7 +18,7 @@ export const ledgerCommands: readonly CliCommand[] = [
     name: 'verify',
     usage: '[--full] [--json]',
     about:
-      'check every invariant of the ledger; exit code 1 if one is violated. Older days are checked by their sums, with --full receipt by receipt',
+      'check every invariant of the ledger. Exit code 1 if one is violated. Older days are checked by their sums; --full reads every receipt',
     flags: { ...JSON_FLAG, full: { type: 'boolean' } },
     minArguments: 0,
     run: verify,
@@ -26,7 +26,7 @@ export const ledgerCommands: readonly CliCommand[] = [
   {
     name: 'receipt',
     usage: 'REQUEST_ID [--json]',
-    about: 'show what one request cost, and why',
+    about: 'show what a request cost, and why',
     flags: JSON_FLAG,
     minArguments: 1,
     run: receipt,
@@ -34,7 +34,7 @@ export const ledgerCommands: readonly CliCommand[] = [
   {
     name: 'codes make',
     usage: 'USD COUNT [--batch NAME] [--days N] [--json]',
-    about: 'create redeem codes and show them, once',
+    about: 'create redeem codes and print them, which are shown only once',
     flags: { ...JSON_FLAG, batch: { type: 'string' }, days: { type: 'string' } },
     minArguments: 2,
     audit: (input) => ({

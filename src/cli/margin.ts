@@ -20,7 +20,7 @@ const SHOWN_LOSSES = 20;
 export const marginCommand: CliCommand = {
   name: 'margin',
   usage: '[--by day|model|backend|group] [--days N] [--json]',
-  about: 'show the revenue and cost of requests, and the latest that lost money',
+  about: 'show revenue and cost, and the latest requests that lost money',
   flags: { ...JSON_FLAG, by: { type: 'string' }, days: { type: 'string' } },
   minArguments: 0,
   run: margin,

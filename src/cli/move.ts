@@ -27,7 +27,7 @@ export const moveCommand: CliCommand = {
   name: 'move',
   usage: '[--to POSTGRES_URL] [--json] | --undo --yes [--json]',
   about:
-    'move everything from the SQLite of the data folder to an empty Postgres, while no server runs, and compare both; exit code 1 if they differ. Without --to it goes to DATABASE_URL. Run again after an interruption, it goes on. Afterwards the data folder is closed; --undo opens it again',
+    'move everything from SQLite to an empty Postgres while no server runs, and compare both. Exit code 1 if they differ. The target is --to or DATABASE_URL. Run it again to continue after an interruption. The data folder is closed afterwards; --undo reopens it',
   flags: { ...JSON_FLAG, to: { type: 'string' }, undo: { type: 'boolean' }, yes: { type: 'boolean' } },
   minArguments: 0,
   run: async (input, context) =>

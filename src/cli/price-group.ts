@@ -13,7 +13,7 @@ import {
 export const accountGroupCommand: CliCommand = {
   name: 'account group',
   usage: 'EMAIL NAME|none [--json]',
-  about: 'set the price group of an account: what it pays and sees from its next request on',
+  about: 'set the price group of an account, from its next request on',
   flags: JSON_FLAG,
   minArguments: 2,
   audit: ({ arguments: [, group] }) => ({
@@ -27,7 +27,7 @@ export const accountGroupCommand: CliCommand = {
 export const teamGroupCommand: CliCommand = {
   name: 'team group',
   usage: 'NAME GROUP|none [--json]',
-  about: 'set the price group of a team: what its accounts pay and see from their next requests on',
+  about: 'set the price group of a team, from its next request on',
   flags: JSON_FLAG,
   minArguments: 2,
   audit: ({ arguments: [team, group] }) => ({

@@ -14,7 +14,7 @@ import {
 export const resetLinkCommand: CliCommand = {
   name: 'account reset-link',
   usage: 'EMAIL [--hours N] [--url https://console.example] [--json]',
-  about: 'create a link for setting a new password; it works once',
+  about: 'create a link to set a new password. It works once',
   flags: { ...JSON_FLAG, hours: { type: 'string' }, url: { type: 'string' } },
   minArguments: 1,
   run: resetLink,

@@ -29,7 +29,7 @@ export const secretCommands: readonly CliCommand[] = [
     name: 'secret rotate',
     usage: '[--json]',
     about:
-      'replace the secret while the server is stopped: by TOLLGATE_NEW_SECRET, or by a new one in the data folder. Tokens, codes, stored provider keys and stored responses stay, and so does who had the welcome credit; everybody signs in again, links to images end',
+      'replace the secret while the server is stopped, with TOLLGATE_NEW_SECRET or a new one in the data folder. Tokens, codes, stored keys and responses, and welcome credits stay. Everyone signs in again, and image links end',
     flags: JSON_FLAG,
     minArguments: 0,
     run: rotate,
@@ -38,7 +38,7 @@ export const secretCommands: readonly CliCommand[] = [
     name: 'secret reset',
     usage: '--yes [--json]',
     about:
-      'for a secret that is lost: takes TOLLGATE_SECRET, or makes a new one. Accounts and balances stay; every token, code, session, stored provider key and stored response ends. Cannot be undone',
+      'start over after losing the secret, with TOLLGATE_SECRET or a new one. Accounts and balances stay. Every token, code, session, stored key and stored response ends. Cannot be undone',
     flags: { ...JSON_FLAG, yes: { type: 'boolean' } },
     minArguments: 0,
     run: reset,

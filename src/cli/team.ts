@@ -32,7 +32,7 @@ export const teamCommands: readonly CliCommand[] = [
   {
     name: 'team create',
     usage: 'NAME --owner EMAIL [--balance USD] [--json]',
-    about: 'make a team: one balance for the accounts of its members and apps',
+    about: 'create a team: one balance for its members and apps',
     flags: { ...JSON_FLAG, owner: { type: 'string' }, balance: { type: 'string' } },
     minArguments: 1,
     audit: audited('team.create', ownerOf),
@@ -57,7 +57,7 @@ export const teamCommands: readonly CliCommand[] = [
   {
     name: 'team add',
     usage: 'NAME EMAIL [--role owner|admin|viewer|member] [--budget 20/month] [--json]',
-    about: 'take a person into a team; their token ends',
+    about: 'add a person to a team. Their token ends',
     flags: { ...JSON_FLAG, role: { type: 'string' }, budget: { type: 'string' } },
     minArguments: 2,
     audit: audited('team.add', memberOf),
@@ -86,7 +86,7 @@ export const teamCommands: readonly CliCommand[] = [
     usage:
       'NAME APP [--budget 5/day] [--models PATTERN,…] [--expires DATE] [--networks CIDR,…] [--replace-token | --pause | --resume | --end] [--json]',
     about:
-      'make an app, an account without a person, and show its token once; of one that is there, change what is named',
+      'create an app and print its token, which is shown only once; for an existing app, change the given limits',
     flags: {
       ...JSON_FLAG,
       ...LIMIT_FLAGS,
@@ -103,7 +103,7 @@ export const teamCommands: readonly CliCommand[] = [
     name: 'team limit',
     usage:
       'NAME [--chat N] [--images N] [--concurrent N] [--monthly USD] [--tags project,customer|none] [--json]   (`default` restores the default)',
-    about: 'set what all accounts of a team may do together, and which tags of their requests are kept',
+    about: 'set the limits of a whole team, and the tags kept with its requests',
     flags: {
       ...JSON_FLAG,
       chat: { type: 'string' },
@@ -120,7 +120,7 @@ export const teamCommands: readonly CliCommand[] = [
   {
     name: 'team credit',
     usage: 'NAME USD [--key KEY] [--reason TEXT] [--json]',
-    about: "add to a team's balance; with a key only once however often it is run",
+    about: "add to a team's balance. --key makes repeats count once",
     flags: { ...JSON_FLAG, key: { type: 'string' }, reason: { type: 'string' } },
     minArguments: 2,
     audit: audited('team.credit'),
@@ -130,7 +130,7 @@ export const teamCommands: readonly CliCommand[] = [
     name: 'team close',
     usage: 'NAME [--write-off REASON] [--json]',
     about:
-      'end a team and its tokens; what was paid goes back to an owner, gifts are written off. With a reason all of it is written off',
+      'close a team and end its tokens. Paid money returns to an owner; gifts are written off. --write-off writes off everything',
     flags: { ...JSON_FLAG, 'write-off': { type: 'string' } },
     minArguments: 1,
     audit: audited('team.close'),

@@ -3,8 +3,9 @@ import { connect } from 'node:net';
 import { testConsole, type Browser, type TestConsole } from '../console/testing/harness.ts';
 import type { Answer } from '../console/contract/routes.ts';
 import { makeMailChannel, readMailAddress, renderMail } from './mail-channel.ts';
-import type { MailData, MailTemplate } from './mail-data.ts';
+import type { MailTemplate } from './mail-data.ts';
 import { readAttempts } from './sender.ts';
+import { MAIL_SAMPLES } from './testing/mail-samples.ts';
 import { MailServer, readMail } from './testing/mail-server.ts';
 
 type MessageAttempt = Answer<'POST /api/console/webhooks/{id}/test'>;
@@ -30,56 +31,14 @@ beforeEach(async () => {
   server.refuse(undefined);
 });
 
-const SAMPLES: MailData = {
-  'address.verify': { link: `${PUBLIC_URL}/verify#t`, hours: 24 },
-  'password.reset': { link: `${PUBLIC_URL}/reset-password#t`, minutes: 30 },
-  'balance.low': { balance: '$1.50', threshold: '$5.00' },
-  'limit.reached': { limit: '$20.00' },
-  'budget.low': { amount: '$5.00', per: 'day', used: '$4.10', resetsAt: 86_400_000 },
-  'budget.reached': { amount: '$5.00', per: 'total', used: '$4.90' },
-  'token.expiring': { hint: 'sk-…a1b2', expiresAt: 86_400_000 },
-  'price.changes': {
-    from: 86_400_000,
-    isCancelled: false,
-    models: [
-      {
-        model: 'svc_chat/gpt-5',
-        name: 'GPT-5',
-        change: 'changed',
-        prices: [
-          {
-            dimension: 'input',
-            per: 1_000_000,
-            above_input_tokens: null,
-            quality: null,
-            before_usd: '1.25',
-            after_usd: '1.50',
-          },
-        ],
-      },
-    ],
-    more: 2,
-  },
-  'sign-in.new-device': { at: 0, address: '203.0.113.9', device: 'Firefox' },
-  'payment.receipt': {
-    amount: '25.00 EUR',
-    credited: '$27.10',
-    balance: '$30.00',
-    paidAt: 0,
-    reference: 'R-1',
-  },
-  'top-up.done': { amount: '25.00 EUR', credited: '$27.10', balance: '$30.00', paidAt: 0, reference: 'R-2' },
-  'top-up.failed': { amount: '25.00 EUR', balance: '$1.00', reason: 'card declined' },
-  'top-up.stopped': { isDisputed: true },
-  'webhook.paused': { url: 'https://hooks.example/a', reason: 'answered 500' },
-  'mail.test': { at: 0 },
-};
-
-test.each(Object.keys(SAMPLES) as MailTemplate[])(
+test.each(Object.keys(MAIL_SAMPLES) as MailTemplate[])(
   '%s says the same in plain text and in HTML, in both languages, without images',
   (template) => {
     const render = (language: string) =>
-      renderMail(template, SAMPLES[template], { language, site: { name: 'Gate & Co', url: PUBLIC_URL } });
+      renderMail(template, MAIL_SAMPLES[template], {
+        language,
+        site: { name: 'Gate & Co', url: PUBLIC_URL },
+      });
     const [english, german] = [render('en'), render('de-AT')];
     expect(english.subject).not.toBe(german.subject);
     for (const { subject, text, html } of [english, german]) {
@@ -87,7 +46,7 @@ test.each(Object.keys(SAMPLES) as MailTemplate[])(
       expect(html).not.toMatch(/<img|<script|<link|url\(/i);
       for (const line of text.split('\n').filter((one) => one.length > 20 && !one.startsWith('http')))
         expect(html).toContain(line.replaceAll('&', '&amp;').replace(/:$/, ''));
-      for (const value of Object.entries(SAMPLES[template]).flatMap(([field, one]) =>
+      for (const value of Object.entries(MAIL_SAMPLES[template]).flatMap(([field, one]) =>
         typeof one === 'string' && field !== 'per' ? one : [],
       ))
         expect([template, text]).toEqual([template, expect.stringContaining(value)]);
@@ -113,7 +72,7 @@ test.each([
     ['en', english],
     ['de', german],
   ] as const)
-    expect(renderMail(template, SAMPLES[template], { language, site }).subject).toStartWith(words);
+    expect(renderMail(template, MAIL_SAMPLES[template], { language, site }).subject).toStartWith(words);
 });
 
 test.each([
@@ -122,7 +81,7 @@ test.each([
   ['do_not_honor', 'refused it (do_not_honor)', 'abgelehnt (do_not_honor)'],
   ['constructor', 'refused it (constructor)', 'abgelehnt (constructor)'],
 ])('why a card could not be charged is a sentence: %s', (reason, english, german) => {
-  const data = { ...SAMPLES['top-up.failed'], reason };
+  const data = { ...MAIL_SAMPLES['top-up.failed'], reason };
   for (const [language, words] of [
     ['en', english],
     ['de', german],
@@ -147,7 +106,7 @@ test('a mail arrives in the language of its account, and is sent once', async ()
   const mail = {
     accountId: account,
     template: 'balance.low',
-    data: SAMPLES['balance.low'],
+    data: MAIL_SAMPLES['balance.low'],
     once: 'low-1',
   } as const;
   for (let index = 0; index < 3; index++) await site.messages.notices.mail(site.store.db, mail);

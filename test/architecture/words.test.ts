@@ -1,7 +1,11 @@
 import { Glob } from 'bun';
 import { expect, test } from 'bun:test';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { TEXTS_EN } from '../../src/console/public/texts-en.ts';
+import { renderMail } from '../../src/outbox/mail-channel.ts';
+import type { MailTemplate } from '../../src/outbox/mail-data.ts';
+import { MAIL_SAMPLES } from '../../src/outbox/testing/mail-samples.ts';
 import { de } from '../../web/locales/de/index.ts';
 import { deOperator } from '../../web/locales/de/operator.ts';
 import { dePlayground } from '../../web/locales/de/playgroundTexts.ts';
@@ -68,23 +72,37 @@ test('no page, no message of the API or the command line, and no guide falls bac
 /** What was replaced, and by what: one name for each thing, in the words of the product. */
 const REPLACED: readonly (readonly [found: RegExp, better: string])[] = [
   [/upstream/i, 'backend'],
-  [/e-mail/i, 'email'],
+  [/e-mail|(?<!`|x-)\bmails?\b(?! server|-|\.)/i, 'email'],
   [/\bpictures?\b/i, 'image'],
-  [/refused calls?/i, 'rejected requests'],
+  [/refused (?:calls?|requests?)|calls? (?:that )?(?:was|were) refused/i, 'rejected requests'],
+  [/\brequests\b[^.]*\bare refused/i, 'requests are rejected'],
   [/(?<!time to (?:the )?|for the )first token/i, 'time to first token'],
   [/whole answer/i, 'total time'],
   [/used up or over/i, 'used or expired'],
-  [/\btop it up\b/i, 'add funds'],
-  [/\bretry later\b/i, 'try again in … seconds'],
+  [/\btop(?:ping)? (?:it |the balance )?up\b(?! by)/i, 'add funds'],
+  [/\badd(?:ing)? balance\b(?! alone)/i, 'add funds'],
+  [/\bretry (?:later|soon)\b|wait and retry/i, 'try again in … seconds'],
   [/\bit (?:gets|needs)\b|\bone that\b|\bthey are\b/i, 'the thing itself as the subject'],
   [/more than (?:it|they) brought|that brought/i, 'lost, revenue'],
   [/total overrun/i, 'charged beyond holds'],
+  [/what can be had/i, 'what’s available'],
+  [/\bno invoice\b/i, 'not an invoice'],
+  [/your next limit/i, 'next limit'],
+  [/choose another\b(?! (?:model|range|one))/i, 'change …'],
+  [/to say something/i, 'available after … requests'],
+  [/opens into/i, 'select …'],
+  [/\bgo(?:es)? on\b/i, 'continue'],
+  [/\bwhoever\b|\bsomebody\b|\bone[’']s own\b/i, 'someone, everyone who, the person'],
+  [/\b(?:a|an) [a-z]+ of (?:its|your|their) own\b/i, 'its own, your own'],
+  [/\bonce it is\b|\bwhat has been\b|\bthat had been\b/i, 'when, what was'],
+  [/\bwrite to (?:us|the operator)\b/i, 'contact'],
+  [/\bat once\b/i, 'immediately, together'],
 ];
 const MOST_WORDS = 20;
 
 test('every English text is short, and has one name for each thing', () => {
-  const texts = textsOf('en', { ...en, ...enOperator, ...enPlayground, ...enTeam });
-  expect(texts.length).toBeGreaterThan(2_000);
+  const texts = englishTexts();
+  expect(texts.length).toBeGreaterThan(2_300);
   const found = texts.flatMap(({ key, text }) => [
     ...REPLACED.filter(([words]) => words.test(text)).map(([, better]) => `${key}: ${text} → ${better}`),
     ...sentencesOf(text)
@@ -94,6 +112,32 @@ test('every English text is short, and has one name for each thing', () => {
   expect(found).toEqual([]);
 });
 
+test('no file of texts is left out of what is read here', () => {
+  const read = new Set(englishTexts().map(({ key }) => key.split('.')[1]));
+  const left = readdirSync(join(ROOT, 'web/locales/en')).flatMap((file) => {
+    const names = [...readFileSync(join(ROOT, 'web/locales/en', file), 'utf8').matchAll(/^ {2}(\w+): \{$/gm)];
+    return names.flatMap(([, name = '']) => (read.has(name) ? [] : [`${file}: ${name}`]));
+  });
+  expect(left).toEqual([]);
+});
+
+/** Of the console, the public pages and the emails, as people read them. */
+function englishTexts(): { key: string; text: string }[] {
+  const mails = (Object.keys(MAIL_SAMPLES) as MailTemplate[]).flatMap((template) => {
+    const site = { name: 'Gate', url: 'https://gate.example.com' };
+    const { subject, text } = renderMail(template, MAIL_SAMPLES[template], { language: 'en', site });
+    return [subject, ...text.split('\n')].map((line) => ({ key: `mail.${template}`, text: line }));
+  });
+  return [
+    ...textsOf('en', { ...en, ...enOperator, ...enPlayground, ...enTeam }),
+    ...textsOf('public', TEXTS_EN).map(({ key, text }) => ({
+      key,
+      text: text.replaceAll(/\$\{[^}]*\}/g, '…'),
+    })),
+    ...mails,
+  ];
+}
+
 /** Prose has more words than labels; these are wrong there too. */
 const REPLACED_IN_PROSE: ReadonlySet<string> = new Set([
   'backend',
@@ -101,6 +145,8 @@ const REPLACED_IN_PROSE: ReadonlySet<string> = new Set([
   'image',
   'rejected requests',
   'add funds',
+  'not an invoice',
+  'what’s available',
   'try again in … seconds',
 ]);
 

@@ -27,7 +27,7 @@ const FACTS: Record<string, { readonly from: string; readonly says: readonly str
   },
   'What happens when my balance runs out?': {
     from: '/docs/money#when-the-balance-runs-out',
-    says: ['402', '`insufficient_balance`', 'Top up'],
+    says: ['402', '`insufficient_balance`', 'Add funds'],
   },
   'What are the rate limits?': {
     from: '/docs/limits-and-headers#rate-limits',

@@ -407,7 +407,7 @@ async function changeAccount(
 }
 
 interface AccountFilter {
-  /** Part of an id, an e-mail address, a name or the hint of a token. */
+  /** Part of an id, an email address, a name or the hint of a token. */
   readonly search?: string | undefined;
   readonly status?: 'active' | 'disabled' | undefined;
   readonly role?: 'user' | 'operator' | undefined;

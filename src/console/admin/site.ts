@@ -191,7 +191,7 @@ interface AuditFilter {
   /** An account's id, or `cli`. */
   readonly actor?: string | undefined;
   readonly action?: string | undefined;
-  /** Part of the action, of whom it was about, of the details, or of an e-mail address. */
+  /** Part of the action, of whom it was about, of the details, or of an email address. */
   readonly search?: string | undefined;
 }
 

@@ -14,7 +14,7 @@ export const admin = {
   },
   accounts: {
     title: 'Accounts',
-    lead: 'Find accounts, add balance, set limits and manage access.',
+    lead: 'Find accounts, credit them, set limits and manage access.',
     search: 'Search by email, name, account ID or token',
     status: 'Status',
     role: 'Role',
@@ -408,7 +408,7 @@ export const admin = {
     contact: 'Contact (optional)',
     contactHint:
       'An email address or web page. It is public, for example for people who forgot their password.',
-    topUpHint: 'How to top up',
+    topUpHint: 'How to add funds',
     topUpHintHint: 'Shown on the billing page as plain text.',
     issuer: 'On statements',
     issuerHint: 'Printed on monthly statements that are issued from now on.',
@@ -421,7 +421,7 @@ export const admin = {
     logoRemove: 'Remove logo',
     logoFailed: 'Your browser cannot read this file as an image.',
     noLogo: 'No logo',
-    topUpAmounts: 'Amounts to top up by card, in dollars',
+    topUpAmounts: 'Card payment amounts, in dollars',
     topUpAmountsHint: 'Up to eight, with spaces between them: 10.00 25.00 50.00',
     signUp: 'Sign-up',
     open: 'Open: anyone can create an account',

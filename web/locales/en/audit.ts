@@ -119,7 +119,7 @@ export const audit = {
         test: 'Test a webhook',
         remove: 'Delete a webhook',
       },
-      mail: { test: 'Test mail' },
+      mail: { test: 'Test email' },
       store: {
         restore: 'Restore a backup',
         move: 'Move the data to Postgres',

@@ -43,7 +43,7 @@ export const timeline = {
       forbidden: 'The backend refused access.',
       not_found: 'The backend does not have this model.',
       rejected: 'The backend refused the request as invalid.',
-      server: 'The backend reported an error of its own.',
+      server: 'The backend reported an internal error.',
       protocol: 'The backend’s answer could not be understood.',
       unreported: 'The answer ended before the backend reported all usage.',
       resting: 'Paused after recent failures.',
