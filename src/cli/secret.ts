@@ -158,7 +158,7 @@ export const metricsCommand: CliCommand = {
   name: 'metrics token',
   usage: '[--json]',
   about:
-    'print the token that lets a monitoring system read /metrics: TOLLGATE_METRICS_TOKEN, or the one of this installation',
+    'print the token for /metrics: TOLLGATE_METRICS_TOKEN, or the one of this installation',
   flags: JSON_FLAG,
   minArguments: 0,
   run: async (input, context) =>

@@ -9,7 +9,6 @@ import {
   formatUsdTick,
   multiply,
   parseUsd,
-  shownPlaces,
   usdParts,
 } from './money.ts';
 import { formatCompactTick } from './numbers.ts';
@@ -107,11 +106,6 @@ test('no shown charge is off by more than half of its fourth digit, or half a ce
       expect(distance * 2_000n <= value).toBe(true);
     }),
   );
-});
-
-test('the places that a column is aligned on are those that are shown', () => {
-  for (const amount of ['0', '5.1', '5.12345', '0.00012345', '0.000000001', '1234.5678', '0.99996'])
-    expect(shownPlaces(amount)).toBe(charge(amount).split('.')[1]?.length ?? 0);
 });
 
 test('the ticks of an axis are distinct, of amounts and of counts, in every language', () => {

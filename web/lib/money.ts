@@ -52,12 +52,6 @@ function halfToEven(rest: bigint, unit: bigint, below: bigint): bigint {
   return isUp ? 1n : 0n;
 }
 
-/** How many digits of a charge are shown after the decimal mark, for aligning a column on it. */
-export function shownPlaces(amount: Usd): number {
-  const [, fraction = ''] = literal(shownUsd(amount, 'charge')).split('.');
-  return Math.max(CENTS, fraction.replace(/0+$/, '').length);
-}
-
 /** A tick of an axis, with as many digits as its step, so that no two ticks look the same. */
 export function formatUsdTick(value: number, step: number, language: string): string {
   const places = Math.min(MOST_PLACES, Math.max(CENTS, Math.ceil(-Math.log10(step) - 1e-9)));

@@ -1,11 +1,8 @@
 import type { ReactNode } from 'react';
-import type { Usd } from '../../src/console/contract.ts';
 import { classes } from '../lib/classes.ts';
 import { useNarrow } from '../lib/media.ts';
-import { shownPlaces } from '../lib/money.ts';
 import type { Sorting } from '../lib/table.ts';
 import { useTranslation } from '../lib/translation.tsx';
-import { AlignedPlaces } from './Money.tsx';
 import ArrowDown from 'lucide-react/icons/arrow-down';
 import ArrowUp from 'lucide-react/icons/arrow-up';
 import { Button } from './Button.tsx';
@@ -16,8 +13,6 @@ export interface Column<Row> {
   readonly header: ReactNode;
   readonly cell: (row: Row) => ReactNode;
   readonly align?: 'right';
-  /** The amount that the cell shows: the column is aligned on the decimal mark. */
-  readonly amount?: (row: Row) => Usd | null | undefined;
   /** The place of the value when rows become cards: the card's first line, its right end, or the labelled list. */
   readonly card?: 'title' | 'aside' | 'hidden';
   readonly className?: string;
@@ -43,7 +38,6 @@ export function Table<Row>(props: TableProps<Row>) {
 }
 
 function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: TableProps<Row>) {
-  const places = columns.map((column) => placesOf(column, rows));
   return (
     <div
       className="thin-scroll scroll-cue relative overflow-x-auto rounded-lg"
@@ -101,7 +95,7 @@ function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: 
                       className="absolute inset-0 w-full"
                     />
                   ) : null}
-                  <AlignedPlaces value={places[index]}>{column.cell(row)}</AlignedPlaces>
+                  {column.cell(row)}
                 </td>
               ))}
             </tr>
@@ -157,11 +151,6 @@ function Cards<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }:
 function sortState(id: string, { current }: Sorting): 'ascending' | 'descending' | 'none' {
   if (current.by !== id) return 'none';
   return current.descending ? 'descending' : 'ascending';
-}
-
-function placesOf<Row>({ amount }: Column<Row>, rows: readonly Row[]): number | undefined {
-  if (!amount) return undefined;
-  return rows.reduce((most, row) => Math.max(most, shownPlaces(amount(row) ?? '0')), 0);
 }
 
 interface OpenButtonProps<Row> {

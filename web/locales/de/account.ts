@@ -12,7 +12,7 @@ export const account: typeof english = {
     monthUsed: '{{spent}} von {{limit}} in diesem Monat verbraucht',
     chatRate: 'Chat-Anfragen',
     imageRate: 'Bildanfragen',
-    concurrent: 'Gleichzeitige Anfragen',
+    concurrent: 'Laufen gerade',
     chart: 'Ausgaben nach Modell, letzte 14 Tage',
     chartEmpty: 'Keine Ausgaben in den letzten 14 Tagen',
     chartEmptyLead: 'Jede bezahlte Anfrage erscheint hier, sobald sie abgerechnet ist.',
@@ -56,7 +56,7 @@ export const account: typeof english = {
   },
   key: {
     title: 'API-Token',
-    lead: 'Ein Token pro Konto. Es gilt für die API, nicht für diese Konsole.',
+    lead: 'Erstellen Sie das Token für Ihre API-Anfragen. Ein Token pro Konto.',
     team: 'Ein Token pro Person. Anfragen damit bezahlt das Team {{team}}.',
     viewer: 'Betrachter eines Teams haben kein Token',
     viewerLead: 'Bitten Sie einen Inhaber oder Admin von {{team}} um eine andere Rolle.',
@@ -87,11 +87,11 @@ export const account: typeof english = {
     savedIt: 'Ich habe es sicher gespeichert',
     toQuickstart: 'Weiter zum Schnellstart',
     rules: 'Gut zu wissen',
-    rule1: 'Senden Sie es als „Authorization: Bearer sk-…“ über HTTPS.',
+    rule1: 'Senden Sie das Token als „Authorization: Bearer sk-…“ über HTTPS.',
     rule2:
-      'Ohne letzten Tag läuft es nicht ab. Ersetzen Sie es, wenn jemand das Team verlässt oder ein Laptop verloren geht.',
+      'Ohne letzten Tag läuft das Token nicht ab. Ersetzen Sie es, wenn jemand geht oder ein Laptop verloren geht.',
     rule3:
-      'Schreiben Sie es nie in eine Webseite oder ein Repository. Sie bezahlen alles, wofür es benutzt wird.',
+      'Schreiben Sie das Token nie in eine Webseite oder ein Repository. Sie bezahlen jede Anfrage damit.',
     revoked: 'Token widerrufen',
   },
   models: {

@@ -11,7 +11,7 @@ export const account = {
     monthUsed: '{{spent}} of {{limit}} used this month',
     chatRate: 'Chat requests',
     imageRate: 'Image requests',
-    concurrent: 'Concurrent requests',
+    concurrent: 'Running now',
     chart: 'Spend by model, last 14 days',
     chartEmpty: 'No spend in the last 14 days',
     chartEmptyLead: 'Paid requests appear here as soon as they finish.',
@@ -53,7 +53,7 @@ export const account = {
   },
   key: {
     title: 'API token',
-    lead: 'One token per account. It works for the API, not for this console.',
+    lead: 'Create the token for your API requests. One token per account.',
     team: 'One token per person. Requests with it are paid by the team {{team}}.',
     viewer: 'Viewers of a team have no token',
     viewerLead: 'Ask an owner or admin of {{team}} for another role.',
@@ -83,10 +83,10 @@ export const account = {
     savedIt: 'I have saved it in a safe place',
     toQuickstart: 'Continue to quickstart',
     rules: 'Good to know',
-    rule1: 'Send it as “Authorization: Bearer sk-…” over HTTPS.',
+    rule1: 'Send the token as “Authorization: Bearer sk-…” over HTTPS.',
     rule2:
-      'It does not expire unless you set a last day. Replace it when someone leaves your team or a laptop is lost.',
-    rule3: 'Never put it in a web page or a repository. You pay for everything it is used for.',
+      'The token does not expire unless you set a last day. Replace it when someone leaves or a laptop is lost.',
+    rule3: 'Never put the token in a web page or a repository. You pay for every request made with it.',
     revoked: 'Token revoked',
   },
   models: {

@@ -89,7 +89,7 @@ export const entry = {
       'Before a request runs, its highest possible cost is held. You pay only for what was used. A balance never falls below zero, however many requests run in parallel.',
     explainedTitle: 'Explained',
     explained:
-      'Look up any request by its ID: tokens, prices, the backend that answered, and every attempt before it.',
+      'Look up any request by its ID: tokens, prices, the backend that answered and every failed attempt.',
     homeTitle: 'Works with your tools',
     home: 'Supports the OpenAI, Anthropic and Responses APIs. Keep your client and change only the base URL and key.',
     modelsTitle: 'Models and prices',

@@ -18,7 +18,7 @@ export const playground = {
     stop: 'Stop sequences',
     stopHint: 'Up to four, separated by commas',
     seed: 'Seed',
-    default: 'default',
+    default: 'Default',
     settings: 'Model and parameters',
     message: 'Message',
     atMost: 'At most {{price}}',

@@ -63,7 +63,7 @@ function Billing() {
           </p>
           {money ? <Converted usd={money.availableUsd} kind="available" /> : null}
           <dl className="mt-5 flex flex-col gap-1.5">
-            <LedgerLine label={t('billing.balance')} value={money ? <Money usd={money.balanceUsd} /> : '…'} />
+            <LedgerLine label={t('billing.balance')} value={money ? <Money usd={money.balanceUsd} kind="available" /> : '…'} />
             <LedgerLine label={t('billing.held')} value={money ? <Money usd={money.heldUsd} /> : '…'} />
             {money && Number(money.owedUsd) > 0 ? (
               <LedgerLine label={t('billing.owed')} value={<Money usd={money.owedUsd} />} />
@@ -219,7 +219,7 @@ function Redeem() {
         {redeem.data
           ? t('billing.redeemed', {
               amount: formatUsd(redeem.data.amountUsd, i18n.language),
-              balance: formatUsd(redeem.data.balanceUsd, i18n.language),
+              balance: formatUsd(redeem.data.balanceUsd, i18n.language, { kind: 'available' }),
             })
           : ''}
       </p>

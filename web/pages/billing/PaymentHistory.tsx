@@ -100,7 +100,6 @@ export function paymentColumns<Row extends PaymentItem>(t: TFunction, language: 
       align: 'right',
       card: 'aside',
       sortsFirst: 'descending',
-      amount: (row) => row.amountUsd,
       cell: (row) => <Money usd={row.amountUsd} plain />,
     },
   ];

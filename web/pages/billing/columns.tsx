@@ -83,12 +83,10 @@ export function entryColumns(
       header: t('billing.amount'),
       align: 'right',
       card: 'aside',
-      amount: (row) => (isSingle(row) ? row.amountUsd : undefined),
       cell: (row) => (
         <Money
           usd={row.amountUsd}
           kind={isSingle(row) ? 'charge' : 'sum'}
-          padded
           sign
           plain
           className={row.amountUsd.startsWith('-') ? '' : 'font-medium text-accent'}

@@ -59,7 +59,6 @@ export function modelColumns(
       id: part,
       header: t(`models.${part}`),
       align: 'right',
-      amount: ({ best }) => tokenPrice(best, part),
       cell: (group) => <ModelPriceCell model={group.best} part={part} />,
     })),
     {

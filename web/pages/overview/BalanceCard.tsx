@@ -39,7 +39,7 @@ function Available({ overview }: { overview: Overview }) {
         </p>
         <p className="mt-1 flex flex-wrap gap-x-3 text-sm text-ink-3">
           <Converted usd={overview.availableUsd} kind="available" />
-          <span>{t('overview.balance', { amount: usd(overview.balanceUsd) })}</span>
+          <span>{t('overview.balance', { amount: formatUsd(overview.balanceUsd, i18n.language, { kind: 'available' }) })}</span>
           <span>
             {overview.openHolds > 0
               ? t('overview.held', { amount: usd(overview.heldUsd), count: overview.openHolds })
@@ -135,9 +135,9 @@ function Rate({ count }: { count: number }) {
 
 function Figure({ label, value }: { label: string; value: ReactNode }) {
   return (
-    <div className="flex min-w-0 flex-col px-4 py-4 sm:px-5">
+    <div className="flex min-w-0 flex-col justify-center gap-1 px-4 py-4 sm:px-5">
       <dt className="text-sm text-ink-3">{label}</dt>
-      <dd className="mt-auto truncate pt-0.5 text-base font-medium sm:text-lg">{value}</dd>
+      <dd className="truncate text-base font-medium sm:text-lg">{value}</dd>
     </div>
   );
 }

@@ -80,7 +80,7 @@ function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'
             className="mb-2 max-h-48 rounded-md"
           />
         ))}
-        {turn.files ? (
+        {turn.files?.length ? (
           <span className="mb-2 flex flex-wrap gap-2">
             {turn.files.map(({ name }, index) => (
               <FileChip key={`${index} ${name}`} name={name} />

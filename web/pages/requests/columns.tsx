@@ -51,7 +51,6 @@ export function requestColumns(t: TFunction): Column<RequestItem>[] {
       align: 'right',
       card: 'aside',
       sortsFirst: 'descending',
-      amount: (row) => (row.state === 'pending' ? row.heldUsd : row.chargedUsd),
       cell: (row) =>
         row.state === 'pending' ? (
           <span className="text-ink-3">

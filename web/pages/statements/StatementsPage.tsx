@@ -141,7 +141,6 @@ function Days({ month }: { month: string }) {
               header: t('statements.charged'),
               align: 'right',
               card: 'aside',
-              amount: (row) => row.chargedUsd,
               cell: (row) => <Money usd={row.chargedUsd} plain />,
             },
           ]}

@@ -153,7 +153,7 @@ function Balance({
         <Money usd={money.availableUsd} kind="available" />
       </p>
       <dl className="mt-5 flex flex-col gap-1.5">
-        <LedgerLine label={t('team.balance')} value={<Money usd={money.balanceUsd} />} />
+        <LedgerLine label={t('team.balance')} value={<Money usd={money.balanceUsd} kind="available" />} />
         <LedgerLine label={t('team.held')} value={<Money usd={money.heldUsd} />} />
       </dl>
       {limit ? (

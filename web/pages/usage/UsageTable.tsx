@@ -217,7 +217,6 @@ function countColumns(t: TFunction, href: Href, { totals }: UsageReport): LineCo
       card: 'aside',
       sortsFirst: 'descending',
       value: ({ counts }) => approximate(counts.chargedUsd),
-      amount: ({ counts }) => counts.chargedUsd,
       cell: (line) => (
         <span className={line.kind === 'total' ? 'font-semibold' : ''}>
           {linked(<Money usd={line.counts.chargedUsd} />, line, href(line))}
@@ -234,7 +233,6 @@ function savedColumn(t: TFunction): LineColumn {
     align: 'right',
     sortsFirst: 'descending',
     value: ({ counts }) => approximate(counts.savedUsd),
-    amount: ({ counts }) => counts.savedUsd,
     cell: ({ counts }) =>
       approximate(counts.savedUsd) === 0 ? <Nothing /> : <Money usd={counts.savedUsd} />,
   };

@@ -105,14 +105,12 @@ function accountColumns(t: TFunction): Column<ItemOf<'GET /api/console/admin/acc
       align: 'right',
       card: 'aside',
       sortsFirst: 'descending',
-      amount: (row) => row.balanceUsd,
       cell: (row) => <Money usd={row.balanceUsd} />,
     },
     {
       id: 'held',
       header: t('accounts.held'),
       align: 'right',
-      amount: (row) => row.heldUsd,
       cell: (row) => (row.openHolds > 0 ? <Money usd={row.heldUsd} /> : <Nothing />),
     },
     {
@@ -120,7 +118,6 @@ function accountColumns(t: TFunction): Column<ItemOf<'GET /api/console/admin/acc
       header: t('accounts.month'),
       align: 'right',
       sortsFirst: 'descending',
-      amount: (row) => row.monthSpentUsd,
       cell: (row) => <Money usd={row.monthSpentUsd} />,
     },
     {

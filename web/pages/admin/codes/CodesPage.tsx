@@ -106,7 +106,6 @@ function batchColumns(t: TFunction): Column<AdminCodeBatch>[] {
       sortsFirst: 'descending',
       align: 'right',
       card: 'aside',
-      amount: (row) => row.amountUsd,
       cell: (row) => <Money usd={row.amountUsd} />,
     },
     {

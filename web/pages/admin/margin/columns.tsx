@@ -32,7 +32,6 @@ export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMar
       id: 'cost',
       header: t('margin.cost'),
       align: 'right',
-      amount: (row) => row.costUsd,
       cell: ({ costUsd }) =>
         costUsd === null ? <UnknownAmount label={t('margin.unknown')} /> : <Money usd={costUsd} />,
     },
@@ -40,7 +39,6 @@ export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMar
       id: 'possible',
       header: t('margin.possible'),
       align: 'right',
-      amount: (row) => row.possibleCostUsd,
       cell: ({ possibleCostUsd }) =>
         possibleCostUsd === '0.00' ? <Nothing /> : <Money usd={possibleCostUsd} />,
     },
@@ -48,7 +46,6 @@ export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMar
       id: 'unknown',
       header: t('margin.unknownRevenue'),
       align: 'right',
-      amount: (row) => row.unknownUsd,
       cell: ({ unknownUsd }) => (unknownUsd === '0.00' ? <Nothing /> : <Money usd={unknownUsd} />),
     },
     {
@@ -56,7 +53,6 @@ export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMar
       header: t('margin.margin'),
       align: 'right',
       card: 'aside',
-      amount: (row) => row.marginUsd,
       cell: (row) => <MarginAmount sums={row} label={t('margin.unknown')} />,
     },
   ];
@@ -88,14 +84,12 @@ export function lossColumns(t: TFunction): Column<AdminLoss>[] {
       id: 'cost',
       header: t('margin.cost'),
       align: 'right',
-      amount: (row) => row.costUsd,
       cell: ({ costUsd }) => <Money usd={costUsd} />,
     },
     {
       id: 'possible',
       header: t('margin.possible'),
       align: 'right',
-      amount: (row) => row.possibleCostUsd,
       cell: ({ possibleCostUsd }) => <Money usd={possibleCostUsd} />,
     },
   ];
@@ -106,7 +100,6 @@ function revenueColumn<Row extends { readonly chargedUsd: string }>(t: TFunction
     id: 'revenue',
     header: t('margin.revenue'),
     align: 'right',
-    amount: (row) => row.chargedUsd,
     cell: ({ chargedUsd }) => <Money usd={chargedUsd} />,
   };
 }

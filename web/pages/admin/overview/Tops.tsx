@@ -67,7 +67,6 @@ function modelColumns(t: TFunction): Column<AdminOverview['topModels'][number]>[
       header: t('usage.charged'),
       align: 'right',
       card: 'aside',
-      amount: (row) => row.chargedUsd,
       cell: (row) => <Money usd={row.chargedUsd} />,
     },
   ];
@@ -90,7 +89,6 @@ function accountColumns(t: TFunction): Column<AdminOverview['topAccounts'][numbe
       header: t('accounts.month'),
       align: 'right',
       card: 'aside',
-      amount: (row) => row.monthSpentUsd,
       cell: (row) => <Money usd={row.monthSpentUsd} />,
     },
   ];

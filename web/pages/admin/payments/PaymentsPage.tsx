@@ -184,7 +184,6 @@ function reversalColumns(t: TFunction): Column<AdminReversal>[] {
       align: 'right',
       card: 'aside',
       sortsFirst: 'descending',
-      amount: (row) => row.amountUsd,
       cell: (row) => <Money usd={row.amountUsd} plain />,
     },
     {
@@ -192,14 +191,12 @@ function reversalColumns(t: TFunction): Column<AdminReversal>[] {
       header: t('adminPayments.taken'),
       align: 'right',
       sortsFirst: 'descending',
-      amount: (row) => row.takenUsd,
       cell: (row) => <Money usd={row.takenUsd} plain />,
     },
     {
       id: 'owed',
       header: t('adminPayments.owed'),
       align: 'right',
-      amount: (row) => row.owedUsd,
       cell: (row) => <Money usd={row.owedUsd} plain />,
     },
     {
@@ -207,7 +204,6 @@ function reversalColumns(t: TFunction): Column<AdminReversal>[] {
       header: t('adminPayments.loss'),
       align: 'right',
       sortsFirst: 'descending',
-      amount: (row) => row.lostUsd,
       cell: (row) => <Money usd={row.lostUsd} plain />,
     },
   ];

@@ -106,7 +106,6 @@ function columns({ kind, links, t, language }: ColumnsParts): Column<TrafficNode
       header: t('cockpit.revenue'),
       align: 'right',
       card: 'aside',
-      amount: (node) => node.chargedUsd,
       cell: (node) => <Money usd={node.chargedUsd} />,
     },
   ];
