@@ -204,7 +204,7 @@ describe.each([
       expect(pages[0]).toStartWith('Lódz & Söhne ????\nStreet 1\n2nd floor');
       expect(text).toContain(ISSUER.taxId);
       expect(text).toContain(isEnglish ? 'This is not an invoice.' : 'Dies ist keine Rechnung.');
-      expect(text).toContain(isEnglish ? 'The CSV file has it' : 'Die CSV-Datei hat es');
+      expect(text).toContain(isEnglish ? 'The CSV file has them' : 'Die CSV-Datei hat es');
       expect(text).toContain(isEnglish ? '(continued)' : '(Fortsetzung)');
       for (const [index, page] of pages.entries())
         expect(page).toContain(isEnglish ? `Page ${index + 1} of 2` : `Seite ${index + 1} von 2`);

@@ -1,13 +1,6 @@
 import type { Usd } from '../../src/console/contract.ts';
 import { classes } from '../lib/classes.ts';
-import {
-  convert,
-  formatExactUsd,
-  formatUsd,
-  shownUsd,
-  usdParts,
-  type AmountKind,
-} from '../lib/money.ts';
+import { convert, formatExactUsd, formatUsd, shownUsd, usdParts, type AmountKind } from '../lib/money.ts';
 import { useSite } from '../lib/session.ts';
 import { useTranslation } from '../lib/translation.tsx';
 

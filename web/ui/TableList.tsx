@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { SearchedPage } from '../../src/console/contract.ts';
 import type { ListState } from '../lib/table.ts';
 import { formatTime } from '../lib/time.ts';
@@ -35,8 +35,8 @@ export function TableList<Row>({ pages, table, empty, ...shown }: TableListProps
   if (pages.error && !pages.data)
     return <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />;
   if (!pages.data) return <SkeletonRows />;
+  if (isBlank(pages, table)) return empty;
   const rows = pages.data.pages.flatMap((page) => page.items);
-  if (rows.length === 0 && !table.isFiltered && !pages.hasNextPage) return empty;
   const [first] = pages.data.pages;
   return (
     <>
@@ -49,6 +49,20 @@ export function TableList<Row>({ pages, table, empty, ...shown }: TableListProps
       <Notes pages={pages} table={table} />
     </>
   );
+}
+
+/**
+ * Whether there is nothing to search for. A search stays where it was used: its last answer is still shown when it is
+ * cleared.
+ */
+export function useBlank<Row>(pages: TablePages<Row>, table: ListState): boolean {
+  const [wasFiltered, setFiltered] = useState(table.isFiltered);
+  if (table.isFiltered && !wasFiltered) setFiltered(true);
+  return isBlank(pages, table) && !wasFiltered;
+}
+
+function isBlank<Row>({ data, hasNextPage }: TablePages<Row>, table: ListState): boolean {
+  return data?.pages.every(({ items }) => items.length === 0) === true && !table.isFiltered && !hasNextPage;
 }
 
 type Count = NonNullable<SearchedPage<unknown>['count']>;

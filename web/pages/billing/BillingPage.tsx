@@ -11,7 +11,7 @@ import { Converted, Money } from '../../ui/Money.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Empty, FormError } from '../../ui/States.tsx';
 import { DayRangeField, TableFilters } from '../../ui/TableFilters.tsx';
-import { TableList } from '../../ui/TableList.tsx';
+import { TableList, useBlank } from '../../ui/TableList.tsx';
 import { ReceiptSheet } from '../requests/ReceiptSheet.tsx';
 import { Automatic } from './Automatic.tsx';
 import { entryColumns, requestsOfDay } from './columns.tsx';
@@ -63,7 +63,10 @@ function Billing() {
           </p>
           {money ? <Converted usd={money.availableUsd} kind="available" /> : null}
           <dl className="mt-5 flex flex-col gap-1.5">
-            <LedgerLine label={t('billing.balance')} value={money ? <Money usd={money.balanceUsd} kind="available" /> : '…'} />
+            <LedgerLine
+              label={t('billing.balance')}
+              value={money ? <Money usd={money.balanceUsd} kind="available" /> : '…'}
+            />
             <LedgerLine label={t('billing.held')} value={money ? <Money usd={money.heldUsd} /> : '…'} />
             {money && Number(money.owedUsd) > 0 ? (
               <LedgerLine label={t('billing.owed')} value={<Money usd={money.owedUsd} />} />
@@ -116,14 +119,18 @@ function Entries() {
     sorts: { offered: [], usual: NEWEST_FIRST },
   });
   const [open, setOpen] = useState<string>();
+  const today = useToday();
   const pages = usePages('GET /api/console/entries', { query: { ...table.query, wallet } });
+  const hasNothing = useBlank(pages, table);
   const values = useApi('GET /api/console/list-values', { query: { wallet } }).data;
   return (
     <Card flush title={t('billing.entries')} hint={t('billing.entriesHint')}>
-      <TableFilters table={table} searchLabel={t('tables.searchEntries')} className="px-5 pb-4">
-        <EntryKindFilter table={table} kinds={values?.entryKinds} />
-        <DayRangeField canBeAny range={table.values} today={useToday()} change={table.set} />
-      </TableFilters>
+      {hasNothing ? null : (
+        <TableFilters table={table} searchLabel={t('tables.searchEntries')} className="px-5 pb-4">
+          <EntryKindFilter table={table} kinds={values?.entryKinds} />
+          <DayRangeField canBeAny range={table.values} today={today} change={table.set} />
+        </TableFilters>
+      )}
       <TableList
         pages={pages}
         table={table}

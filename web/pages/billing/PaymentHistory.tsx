@@ -12,7 +12,7 @@ import { Money } from '../../ui/Money.tsx';
 import { Empty } from '../../ui/States.tsx';
 import type { Column } from '../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../ui/TableFilters.tsx';
-import { TableList } from '../../ui/TableList.tsx';
+import { TableList, useBlank } from '../../ui/TableList.tsx';
 import { Time } from '../../ui/Time.tsx';
 
 type PaymentItem = ItemOf<'GET /api/console/payments/history'>;
@@ -33,12 +33,15 @@ export function PaymentHistory() {
     query: { ...table.query, wallet },
     refetchInterval: isBack ? WAITING_MS : false,
   });
+  const hasNothing = useBlank(pages, table);
   const values = useApi('GET /api/console/list-values', { query: { wallet } }).data;
   return (
     <Card flush title={t('payments.history')}>
-      <TableFilters table={table} searchLabel={t('tables.searchPayments')} className="px-5 pb-4">
-        <PaymentStateFilter table={table} states={values?.paymentStates} />
-      </TableFilters>
+      {hasNothing ? null : (
+        <TableFilters table={table} searchLabel={t('tables.searchPayments')} className="px-5 pb-4">
+          <PaymentStateFilter table={table} states={values?.paymentStates} />
+        </TableFilters>
+      )}
       <TableList
         pages={pages}
         table={table}

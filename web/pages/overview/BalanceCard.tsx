@@ -39,7 +39,11 @@ function Available({ overview }: { overview: Overview }) {
         </p>
         <p className="mt-1 flex flex-wrap gap-x-3 text-sm text-ink-3">
           <Converted usd={overview.availableUsd} kind="available" />
-          <span>{t('overview.balance', { amount: formatUsd(overview.balanceUsd, i18n.language, { kind: 'available' }) })}</span>
+          <span>
+            {t('overview.balance', {
+              amount: formatUsd(overview.balanceUsd, i18n.language, { kind: 'available' }),
+            })}
+          </span>
           <span>
             {overview.openHolds > 0
               ? t('overview.held', { amount: usd(overview.heldUsd), count: overview.openHolds })

@@ -131,7 +131,7 @@ function Answer({ turn, onRegenerate, alternatives, onResults }: Omit<TurnViewPr
       ) : null}
       {turn.status === 'streaming' ? null : (
         <div className="mt-2 flex flex-wrap items-center gap-x-1 gap-y-1">
-          <CopyIconButton text={turn.text} label={t('playground.copy')} />
+          {turn.text ? <CopyIconButton text={turn.text} label={t('playground.copy')} /> : null}
           {onRegenerate ? (
             <IconButton label={t('playground.regenerate')} onClick={onRegenerate}>
               <RefreshCw size={14} aria-hidden />

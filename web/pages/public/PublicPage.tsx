@@ -57,8 +57,15 @@ function Hero() {
   return (
     <section className="grid items-center gap-10 pt-14 pb-12 sm:pt-20 sm:pb-16 lg:grid-cols-[1.25fr_1fr]">
       <div>
-        <h1 className="max-w-[17ch] text-2xl font-semibold tracking-[-0.022em] text-balance sm:text-3xl lg:text-[3.25rem] lg:leading-[1.06]">
-          {t('public.title')}
+        <h1 className="text-2xl font-semibold tracking-[-0.022em] sm:text-3xl lg:text-[2.75rem] lg:leading-[1.1]">
+          {/* Each sentence begins a line. */}
+          {t('public.title')
+            .split(/(?<=\.) /)
+            .map((sentence) => (
+              <span key={sentence} className="block text-balance">
+                {sentence}{' '}
+              </span>
+            ))}
         </h1>
         <p className="mt-5 max-w-[58ch] text-lg text-ink-2">{t('public.lead')}</p>
         <div className="mt-7 flex flex-wrap gap-2.5">

@@ -6,7 +6,7 @@ import { Card } from '../../ui/Card.tsx';
 import { Empty } from '../../ui/States.tsx';
 import type { Column } from '../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../ui/TableFilters.tsx';
-import { TableList, type TablePages } from '../../ui/TableList.tsx';
+import { TableList, useBlank, type TablePages } from '../../ui/TableList.tsx';
 import { knownReason } from './reason.ts';
 
 interface RefusedPages<Row> extends TablePages<Row> {
@@ -33,6 +33,7 @@ export function RefusedList<Row extends ItemOf<'GET /api/console/refused-calls'>
 ) {
   const { t } = useTranslation();
   const { pages, table, columns, searchLabel, filters } = props;
+  const hasNothing = useBlank(pages, table);
   const [first] = pages.data?.pages ?? [];
   const calls = new Map(first?.reasons.map((one) => [one.reason, one.calls]));
   const name = (reason: string): string => {
@@ -44,15 +45,17 @@ export function RefusedList<Row extends ItemOf<'GET /api/console/refused-calls'>
   const leftOut = first?.leftOut ?? 0;
   return (
     <>
-      <TableFilters table={table} searchLabel={searchLabel}>
-        <TableFilter
-          table={table}
-          field="reason"
-          label={t('refused.reason')}
-          values={[...calls.keys()]}
-          name={name}
-        />
-      </TableFilters>
+      {hasNothing ? null : (
+        <TableFilters table={table} searchLabel={searchLabel}>
+          <TableFilter
+            table={table}
+            field="reason"
+            label={t('refused.reason')}
+            values={[...calls.keys()]}
+            name={name}
+          />
+        </TableFilters>
+      )}
       {filters}
       {leftOut > 0 ? <p className="text-sm text-ink-3">{t('refused.leftOut', { count: leftOut })}</p> : null}
       <Card flush>

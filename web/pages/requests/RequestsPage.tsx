@@ -8,7 +8,7 @@ import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Empty } from '../../ui/States.tsx';
 import { Switch } from '../../ui/Field.tsx';
-import { TableList } from '../../ui/TableList.tsx';
+import { TableList, useBlank } from '../../ui/TableList.tsx';
 import { requestColumns } from './columns.tsx';
 import { RequestFilters, requestSort, requestTable, useSettledFilters } from './RequestFilters.tsx';
 import { ReceiptSheet } from './ReceiptSheet.tsx';
@@ -20,11 +20,13 @@ export default function RequestsPage() {
   const [state, change] = useSearchState();
   const [live, setLive] = useState(false);
   const query = useSettledFilters(state);
+  const table = requestTable(state, change);
   const values = useApi('GET /api/console/request-values', undefined, { staleTime: 60_000 }).data;
   const pages = usePages('GET /api/console/requests', {
     query: { ...query, sort: requestSort(state) },
     refetchInterval: live ? LIVE_MS : false,
   });
+  const hasNothing = useBlank(pages, table);
   return (
     <Page
       wide
@@ -44,16 +46,18 @@ export default function RequestsPage() {
         </>
       }
     >
-      <RequestFilters
-        state={state}
-        change={change}
-        values={values}
-        searchLabel={t('tables.searchRequests')}
-      />
+      {hasNothing ? null : (
+        <RequestFilters
+          state={state}
+          change={change}
+          values={values}
+          searchLabel={t('tables.searchRequests')}
+        />
+      )}
       <Card flush>
         <TableList
           pages={pages}
-          table={requestTable(state, change)}
+          table={table}
           label={t('requests.title')}
           columns={requestColumns(t)}
           rowKey={(row) => row.id}
