@@ -8,7 +8,7 @@ export function formatCount(value: number, language: string): string {
 
 /** 128,000 → 128K; for windows, axes and chips. */
 export function formatCompact(value: number, language: string): string {
-  return formatter(language, { notation: 'compact', maximumFractionDigits: 1 }).format(value);
+  return formatter(language, { notation: 'compact', maximumSignificantDigits: 3 }).format(value);
 }
 
 /** A tick of an axis, with as many digits as its step, so that no two ticks look the same. */

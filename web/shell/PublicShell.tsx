@@ -19,7 +19,7 @@ export function PublicShell({ children }: { children: ReactNode }) {
     <div className="flex min-h-dvh flex-col">
       <header className="sticky top-0 z-20 border-b border-line bg-page">
         <div className="mx-auto flex h-14 max-w-[76rem] items-center gap-1 px-4 sm:gap-2 sm:px-8">
-          <Link href="/" className="mr-auto rounded-sm" aria-label={session?.site.name ?? 'Tollgate'}>
+          <Link href="/" className="mr-auto flex rounded-sm" aria-label={session?.site.name ?? 'Tollgate'}>
             <Logo name={session?.site.name} />
           </Link>
           <nav aria-label={t('nav.label')} className="flex items-center gap-1">

@@ -29,7 +29,14 @@ export function Meter({ share, label }: { share: number; label: string }) {
 }
 
 /** Which limit stops requests first, and when. */
-export function NextLimitLine({ limit }: { limit: NonNullable<Overview['nextLimit']> }) {
+export function NextLimitLine({
+  limit,
+  isDated = true,
+}: {
+  limit: NonNullable<Overview['nextLimit']>;
+  /** Not where the same date is said beside it. */
+  isDated?: boolean;
+}) {
   const { t, i18n } = useTranslation();
   const now = useNow();
   const { kind, per, leftUsd, limitUsd, reachedAt } = limit;
@@ -38,7 +45,8 @@ export function NextLimitLine({ limit }: { limit: NonNullable<Overview['nextLimi
     kind === 'budget'
       ? t(`nextLimit.budget.${per ?? 'total'}`, { limit: usd(limitUsd ?? '0') })
       : t(`nextLimit.${kind}`, { limit: usd(limitUsd ?? '0') });
-  const when = reachedAt !== null && reachedAt > now ? formatDate(reachedAt, now, i18n.language) : undefined;
+  const when =
+    isDated && reachedAt !== null && reachedAt > now ? formatDate(reachedAt, now, i18n.language) : undefined;
   const left = formatUsd(leftUsd, i18n.language, { kind: 'available' });
   return (
     <p className="text-sm">

@@ -109,7 +109,7 @@ export const TEXTS_DE: PublicTexts = {
   api: 'API',
   asOf: (time) => `Stand: ${time}. Jede Minute aktualisiert.`,
   incidents: 'Letzte Störungen',
-  incidentsLead: 'Tage, an denen mindestens eine von hundert Anfragen gescheitert ist.',
+  incidentsLead: 'Tage mit mindestens 3 Fehlern, an denen mindestens 1 von 100 Anfragen gescheitert ist.',
   noIncidents: 'Keine in den letzten 90 Tagen.',
   incident: (share) => `${share} der Anfragen sind gescheitert`,
   forMonitors: 'Für Monitore:',

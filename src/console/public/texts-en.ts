@@ -108,7 +108,7 @@ export const TEXTS_EN = {
   api: 'API',
   asOf: (time: string) => `As of ${time}. Updated every minute.`,
   incidents: 'Recent incidents',
-  incidentsLead: 'Days on which at least 1 in 100 requests failed.',
+  incidentsLead: 'Days with at least 3 failures, and at least 1 in 100 requests failed.',
   noIncidents: 'None in the last 90 days.',
   incident: (share: string) => `${share} of the requests failed`,
   forMonitors: 'For monitors:',

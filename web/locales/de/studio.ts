@@ -99,8 +99,6 @@ export const studio: typeof english = {
     model: 'Modell',
     size: 'Größe',
     date: 'Erzeugt',
-    allModels: 'Alle Modelle',
-    allSizes: 'Alle Größen',
     allDates: 'Jederzeit',
     lastDay: 'Letzte 24 Stunden',
     lastDays: 'Letzte {{days, number}} Tage',

@@ -97,8 +97,6 @@ export const studio = {
     model: 'Model',
     size: 'Size',
     date: 'Created',
-    allModels: 'All models',
-    allSizes: 'All sizes',
     allDates: 'Any time',
     lastDay: 'Last 24 hours',
     lastDays: 'Last {{days, number}} days',

@@ -40,7 +40,10 @@ export function GalleryFilters({ state, change, facets }: GalleryFiltersProps) {
         hideLabel
         value={state['model'] ?? ''}
         onChange={(model) => change({ model: model || undefined })}
-        options={[{ value: '', label: t('gallery.allModels') }, ...withChosen(models, state['model'])]}
+        options={[
+          { value: '', label: t('tables.allOf', { label: t('gallery.model') }) },
+          ...withChosen(models, state['model']),
+        ]}
       />
       <Picker
         label={t('gallery.size')}
@@ -48,7 +51,7 @@ export function GalleryFilters({ state, change, facets }: GalleryFiltersProps) {
         value={state['size'] ?? ''}
         onChange={(size) => change({ size: size || undefined })}
         options={[
-          { value: '', label: t('gallery.allSizes') },
+          { value: '', label: t('tables.allOf', { label: t('gallery.size') }) },
           ...withChosen(
             (facets?.sizes ?? []).map(({ size, images }) => ({
               value: size,
@@ -71,13 +74,14 @@ export function GalleryFilters({ state, change, facets }: GalleryFiltersProps) {
           </option>
         ))}
       </SelectField>
-      <Button
-        kind="ghost"
-        disabled={!isNarrowed}
-        onClick={() => change({ q: undefined, model: undefined, size: undefined, days: undefined })}
-      >
-        {t('gallery.clear')}
-      </Button>
+      {isNarrowed ? (
+        <Button
+          kind="ghost"
+          onClick={() => change({ q: undefined, model: undefined, size: undefined, days: undefined })}
+        >
+          {t('gallery.clear')}
+        </Button>
+      ) : null}
     </div>
   );
 }

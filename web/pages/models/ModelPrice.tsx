@@ -12,6 +12,8 @@ export function ModelPriceCell({ model, part }: { model: ModelItem; part: 'input
   if (model.price.kind === 'images') return part === 'output' ? <ImagePrice model={model} /> : <Nothing />;
   if (part === 'input') return <Price usd={model.price.inputUsd} />;
   if (part === 'cached') return <Price usd={model.price.cachedInputUsd} />;
+  // Vectors have no price of their own.
+  if (model.type === 'embedding') return <Nothing />;
   return <Price usd={model.price.outputUsd} />;
 }
 

@@ -128,11 +128,6 @@ function Offers({ group, status, t }: OffersProps) {
   );
 }
 
-function tokenPrice({ free, price }: ModelItem, part: 'input' | 'cached' | 'output'): string | undefined {
-  if (free || price.kind !== 'tokens') return undefined;
-  return { input: price.inputUsd, cached: price.cachedInputUsd, output: price.outputUsd }[part];
-}
-
 export function modelHref(model: Pick<ModelItem, 'endpoint' | 'model'>): string {
   return `/app/models/${encodeURIComponent(model.endpoint)}/${encodeURIComponent(model.model)}`;
 }

@@ -91,7 +91,12 @@ function MonthLimit({ overview }: { overview: Overview }) {
   const { nextLimit, limits } = overview;
   return (
     <div className="text-sm">
-      {nextLimit ? <NextLimitLine limit={nextLimit} /> : null}
+      {nextLimit ? (
+        <NextLimitLine
+          limit={nextLimit}
+          isDated={nextLimit.kind !== 'balance' || overview.forecast.kind !== 'until'}
+        />
+      ) : null}
       {limits.monthlyUsd ? (
         <div className="mt-2">
           <Meter

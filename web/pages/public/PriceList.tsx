@@ -94,7 +94,7 @@ function priceColumns(t: TFunction, status: States): Column<ModelGroup>[] {
       header: t('models.context'),
       align: 'right',
       cell: ({ best: model }) =>
-        model.contextTokens > 0 && model.type === 'chat_completion' ? (
+        model.contextTokens > 0 && model.type !== 'image_generation' ? (
           <Compact value={model.contextTokens} />
         ) : (
           <Nothing />

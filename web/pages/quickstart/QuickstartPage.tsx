@@ -6,6 +6,7 @@ import { useApi } from '../../lib/api.ts';
 import { useFreshToken, useCreateToken } from '../../lib/freshToken.ts';
 import { publicOrigin } from '../../lib/browser.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';
+import { useNow } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
@@ -44,9 +45,13 @@ export default function QuickstartPage() {
   );
 }
 
+/** Who has used the API for days needs no word about the first request. */
+const SHOWN_MS = 86_400_000;
+
 /** Waits for the first request, and turns green when it has arrived. */
 function Arrival({ first }: { first: Quickstart['firstRequest'] }) {
   const { t } = useTranslation();
+  const now = useNow();
   if (!first) {
     return (
       <div
@@ -61,6 +66,7 @@ function Arrival({ first }: { first: Quickstart['firstRequest'] }) {
       </div>
     );
   }
+  if (now - first.at > SHOWN_MS) return null;
   return (
     <div
       role="status"

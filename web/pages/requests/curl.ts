@@ -19,7 +19,7 @@ export function asCurl(
 }
 
 export function curlCommand(url: string, body: unknown, token: string): string {
-  const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");
+  const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''").replaceAll('\n', '\n  ');
   return `curl ${url} \\
   -H "Authorization: Bearer ${token}" \\
   -H "Content-Type: application/json" \\
