@@ -70,8 +70,7 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account credit',
     usage: 'EMAIL USD [--key KEY] [--reason TEXT] [--refund] [--json]',
-    about:
-      'add to a balance. --key, such as an invoice number, makes repeats count once',
+    about: 'add to a balance. --key, such as an invoice number, makes repeats count once',
     flags: { ...JSON_FLAG, key: { type: 'string' }, reason: { type: 'string' }, refund: { type: 'boolean' } },
     minArguments: 2,
     audit: (input) =>
@@ -130,8 +129,7 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account password',
     usage: 'EMAIL [--password-stdin | PASSWORD] [--json]',
-    about:
-      'set the console password of an account. Type it when asked, or pass it on standard input',
+    about: 'set the console password of an account. Type it when asked, or pass it on standard input',
     flags: { ...JSON_FLAG, ...PASSWORD_STDIN_FLAG },
     minArguments: 1,
     maxArguments: 2,

@@ -157,8 +157,7 @@ function isSet(value: string | undefined): value is string {
 export const metricsCommand: CliCommand = {
   name: 'metrics token',
   usage: '[--json]',
-  about:
-    'print the token for /metrics: TOLLGATE_METRICS_TOKEN, or the one of this installation',
+  about: 'print the token for /metrics: TOLLGATE_METRICS_TOKEN, or the one of this installation',
   flags: JSON_FLAG,
   minArguments: 0,
   run: async (input, context) =>
