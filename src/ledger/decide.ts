@@ -455,6 +455,7 @@ export class LedgerAccount {
   readonly row: AccountRow;
   /** The account whose balance its requests use: the team's, or its own. */
   readonly wallet: LedgerAccount;
+  /** Who pauses a team pauses all of its accounts. */
   readonly active: boolean;
   /** Nobody could spend what it was given. */
   readonly isRemoved: boolean;
@@ -477,7 +478,8 @@ export class LedgerAccount {
     // The primary key of an account is an account id.
     this.id = row.id as AccountId;
     this.wallet = wallet ?? this;
-    this.active = row.status === 'active' && row.role !== 'system' && row.ended_at === null;
+    const isActive = row.status === 'active' && row.role !== 'system' && row.ended_at === null;
+    this.active = isActive && (wallet?.active ?? true);
     this.isRemoved = row.email === removedEmail(row.id) || row.ended_at !== null;
     this.tokenLimits = tokenLimitsOf(row);
     this.budget = row.budget === null ? undefined : new Budget(row.budget, row);

@@ -200,6 +200,27 @@ describe.each(STORES)('money that goes back on %s', (_, database) => {
     await verified();
   }, 120_000);
 
+  test('a team that disputes what it has spent is paused with all of its accounts, until an operator lets it go on', async () => {
+    const customer = await Payer.signUp(gateway, `back${++people}@example.com`);
+    const { teams } = gateway.tollgate.services;
+    const person = { id: customer.accountId as AccountId, email: `back${people}@example.com` };
+    const team = await teams.create(`disputing ${people}`, person, { actor: customer.accountId });
+    const { token } = await teams.makeApp(team.id, 'spender', {});
+    const { events, intentId } = await customer.pays(stripe, '10', 'team');
+    await deliver(...events);
+    backend.script(({ body }) => completion('x', usage(1, Number(body['max_tokens']))));
+    expect((await gateway.chat(token, { max_tokens: 100 })).status).toBe(200);
+    const dispute = stripe.dispute(intentId);
+    await deliver(...dispute.events);
+    expect(await reversal(dispute.id)).toMatchObject({ takenUsd: '9.00', lostUsd: '1.00' });
+    await tollgate('team', 'credit', `disputing ${people}`, '5');
+    const refused = await gateway.chat(token, { max_tokens: 1 });
+    expect([refused.status, await refused.json()]).toMatchObject([401, { error: { code: 'invalid_token' } }]);
+    expect((await admin.send('POST', `admin/accounts/${team.id}/enable`, {})).status).toBe(200);
+    expect((await gateway.chat(token, { max_tokens: 1 })).status).toBe(200);
+    await verified();
+  }, 120_000);
+
   test('a command allows cards after a dispute as the console does, and says whether they were off', async () => {
     const email = `back${++people}@example.com`;
     const customer = await Payer.signUp(gateway, email);

@@ -59,16 +59,20 @@ export class Payer {
   }
 
   /** Begins a top-up and returns the session at Stripe. */
-  async checkout(amountUsd: string, saveCard = false): Promise<{ sessionId: string; paymentId: string }> {
-    const response = await this.send('POST', 'payments/checkout', { amountUsd, saveCard });
+  async checkout(
+    amountUsd: string,
+    saveCard = false,
+    wallet: 'own' | 'team' = 'own',
+  ): Promise<{ sessionId: string; paymentId: string }> {
+    const response = await this.send('POST', `payments/checkout?wallet=${wallet}`, { amountUsd, saveCard });
     if (!response.ok) throw new Error(`checkout: ${await response.text()}`);
     const { url, paymentId } = (await response.json()) as { url: string; paymentId: string };
     return { sessionId: url.split('/').at(-1) ?? '', paymentId };
   }
 
   /** Pays a top-up; its events are not delivered. */
-  async pays(stripe: StripeStandIn, amountUsd: string) {
-    const { sessionId, paymentId } = await this.checkout(amountUsd);
+  async pays(stripe: StripeStandIn, amountUsd: string, wallet: 'own' | 'team' = 'own') {
+    const { sessionId, paymentId } = await this.checkout(amountUsd, false, wallet);
     const events = stripe.pay(sessionId);
     return { events, paymentId, intentId: stripe.session(sessionId).payment_intent ?? '' };
   }

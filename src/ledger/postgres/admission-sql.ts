@@ -68,7 +68,7 @@ DECLARE
   v_month bigint := ${monthSql('v_start')};
   q_held bigint[] := q_full; q_cap bigint[] := q_output;
   g_id text[]; g_early boolean[]; g_wallet text[]; g_team_free bigint[]; v_wallet account; v_wallet_id text;
-  groups bigint[]; results bigint[]; v_budget_before bigint;
+  groups bigint[]; results bigint[]; v_budget_before bigint; g_from bigint[];
   v_id text; v_early boolean; v_account account; v_group bigint; v_shape bigint; v_whole_groups bigint[];
   v_early_count bigint := 0; v_admitted bigint := 0; v_as_written bigint := 0;
   v_held bigint; v_open bigint; v_month_left bigint; v_own bigint; v_whole bigint;
@@ -146,6 +146,7 @@ BEGIN
     v_team := v_account.wallet_id IS NOT NULL;
     IF v_team THEN
       SELECT * INTO STRICT v_wallet FROM account a WHERE a.id = v_account.wallet_id FOR NO KEY UPDATE;
+      CONTINUE WHEN v_wallet.status <> 'active' OR v_wallet.ended_at IS NOT NULL;
     ELSE
       v_wallet := v_account;
     END IF;
@@ -165,6 +166,15 @@ BEGIN
       v_budget_used := CASE WHEN v_from > v_account.budget_from THEN 0 ELSE v_account.budget_used END;
       v_budget_left := greatest(0, v_account.budget - v_budget_used);
       v_budget_held := CASE WHEN v_from > v_account.budget_from THEN 0 ELSE v_account.budget_held END;
+      -- Another request has begun a period since this call did: what is admitted now belongs to it, too.
+      IF v_from > v_start THEN
+        g_from[v_group] := v_from;
+        IF g_early[v_group] THEN
+          DELETE FROM hold WHERE id = ANY (q_id[v_first : g_last[v_group]]);
+          v_early_count := v_early_count - (g_last[v_group] - v_first + 1);
+          g_early[v_group] := false;
+        END IF;
+      END IF;
     END IF;
     v_concurrent := coalesce(v_account.concurrent, g_concurrent[v_group]);
     v_limit := coalesce(CASE WHEN g_images[v_group] THEN v_account.images_per_minute ELSE v_account.chat_per_minute END,
@@ -281,6 +291,7 @@ BEGIN
       `${isAdmitted('q.place')} AND (g_early[q.group_number] AND q.cap = q_output[q.place]) IS NOT TRUE`,
       'q_held',
       'q_cap',
+      'coalesce(g_from[q.group_number], v_start)',
     )}
   END IF;
   accounts := array_to_string(g_id, ',', '');
@@ -375,13 +386,14 @@ function fits(g: GroupSql): string {
 function fitsItself(g: GroupSql): string {
   return `(a.status = 'active' AND a.role <> 'system' AND a.ended_at IS NULL AND a.token_models IS NULL
     AND a.token_networks IS NULL AND coalesce(a.token_expires_at > v_start, true)
-    AND CASE WHEN a.budget IS NULL THEN true ELSE a.budget_from >= ${periodStartSql('a.budget_per', 'v_start')}
+    AND CASE WHEN a.budget IS NULL THEN true ELSE a.budget_from BETWEEN ${periodStartSql('a.budget_per', 'v_start')} AND v_start
       AND ${g.of('g_needed')} <= a.budget - a.budget_used - a.budget_held END
     AND ${hasRoom(g)})`;
 }
 
+/** Whether the team does, for whatever its account asks. */
 function pays(g: GroupSql): string {
-  return `(${hasMoney(g)} AND ${hasRoom(g)})`;
+  return `(${g.row}.status = 'active' AND ${g.row}.ended_at IS NULL AND ${hasMoney(g)} AND ${hasRoom(g)})`;
 }
 
 function hasMoney(g: GroupSql): string {
@@ -496,10 +508,10 @@ function refuseIfOver(ids: string): string {
 }
 
 /** Writes the holds of the requests that meet the condition. */
-function insertHolds(condition: string, held: string, cap: string): string {
+function insertHolds(condition: string, held: string, cap: string, admittedAt = 'v_start'): string {
   return `INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap,
       choices, stream, client)
-    SELECT q.id, g_id[q.group_number], q.held, v_start + p_lease_ms, v_start, p_node, s_price[q.shape], s_route[q.shape],
+    SELECT q.id, g_id[q.group_number], q.held, v_start + p_lease_ms, ${admittedAt}, p_node, s_price[q.shape], s_route[q.shape],
       q.input, q.cap, q.choices, s_stream[q.shape], s_client[q.shape]
     FROM unnest(q_id, q_group, q_shape, ${held}, q_input, ${cap}, q_choices)
       WITH ORDINALITY AS q (id, group_number, shape, held, input, cap, choices, place)

@@ -351,11 +351,13 @@ function insertHold(
   { request, lease, held, output }: NewHold,
 ): void {
   const { ceiling, endpoint, model, price } = request;
+  const { nowMs } = transaction;
   const hold = {
     id: request.requestId,
     account_id: account.id,
     held,
-    created_at: transaction.nowMs,
+    // After a clock that jumped back it counts in the period that has begun already.
+    created_at: Math.max(nowMs, account.budget?.from ?? 0),
     node: transaction.numbers.node(lease.node),
     price: transaction.numbers.price(price),
     route: transaction.numbers.route(request.rate, endpoint, model),
@@ -380,7 +382,7 @@ function insertHold(
     hold.id,
     hold.account_id,
     held,
-    transaction.nowMs + lease.leaseMs,
+    nowMs + lease.leaseMs,
     hold.created_at,
     hold.node,
     hold.price,

@@ -24,7 +24,9 @@ export function teamCases(check: ContractCheck): void {
   walletCases(check);
   togetherCases(check);
   endingWalletCases(check);
+  pausedCases(check);
   budgetCases(check);
+  clockCases(check);
   changingBudgetCases(check);
   tokenLimitCases(check);
   expiryCases(check);
@@ -143,6 +145,29 @@ function endingWalletCases(check: ContractCheck): void {
       await expectSound(harness);
     },
   );
+}
+
+function pausedCases(check: ContractCheck): void {
+  check('no account of a paused team spends anything, until the team goes on', async (harness) => {
+    const [team, rival] = [await addTeam(harness, 50_000, 2), await addTeam(harness, 50_000, 1)];
+    const [one, other] = [nth(team.apps, 0), nth(team.apps, 1)];
+    const running = await hold(harness, chatAdmission(one));
+    const set = (status: 'active' | 'disabled') =>
+      harness.store.db.updateTable('account').set({ status }).where('id', '=', team.id).execute();
+    await set('disabled');
+    expect(refusal(await harness.ledger().admit(chatAdmission(one))).reason).toBe('invalid_token');
+    // Beside others, and as a person in the console.
+    const session = chatAdmission(other, { caller: { kind: 'account', id: other.id } });
+    const asked = [chatAdmission(one), chatAdmission(nth(rival.apps, 0)), session];
+    const answers = await Promise.all(asked.map((request) => harness.ledger().admit(request)));
+    expect(answers.map(({ kind }) => kind)).toEqual(['refused', 'admitted', 'refused']);
+    expect(await harness.ledger().identify({ kind: 'token', hash: one.hash })).toBeUndefined();
+    await harness.ledger().settle(running, ALL_USED);
+    expect(await accountRow(harness, team)).toMatchObject({ balance: 50_000 - HELD, held: 0 });
+    await set('active');
+    await hold(harness, chatAdmission(one));
+    await expectSound(harness);
+  });
 
   check(
     "what a payer gets back is taken from the team's balance as its requests release it",
@@ -253,6 +278,39 @@ function budgetCases(check: ContractCheck): void {
     await harness.ledger().settle(two, used({ output: 100 }));
     expect(await accountRow(harness, account)).toMatchObject({ budget_used: HELD + 200, budget_held: 0 });
     expect(await accountRow(harness, account)).toMatchObject({ balance: 100_000 - 2 * HELD - 200 });
+    await expectSound(harness);
+  });
+}
+
+function clockCases(check: ContractCheck): void {
+  check('after a clock that jumps back, requests count in the period that had begun', async (harness) => {
+    const team = await addTeam(harness, 100_000, 2);
+    const [one, other] = [nth(team.apps, 0), nth(team.apps, 1)];
+    await harness.advance(DAY_MS);
+    for (const { id } of team.apps) await setBudget(harness, id, 3 * HELD, 'day');
+    await harness.advance(-DAY_MS);
+    const alone = await hold(harness, chatAdmission(one));
+    const asked = [one, one, other, other, other, other].map((app) => chatAdmission(app));
+    const answers = await Promise.all(asked.map((request) => harness.ledger().admit(request)));
+    expect(answers.map(({ kind }) => kind === 'admitted')).toEqual([true, true, true, true, true, false]);
+    const usedAndHeld = async (): Promise<(readonly [number, number])[]> =>
+      (await Promise.all(team.apps.map((app) => accountRow(harness, app)))).map(
+        ({ budget_used, budget_held }) => [budget_used, budget_held] as const,
+      );
+    expect(await usedAndHeld()).toEqual([
+      [0, 3 * HELD],
+      [0, 3 * HELD],
+    ]);
+    await expectSound(harness);
+    await Promise.all(
+      [alone, ...asked.slice(1, 4).map(({ requestId }) => requestId)].map((id) =>
+        harness.ledger().settle(id, ALL_USED),
+      ),
+    );
+    expect(await usedAndHeld()).toEqual([
+      [2 * HELD, HELD],
+      [2 * HELD, HELD],
+    ]);
     await expectSound(harness);
   });
 }
