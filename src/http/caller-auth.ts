@@ -47,7 +47,9 @@ export class CallerAuth {
   /** The caller of a public request. Whether the token exists is decided by the ledger. */
   caller({ request, peer }: IncomingRequest): Caller {
     const hash = requireHash(tokenOf(request), this.#options.hashToken);
-    return { kind: 'token', hash, address: this.clientAddress(peer, request) };
+    // What is no address is in no network but that of all.
+    const address = parseAddress(this.clientAddress(peer, request)) ?? '::';
+    return { kind: 'token', hash, address };
   }
 
   /** For routes that work without a token: `undefined` when none was sent, 401 for one that cannot be valid. */

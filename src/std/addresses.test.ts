@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { addressMatcher, isLoopback, isPrivateAddress, parseAddress } from './addresses.ts';
+import { addressMatcher, isLoopback, isPrivateAddress, parseAddress, parseNetwork } from './addresses.ts';
 
 test.each(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'])('%s is loopback', (address) => {
   expect(isLoopback(address)).toBe(true);
@@ -67,4 +67,32 @@ test.each([
   '192.0.2.1, 192.0.2.2',
 ])('%j is no address', (text) => {
   expect(parseAddress(text)).toBeUndefined();
+});
+
+test.each([
+  ['192.0.2.0/24', '192.0.2.0/24'],
+  ['192.0.2.77/024', '192.0.2.77/24'],
+  ['192.0.2.1', '192.0.2.1'],
+  ['0.0.0.0/0', '0.0.0.0/0'],
+  ['2001:0DB8::/32', '2001:db8::/32'],
+  ['::ffff:192.0.2.0/120', '192.0.2.0/24'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+])('%s is the network %s', (text, network) => {
+  expect(parseNetwork(text)).toBe(network);
+});
+
+test.each([
+  'fe80::1%eth0',
+  'fe80::%eth0/64',
+  '192.0.2.0/33',
+  '2001:db8::/129',
+  '::ffff:192.0.2.0/24',
+  '192.0.2.0/-1',
+  '192.0.2.0/',
+  '192.0.2.0/8/8',
+  '[2001:db8::1]:443',
+  'example.org',
+  '',
+])('%j is no network', (text) => {
+  expect(parseNetwork(text)).toBeUndefined();
 });

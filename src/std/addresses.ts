@@ -56,6 +56,21 @@ export function parseAddress(text: string): string | undefined {
   return unmapped(host.slice(1, -1));
 }
 
+/** An address or a CIDR range, its address in the form of {@link parseAddress}. `undefined`: it is neither. */
+export function parseNetwork(text: string): string | undefined {
+  const [given = '', bits, ...rest] = text.split('/');
+  if (isIP(given) === 0 || given.includes('%') || rest.length > 0) return undefined;
+  const address = parseAddress(given);
+  if (address === undefined || bits === undefined) return address;
+  const isVersion4 = isIPv4(address);
+  const length = Number(bits) - (isVersion4 && given.includes(':') ? MAPPED_BITS : 0);
+  if (!/^\d{1,3}$/.test(bits) || length < 0 || length > (isVersion4 ? 32 : 128)) return undefined;
+  return `${address}/${length}`;
+}
+
+/** Before the address of an IPv4 address in IPv6. */
+const MAPPED_BITS = 96;
+
 /** `192.0.2.1:443`, `[2001:db8::1]:443` and `[2001:db8::1]`; what is neither stays as it is. */
 function withoutPort(text: string): string {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/.exec(text) ?? [];
