@@ -1,6 +1,5 @@
 import { sql, type Kysely } from 'kysely';
 import { spanOf } from '../ledger/archive.ts';
-import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import { requestIdAt, type AccountId, type RequestId } from '../std/ids.ts';
 import { COMPLETED } from '../store/receipt-codes.ts';
@@ -27,13 +26,11 @@ interface TagRow {
   readonly value: string;
 }
 
-/** As many, and as long, as OpenAI allows in `metadata`. */
-const MOST_NAMES = 16;
-const LONGEST_NAME = 64;
+/** As long as OpenAI allows in `metadata`. */
 const LONGEST_VALUE = 512;
 /** How many requests are written in one statement. */
 const TOGETHER = 100;
-/** A change may be seen this much later than it was dated. */
+/** A change may be seen this much later than others that are dated after it. */
 const OVERLAP_MS = 60_000;
 
 /**
@@ -42,16 +39,15 @@ const OVERLAP_MS = 60_000;
  */
 export class RequestTags {
   readonly #store: Store;
-  readonly #clock: Clock;
   /** The names to keep, by wallet; empty while nobody asks for tags. */
   readonly #chosen = new Map<string, readonly string[]>();
+  /** The last change that was seen. */
   #seenTo = 0;
   #waiting: { readonly rows: readonly TagRow[]; readonly written: PromiseWithResolvers<void> }[] = [];
   #isWriting = false;
 
-  constructor(store: Store, clock: Clock) {
+  constructor(store: Store) {
     this.#store = store;
-    this.#clock = clock;
   }
 
   /** `undefined`: there is nothing to keep. Otherwise the request waits, and fails where the store does. */
@@ -79,17 +75,16 @@ export class RequestTags {
 
   /** Reads which choices have changed since the last time, on any node. */
   async refresh(): Promise<void> {
-    const now = this.#clock.now();
     const changes = await this.#store.db
       .selectFrom('tag_choice')
-      .select(['wallet_id', 'names'])
+      .select(['wallet_id', 'names', 'changed_at'])
       .where('changed_at', '>=', this.#seenTo - OVERLAP_MS)
       .execute();
-    for (const { wallet_id, names } of changes) {
+    for (const { wallet_id, names, changed_at } of changes) {
       if (names === '') this.#chosen.delete(wallet_id);
       else this.#chosen.set(wallet_id, names.split('\n'));
+      this.#seenTo = Math.max(this.#seenTo, changed_at);
     }
-    this.#seenTo = now;
   }
 
   #write(rows: readonly TagRow[]): Promise<void> {
@@ -140,46 +135,6 @@ function valueOf({ user, metadata }: SaidTags, name: string): string | undefined
 function memberOf(metadata: unknown, name: string): unknown {
   if (typeof metadata !== 'object' || metadata === null || !Object.hasOwn(metadata, name)) return undefined;
   return Object.getOwnPropertyDescriptor(metadata, name)?.value;
-}
-
-/** `project,customer`, or `none`. */
-export function parseTagNames(text: string): readonly string[] {
-  return text === 'none' ? [] : text.split(',').map((name) => name.trim());
-}
-
-export async function chooseTags(
-  store: Store,
-  walletId: string,
-  names: readonly string[],
-  now: number,
-): Promise<void> {
-  const change = { names: checkedNames(names).join('\n'), changed_at: now };
-  await store.db
-    .insertInto('tag_choice')
-    .values({ wallet_id: walletId, ...change })
-    .onConflict((conflict) => conflict.column('wallet_id').doUpdateSet(change))
-    .execute();
-  await store.durable();
-}
-
-function checkedNames(names: readonly string[]): readonly string[] {
-  const isName = (name: string): boolean => /^[\w.:-]+$/.test(name) && name.length <= LONGEST_NAME;
-  const isRight = names.length <= MOST_NAMES && new Set(names).size === names.length && names.every(isName);
-  if (isRight) return names;
-  throw new Fault(
-    'invalid_field',
-    `tags: name at most ${MOST_NAMES} fields of metadata such as project, or user, each once; letters, digits and . : _ - only.`,
-    { param: 'tags' },
-  );
-}
-
-export async function chosenTags(db: Kysely<Schema>, walletId: string): Promise<readonly string[]> {
-  const row = await db
-    .selectFrom('tag_choice')
-    .select('names')
-    .where('wallet_id', '=', walletId)
-    .executeTakeFirst();
-  return row === undefined || row.names === '' ? [] : row.names.split('\n');
 }
 
 /** The tags of one account's requests, by request; requests without tags are left out. */

@@ -1,4 +1,4 @@
-import { chosenTags } from '../activity/request-tags.ts';
+import { chosenTags } from '../identity/accounts/account-limits.ts';
 import { moneyOf, type Account, type AccountLimits } from '../identity/accounts/accounts.ts';
 import { readOperatorRole } from '../identity/accounts/roles.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';

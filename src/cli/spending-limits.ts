@@ -1,5 +1,9 @@
-import { chooseTags, parseTagNames } from '../activity/request-tags.ts';
-import { parseBudget, type SpendingLimits } from '../identity/accounts/account-limits.ts';
+import {
+  chooseTags,
+  parseBudget,
+  parseTagNames,
+  type SpendingLimits,
+} from '../identity/accounts/account-limits.ts';
 import type { Account } from '../identity/accounts/accounts.ts';
 import { Budget } from '../ledger/budget.ts';
 import type { Clock } from '../std/clock.ts';

@@ -1,6 +1,5 @@
 import { monthSpent } from '../activity/accounts.ts';
-import { chosenTags } from '../activity/request-tags.ts';
-import { parseBudget, type SpendingLimits } from '../identity/accounts/account-limits.ts';
+import { chosenTags, parseBudget, type SpendingLimits } from '../identity/accounts/account-limits.ts';
 import type { Account } from '../identity/accounts/accounts.ts';
 import { TEAM_ROLES, type Teams } from '../identity/accounts/teams.ts';
 import type { AccountId } from '../std/ids.ts';

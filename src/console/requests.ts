@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { csvLine } from '../activity/csv.ts';
 import { requestValues } from '../activity/list-values.ts';
-import { chosenTags, tagsOf } from '../activity/request-tags.ts';
+import { chosenTags } from '../identity/accounts/account-limits.ts';
+import { tagsOf } from '../activity/request-tags.ts';
 import { sortedRequests, type SortedCursor } from '../activity/sorted-requests.ts';
 import {
   countRequests,

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { RequestTags } from '../activity/request-tags.ts';
+import { chooseTags } from '../identity/accounts/account-limits.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';
 import { Teams } from '../identity/accounts/teams.ts';
 import { dayOf } from '../std/calendar.ts';
@@ -32,7 +33,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     site = await testConsole(databaseUrl ? { databaseUrl } : {});
     await site.admin();
     teams = new Teams({ store: site.store, ledger: site.ledger, pepper: KEY, clock: site.clock });
-    tags = new RequestTags(site.store, site.clock);
+    tags = new RequestTags(site.store);
   });
   afterEach(async () => expect((await site.ledger.verify()).breaches).toEqual([]));
   afterAll(() => site.close());
@@ -186,6 +187,25 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
       { accountId: owner.id },
     );
     expect(kept).toBeUndefined();
+  });
+
+  test('a choice is known to every node, whatever the clock of the one where it was made', async () => {
+    const [first, second] = [await newTeam(), await newTeam()];
+    const now = site.clock.now();
+    await chooseTags(site.store, first.id, ['project'], now + 86_400_000);
+    await tags.refresh();
+    await chooseTags(site.store, second.id, ['project'], now - 86_400_000);
+    await tags.refresh();
+    const kept = (walletId: string) =>
+      tags.keep(
+        { requestId: `req_of_${walletId}` as RequestId, tags: { metadata: { project: 'x' } } },
+        { accountId: walletId as AccountId },
+      );
+    for (const { id } of [first, second]) expect(kept(id)).toBeDefined();
+    await Promise.all([first, second].map(({ id }) => kept(id)));
+    await chooseTags(site.store, second.id, [], now - 86_400_000);
+    await tags.refresh();
+    expect(kept(second.id)).toBeUndefined();
   });
 
   test('a thousand requests of sixteen long tags at once are all kept', async () => {

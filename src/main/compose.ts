@@ -317,8 +317,8 @@ async function makeRelay(
 }
 
 /** Known before the first request. */
-async function openTags({ store, clock }: Services): Promise<RequestTags> {
-  const tags = new RequestTags(store, clock);
+async function openTags({ store }: Services): Promise<RequestTags> {
+  const tags = new RequestTags(store);
   await tags.refresh();
   return tags;
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { chooseTags } from '../../src/activity/request-tags.ts';
+import { chooseTags } from '../../src/identity/accounts/account-limits.ts';
 import type { Admission, AdmissionRequest, Ledger } from '../../src/ledger/port.ts';
 import {
   accountRow,

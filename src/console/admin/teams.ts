@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { accountNamed } from '../../activity/accounts.ts';
 import { accountState } from '../../activity/audit.ts';
-import { chooseTags, chosenTags } from '../../activity/request-tags.ts';
+import { chooseTags, chosenTags } from '../../identity/accounts/account-limits.ts';
 import type { Account } from '../../identity/accounts/accounts.ts';
 import { TEAM_ROLES } from '../../identity/accounts/teams.ts';
 import { Fault } from '../../std/fault.ts';

@@ -1,10 +1,11 @@
-import { isIP } from 'node:net';
+import { parseNetwork } from '../../std/addresses.ts';
 import type { Period } from '../../std/calendar.ts';
 import { Fault } from '../../std/fault.ts';
 import { isModelPattern, LONGEST_PATTERN, MOST_PATTERNS } from '../../std/model-patterns.ts';
 import { parseUsd, type NanoUsd } from '../../std/money.ts';
-import type { AccountTable } from '../../store/schema.ts';
-import type { Updateable } from 'kysely';
+import type { AccountTable, Schema } from '../../store/schema.ts';
+import type { Store } from '../../store/store.ts';
+import type { Kysely, Updateable } from 'kysely';
 
 /** What an account may spend, and what its token may be used for. An absent field changes nothing, `null` removes a limit. */
 export interface SpendingLimits {
@@ -21,6 +22,9 @@ export interface NewBudget {
 
 const PERIODS: readonly Period[] = ['day', 'week', 'month', 'total'];
 const MOST_NETWORKS = 50;
+/** As many tags, and names as long, as OpenAI allows in `metadata`. */
+const MOST_TAGS = 16;
+const LONGEST_TAG = 64;
 
 /** `20/month`; an amount alone is for all time. `none` is no budget. */
 export function parseBudget(text: string): NewBudget | null {
@@ -68,22 +72,75 @@ function checkedModels(patterns: readonly string[]): readonly string[] {
   return patterns;
 }
 
+/** Each in the one form in which both stores compare it. */
 function checkedNetworks(networks: readonly string[]): readonly string[] {
   if (networks.length === 0 || networks.length > MOST_NETWORKS)
     throw wrong('networks', `name from 1 to ${MOST_NETWORKS} networks`);
-  for (const network of networks)
-    if (!isNetwork(network)) throw wrong('networks', `'${network}' is not a network such as 192.0.2.0/24`);
-  return networks;
-}
-
-function isNetwork(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/');
-  const version = isIP(address);
-  if (version === 0 || rest.length > 0) return false;
-  if (bits === undefined) return true;
-  return /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
+  return networks.map((text) => {
+    const network = parseNetwork(text);
+    if (network === undefined) throw wrong('networks', `'${text}' is not a network such as 192.0.2.0/24`);
+    return network;
+  });
 }
 
 function wrong(param: string, message: string): Fault {
   return new Fault('invalid_field', `${param}: ${message}.`, { param });
+}
+
+/** `project,customer`, or `none`. */
+export function parseTagNames(text: string): readonly string[] {
+  return text === 'none' ? [] : text.split(',').map((name) => name.trim());
+}
+
+export async function chooseTags(
+  store: Store,
+  walletId: string,
+  names: readonly string[],
+  now: number,
+): Promise<void> {
+  const change = { names: checkedNames(names).join('\n'), changed_at: await dateOfChange(store.db, now) };
+  await store.db
+    .insertInto('tag_choice')
+    .values({ wallet_id: walletId, ...change })
+    .onConflict((conflict) => conflict.column('wallet_id').doUpdateSet(change))
+    .execute();
+  await store.durable();
+}
+
+/** Nothing is kept of the wallet's requests any more. */
+export async function chooseNoTags(db: Kysely<Schema>, walletId: string, now: number): Promise<void> {
+  await db
+    .updateTable('tag_choice')
+    .set({ names: '', changed_at: await dateOfChange(db, now) })
+    .where('wallet_id', '=', walletId)
+    .execute();
+}
+
+/** After every other, whatever the clocks of nodes say: each looks for what is newer than the last that it has seen. */
+async function dateOfChange(db: Kysely<Schema>, now: number): Promise<number> {
+  const { last } = await db
+    .selectFrom('tag_choice')
+    .select((row) => row.fn.max<number | null>('changed_at').as('last'))
+    .executeTakeFirstOrThrow();
+  return Math.max(now, (last ?? 0) + 1);
+}
+
+function checkedNames(names: readonly string[]): readonly string[] {
+  const isName = (name: string): boolean => /^[\w.:-]+$/.test(name) && name.length <= LONGEST_TAG;
+  const isRight = names.length <= MOST_TAGS && new Set(names).size === names.length && names.every(isName);
+  if (isRight) return names;
+  throw new Fault(
+    'invalid_field',
+    `tags: name at most ${MOST_TAGS} fields of metadata such as project, or user, each once; letters, digits and . : _ - only.`,
+    { param: 'tags' },
+  );
+}
+
+export async function chosenTags(db: Kysely<Schema>, walletId: string): Promise<readonly string[]> {
+  const row = await db
+    .selectFrom('tag_choice')
+    .select('names')
+    .where('wallet_id', '=', walletId)
+    .executeTakeFirst();
+  return row === undefined || row.names === '' ? [] : row.names.split('\n');
 }

@@ -8,6 +8,7 @@ import { formatUsd, nanoUsd } from '../../std/money.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { lockAdmins, requireAnAdmin } from '../sign-in/setup.ts';
+import { chooseNoTags } from './account-limits.ts';
 import { endInTeam } from './teams.ts';
 
 interface RemovalParts {
@@ -166,11 +167,7 @@ async function deleteOwned({ db }: Store, table: OwnedTable, accountId: string):
 /** Those of the own balance; what requests of a team said stays with the team. No node keeps new ones. */
 async function deleteTags({ store, clock }: RemovalParts, walletId: string): Promise<void> {
   const { db } = store;
-  await db
-    .updateTable('tag_choice')
-    .set({ names: '', changed_at: clock.now() })
-    .where('wallet_id', '=', walletId)
-    .execute();
+  await chooseNoTags(db, walletId, clock.now());
   for (;;) {
     const rows = await db
       .selectFrom('request_tag')
