@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import type { Account } from '../identity/accounts/accounts.ts';
+import { Accounts, type Account } from '../identity/accounts/accounts.ts';
 import { Teams } from '../identity/accounts/teams.ts';
 import { chatAdmission, FAILED } from '../ledger/testing/contract-harness.ts';
 import type { AccountId, TokenHash } from '../std/ids.ts';
@@ -443,6 +443,45 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     const late = await invitedBy(team.owner);
     site.advance(7 * DAY_MS);
     expect(await join(await person(), late)).toBe(410);
+  });
+
+  test('a budget is there from the moment its account is, and nothing that joins is without a person', async () => {
+    const { id, owner } = await newTeam();
+    const setBudget = () => Promise.reject(new Error('came too late'));
+    const ledger = {
+      post: site.ledger.post.bind(site.ledger),
+      move: site.ledger.move.bind(site.ledger),
+      setBudget,
+    };
+    const atOnce = new Teams({ store: site.store, ledger, pepper: KEY, clock: site.clock });
+    const budget = { amount: nanoUsd(2_000), per: 'day' } as const;
+    const ownerRow = (await atOnce.accounts(id)).find(({ team_role }) => team_role === 'owner');
+    if (!ownerRow) throw new Error('has no owner');
+    const { secret } = await atOnce.invite(ownerRow, { role: 'member', budget });
+    const joined = [
+      await atOnce.accept(secret, await person()),
+      await atOnce.add(id, await person(), { budget }),
+      (await atOnce.makeApp(id, `budgeted ${++people}`, { budget })).app,
+    ];
+    for (const account of joined)
+      expect(account).toMatchObject({ budget: 2_000, budget_per: 'day', status: 'active' });
+    const [, , app] = joined;
+    for (const one of [{ id: app?.id ?? '', email: app?.email ?? '' }, { id, email: 'team' }, owner])
+      expect(await atOnce.add(id, one, {}).catch((error: unknown) => error)).toMatchObject({
+        code: one === owner ? 'conflict' : 'not_found',
+      });
+  });
+
+  test('nobody gets a token at the moment in which they leave, or begin only to look on', async () => {
+    const team = await newTeam();
+    const accounts = new Accounts({ store: site.store, ledger: site.ledger, pepper: KEY, clock: site.clock });
+    const [viewerId, memberId] = [(await teamOf(team.viewer)).ownId, (await teamOf(team.member)).ownId];
+    await team.member.browser.must('POST', '/api/console/team/leave');
+    for (const id of [viewerId, memberId]) {
+      const refused: unknown = await accounts.replaceToken(id as AccountId).catch((error: unknown) => error);
+      expect(refused).toMatchObject({ code: 'conflict' });
+      expect((await row(id)).token_hash).toBeNull();
+    }
   });
 
   test('who only looks on has no token, whoever leaves is out, and a removed member pays with own money again', async () => {

@@ -4,7 +4,7 @@ import { KEY, testConsole, type Browser, type TestConsole } from '../console/tes
 import type { Account } from '../identity/accounts/accounts.ts';
 import { Teams } from '../identity/accounts/teams.ts';
 import { tellFailed, tellPaid, tellStopped } from '../payments/payment-mails.ts';
-import type { Period } from '../std/calendar.ts';
+import { periodStart, type Period } from '../std/calendar.ts';
 import type { AccountId } from '../std/ids.ts';
 import { nanoUsd } from '../std/money.ts';
 import { MailServer } from './testing/mail-server.ts';
@@ -97,7 +97,16 @@ describe.each(['SQLite', 'Postgres'])('what a team is told on %s', (name) => {
   async function use(account: Account, amount: number): Promise<void> {
     await site.store.db
       .updateTable('account')
-      .set(({ eb }) => ({ budget_used: eb('budget_used', '+', amount) }))
+      .set(({ eb, ref }) => ({
+        budget_used: eb('budget_used', '+', amount),
+        // As the admission did that began the period.
+        budget_from: eb
+          .case()
+          .when('budget_from', '=', 0)
+          .then(periodStart(account.budget_per ?? 'total', site.clock.now()))
+          .else(ref('budget_from'))
+          .end(),
+      }))
       .where('id', '=', account.id)
       .execute();
   }

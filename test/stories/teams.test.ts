@@ -194,7 +194,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     const foreign = await app('far', '--networks', '192.0.2.0/24');
     expect(await ask(foreign.token)).toMatchObject({ status: 401, error: { code: 'network_not_allowed' } });
     expect((await accountOf(foreign.token)).body).toMatchObject({ error: { code: 'network_not_allowed' } });
-    const near = await app('near', '--networks', '127.0.0.0/8,::1');
+    const near = await app('near', '--networks', '::ffff:127.0.0.0/104,::1');
     expect((await ask(near.token)).status).toBe(200);
     const expired = await app('old', '--expires', '2020-01-01');
     expect(await ask(expired.token)).toMatchObject({ status: 401, error: { code: 'invalid_token' } });
@@ -244,6 +244,63 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     expect((await ran('team', 'show', name)).code).not.toBe(0);
   });
 
+  test('every command answers in JSON with what was asked of it: the list, limits of a team, and of each kind of app', async () => {
+    const { name, owner } = await newTeam('2');
+    const lines = (await ran('team', 'list')).out.split('\n').map((line) => JSON.parse(line) as object);
+    expect(lines).toContainEqual(expect.objectContaining({ team: name, balance_usd: 2, held_usd: 0 }));
+    const limits = ['--chat', '100', '--images', '10', '--concurrent', '5', '--monthly', '20'];
+    const limited = {
+      team: name,
+      chat_per_minute: 100,
+      images_per_minute: 10,
+      concurrent: 5,
+      monthly_usd: 20,
+    };
+    expect(await tollgate('team', 'limit', name, ...limits)).toMatchObject(limited);
+    const restored = await tollgate('team', 'limit', name, '--chat', 'default', '--monthly', 'default');
+    expect(restored).toMatchObject({ ...limited, chat_per_minute: null, monthly_usd: null });
+    const wanted = ['--budget', '5/day', '--models', 'svc_chat/*,pics/*', '--expires', '2099-12-31'];
+    const app = await tollgate('team', 'app', name, 'all', ...wanted, '--networks', '192.0.2.0/24');
+    expect(app).toEqual({
+      account: expect.stringMatching(/^acc_/) as string,
+      name: 'all',
+      token: expect.stringMatching(/^sk-/) as string,
+    });
+    const account = app['account'];
+    expect(await tollgate('team', 'app', name, 'all', '--networks', 'none')).toMatchObject({
+      account,
+      budget: { amount_usd: 5, per: 'day', used_usd: 0 },
+      models: ['svc_chat/*', 'pics/*'],
+      networks: null,
+      expires: '2099-12-31T00:00:00.000Z',
+    });
+    for (const [action, state] of [
+      ['--pause', 'paused'],
+      ['--resume', 'active'],
+      ['--end', 'ended'],
+    ] as const)
+      expect(await tollgate('team', 'app', name, 'all', action)).toMatchObject({ account, state });
+    // Who is in a team makes no other, and an account that is no person's owns none.
+    const { email } = await gateway.account('1');
+    await tollgate('team', 'add', name, email, '--role', 'viewer');
+    const again = await ran('team', 'create', 'another', '--owner', owner);
+    expect([again.code === 0, again.err]).toEqual([false, expect.stringContaining('in a team already')]);
+    const app2 = await tollgate<Token>('team', 'app', name, 'two');
+    expect((await ran('team', 'add', name, `${app2.account}@app.invalid`)).code).not.toBe(0);
+    expect(await tollgate('team', 'credit', name, '0.5')).toMatchObject({ team: name });
+    const { accounts } = await tollgate<{ accounts: object[] }>('team', 'show', name);
+    expect(accounts).toMatchObject([
+      { kind: 'member', name: owner, role: 'owner', used_usd: 0, budget: null },
+      { kind: 'member', name: email, role: 'viewer' },
+      { kind: 'app', name: 'two', role: 'member' },
+    ]);
+    expect(await tollgate('team', 'close', name, '--write-off', 'a trial')).toMatchObject({
+      team: name,
+      returned_usd: 0,
+      written_off_usd: 2.5,
+    });
+  });
+
   test('bad names, budgets, patterns and networks are refused in a sentence, and nothing is made', async () => {
     const { name } = await newTeam('1');
     for (const [flag, value, about] of [
@@ -252,6 +309,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
       ['--models', 'gpt 5', 'not a pattern'],
       ['--networks', '10.0.0.0/33', 'not a network'],
       ['--networks', 'example.org', 'not a network'],
+      ['--networks', 'fe80::1%eth0', 'not a network'],
       ['--expires', 'soon', 'not a date'],
     ] as const) {
       const { code, err } = await ran('team', 'app', name, 'bad', flag, value);

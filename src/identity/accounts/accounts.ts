@@ -125,7 +125,7 @@ export class Accounts {
         .select('token_hash')
         .where('id', '=', id)
         .executeTakeFirst();
-      await tx
+      const { numUpdatedRows } = await tx
         .updateTable('account')
         .set({
           token_hash: hash,
@@ -135,7 +135,11 @@ export class Accounts {
           token_exposed_at: null,
         })
         .where('id', '=', id)
-        .execute();
+        .where('ended_at', 'is', null)
+        .where((where) => where.or([where('team_role', 'is', null), where('team_role', '!=', 'viewer')]))
+        .executeTakeFirstOrThrow();
+      if (numUpdatedRows === 0n)
+        throw new Fault('conflict', 'This account has no token: it has ended, or only looks on in its team.');
       if (before?.token_hash) await this.#tell(tx, 'token.replaced', { id, token_hint: hint });
     });
     await this.#o.store.durable();

@@ -1,5 +1,5 @@
-import type { Kysely, Transaction, Updateable } from 'kysely';
-import { freeOf } from '../../ledger/decide.ts';
+import type { Insertable, Kysely, Transaction, Updateable } from 'kysely';
+import { freeOf, removedEmail } from '../../ledger/decide.ts';
 import type { Ledger } from '../../ledger/port.ts';
 import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
@@ -149,11 +149,7 @@ export class Teams {
       budget,
     }: { readonly role?: TeamRole | undefined; readonly budget?: NewBudget | null | undefined },
   ): Promise<Account> {
-    const id = await this.#changing(
-      (tx) => this.#join(tx, teamId, { person, role }),
-      `${person.email} is in a team already.`,
-    );
-    await this.setLimits(id, { budget });
+    const id = await this.#changing((tx) => this.#join(tx, teamId, { person, role, budget }));
     return await this.#get(id);
   }
 
@@ -174,16 +170,11 @@ export class Teams {
     return { team: await this.#get(invite.teamId), invite };
   }
 
-  /** The token of the new member can only be made afterwards, so nothing is spent before the budget is set. */
   async accept(secret: string, person: Pick<Account, 'id' | 'email'>): Promise<Account> {
-    const { id, budget } = await this.#changing(async (tx) => {
-      const invite = await useTeamInvite(tx, secret, this.#o.clock.now());
-      return {
-        id: await this.#join(tx, invite.teamId, { person, role: invite.role }),
-        budget: invite.budget,
-      };
-    }, `${person.email} is in a team already.`);
-    if (budget) await this.setLimits(id, { budget });
+    const id = await this.#changing(async (tx) => {
+      const { teamId, role, budget } = await useTeamInvite(tx, secret, this.#o.clock.now());
+      return await this.#join(tx, teamId, { person, role, budget });
+    });
     return await this.#get(id);
   }
 
@@ -220,6 +211,7 @@ export class Teams {
         .insertInto('account')
         .values({
           ...columns,
+          ...firstBudget(limits.budget),
           ...stored,
           id,
           kind: 'app',
@@ -227,14 +219,10 @@ export class Teams {
           email: `${id}@app.invalid`,
           wallet_id: teamId,
           team_role: 'member',
-          // Nobody may use it before its budget is set.
-          status: 'disabled',
           created_at: now,
         })
         .execute();
     }, `The team has an app '${name}' already.`);
-    if (limits.budget) await this.#o.ledger.setBudget({ accountId: id, budget: limits.budget });
-    await this.setPaused(id, false);
     return { app: await this.#get(id), token };
   }
 
@@ -324,16 +312,18 @@ export class Teams {
   async #join(
     tx: Transaction<Schema>,
     teamId: string,
-    { person, role }: { readonly person: Pick<Account, 'id' | 'email'>; readonly role: TeamRole },
+    { person, role, budget }: Joining,
   ): Promise<AccountId> {
     await lockTeam(tx, teamId, this.#o.clock.now());
     await requireRoom(tx, teamId, this.#o.mostAccounts);
+    await requireFree(tx, person);
     const now = this.#o.clock.now();
     const id = newAccountId(now, this.#o.random);
     await tx.updateTable('account').set(NO_TOKEN).where('id', '=', person.id).execute();
     await tx
       .insertInto('account')
       .values({
+        ...firstBudget(budget),
         id,
         kind: 'member',
         name: person.email,
@@ -372,6 +362,42 @@ export class Teams {
       throw error;
     }
   }
+}
+
+interface Joining {
+  readonly person: Pick<Account, 'id' | 'email'>;
+  readonly role: TeamRole;
+  readonly budget?: NewBudget | null | undefined;
+}
+
+/** Of an account that is being made and has used nothing yet; its first admission begins the period. */
+function firstBudget(
+  budget: NewBudget | null | undefined,
+): Insertable<Pick<AccountTable, 'budget' | 'budget_per'>> {
+  return budget ? { budget: budget.amount, budget_per: budget.per } : {};
+}
+
+/** A person, who is in no team: apps, teams and who was removed join none. */
+async function requireFree(
+  tx: Transaction<Schema>,
+  { id, email }: Pick<Account, 'id' | 'email'>,
+): Promise<void> {
+  const person = await tx
+    .selectFrom('account')
+    .select('id')
+    .where('id', '=', id)
+    .where('kind', '=', 'person')
+    .where('role', '!=', 'system')
+    .where('email', '!=', removedEmail(id))
+    .executeTakeFirst();
+  if (!person) throw new Fault('not_found', `There is no person ${email}.`, { param: 'account' });
+  const member = await tx
+    .selectFrom('account')
+    .select('id')
+    .where('person_id', '=', id)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst();
+  if (member) throw new Fault('conflict', `${email} is in a team already.`);
 }
 
 const NO_TOKEN = {
