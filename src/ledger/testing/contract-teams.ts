@@ -25,6 +25,7 @@ export function teamCases(check: ContractCheck): void {
   togetherCases(check);
   endingWalletCases(check);
   pausedCases(check);
+  closingCases(check);
   budgetCases(check);
   clockCases(check);
   changingBudgetCases(check);
@@ -168,7 +169,9 @@ function pausedCases(check: ContractCheck): void {
     await hold(harness, chatAdmission(one));
     await expectSound(harness);
   });
+}
 
+function closingCases(check: ContractCheck): void {
   check(
     "what a payer gets back is taken from the team's balance as its requests release it",
     async (harness) => {

@@ -219,7 +219,7 @@ export const records: typeof english = {
   receipt: {
     ...countedNames('de'),
     title: 'Beleg',
-    tag: 'Tag {{name}}',
+    tag: 'Schlagwort {{name}}',
     factor: '× {{factor, number}} für die Servicestufe',
     at: 'zu {{price}} pro Million',
     each: 'zu je {{price}}',

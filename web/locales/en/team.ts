@@ -16,7 +16,7 @@ export const enTeam = {
     before: 'Before you continue',
     tokenEnds: 'Your current API token stops working immediately. Create another, paid for by the team.',
     createVisible:
-      'Owners, admins and viewers see the team’s balance, and every member’s requests, models and costs. Prompts and answers stay private.',
+      'Owners, admins and viewers see the team’s balance, and every member’s requests, models, tags and costs. Prompts and answers stay private.',
     createOwn: 'Your own balance, requests and images stay private.',
     createGo: 'Create team',
     created: 'Team created',
@@ -157,7 +157,7 @@ export const enTeam = {
       total: 'You can spend up to {{amount}} in total.',
     },
     joinVisible:
-      'Owners, admins and viewers see your email address, and your team account’s requests, models and costs. Prompts and answers stay private.',
+      'Owners, admins and viewers see your email address, and your team account’s requests, models, tags and costs. Prompts and answers stay private.',
     joinGo: 'Join team',
     joined: 'You have joined {{team}}',
     joinInTeam: 'You are already in a team. Leave that team to accept this invitation.',
