@@ -1,16 +1,7 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { axisTicks } from '../charts/size.ts';
-import {
-  addUsd,
-  convert,
-  formatExactUsd,
-  formatUsd,
-  formatUsdTick,
-  multiply,
-  parseUsd,
-  usdParts,
-} from './money.ts';
+import { convert, formatExactUsd, formatUsd, formatUsdTick, multiply, parseUsd, usdParts } from './money.ts';
 import { formatCompactTick } from './numbers.ts';
 
 test('an exact amount reaches the screen with every digit it has', () => {
@@ -87,7 +78,7 @@ test('no charge is shown larger than a larger one, and only zero is shown as zer
   fc.assert(
     fc.property(fc.array(anyNano, { minLength: 1, maxLength: 8 }), (parts) => {
       const amounts = parts.map(decimal);
-      const sum = readBack(charge(amounts.reduce(addUsd)));
+      const sum = readBack(charge(decimal(parts.reduce((left, right) => left + right))));
       for (const [index, amount] of amounts.entries()) {
         const part = readBack(charge(amount));
         expect(sum).toBeGreaterThanOrEqual(part);
@@ -145,10 +136,7 @@ test('cents and what lies beyond them are told apart in every language', () => {
   expect(usdParts('5.00', 'en')).toEqual({ main: '$5.00', fine: '', tail: '' });
 });
 
-test('sums and products are exact where floats are not', () => {
-  expect(addUsd('0.1', '0.2')).toBe('0.30');
-  expect(addUsd('999999.999999999', '0.000000001')).toBe('1000000.000000000');
-  expect(addUsd('-0.000000001', '0.00')).toBe('-0.000000001');
+test('products are exact where floats are not', () => {
   expect(multiply('0.0105', 3)).toBe('0.0315');
   expect(convert('10.00', '0.92')).toBe('9.2000');
 });

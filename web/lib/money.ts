@@ -93,16 +93,6 @@ export function convert(amount: Usd, perUsd: string): string {
   return unscaled(left.digits * right.digits, left.places + right.places);
 }
 
-export function addUsd(left: Usd, right: Usd): Usd {
-  const a = scaled(left);
-  const b = scaled(right);
-  const places = Math.max(a.places, b.places, 2);
-  return unscaled(
-    a.digits * 10n ** BigInt(places - a.places) + b.digits * 10n ** BigInt(places - b.places),
-    places,
-  );
-}
-
 /** Reads an amount of dollars as typed; accepts both decimal marks. Undefined if it is not an amount. */
 export function parseUsd(text: string): Usd | undefined {
   const match = /^(-?)\$?\s*(\d{1,7})(?:[.,](\d{1,9}))?\s*\$?$/.exec(text.trim());

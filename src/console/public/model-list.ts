@@ -214,7 +214,8 @@ function lowestPrice(
   return isImage ? html`${text} <span class="text-ink-3">${t.perImage}</span>` : text;
 }
 
-function pricesOf({ price }: ModelItem, part: 'input' | 'output'): string[] {
+function pricesOf({ price, type }: ModelItem, part: 'input' | 'output'): string[] {
+  if (type === 'embedding' && part === 'output') return [];
   if (price.kind === 'images') return part === 'output' ? price.bySize.map(({ imageUsd }) => imageUsd) : [];
   return [part === 'input' ? price.inputUsd : price.outputUsd];
 }

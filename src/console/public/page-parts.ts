@@ -181,7 +181,7 @@ export function countText(count: number, language: PageLanguage): string {
 
 /** 128000 → 128K */
 export function compactText(count: number, language: PageLanguage): string {
-  return formatter(language, { notation: 'compact', maximumFractionDigits: 1 }).format(count);
+  return formatter(language, { notation: 'compact', maximumSignificantDigits: 3 }).format(count);
 }
 
 const PERCENT = { style: 'percent', maximumFractionDigits: 2 } as const;

@@ -70,7 +70,6 @@ export const records: typeof english = {
       title: 'Ersparnis durch Cache',
       none: 'In diesem Zeitraum kam keine Eingabe aus einem Cache. Erkennt ein Backend den Anfang eines Prompts wieder, kosten diese Tokens weniger. Ihre Ersparnis steht dann hier.',
       share: '{{cached}} von {{input}} Eingabe-Tokens ({{share}}) kamen aus einem Cache.',
-      without: 'Sie haben {{charged}} statt {{without}} bezahlt.',
       same: 'Eingabe aus dem Cache kostet hier so viel wie andere.',
     },
     missing_one: '{{count, number}} Anfrage ist nicht nach Stunde und Programm aufgeschlüsselt.',

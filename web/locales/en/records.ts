@@ -69,7 +69,6 @@ export const records = {
       title: 'Cache savings',
       none: 'No input came from a cache in this range. When a backend recognizes the start of a prompt, those tokens cost less. Your savings appear here.',
       share: '{{cached}} of {{input}} input tokens ({{share}}) came from a cache.',
-      without: 'You paid {{charged}} instead of {{without}}.',
       same: 'Cached input costs the same as other input here.',
     },
     missing_one: '{{count, number}} request isn’t broken down by hour and client.',

@@ -93,6 +93,7 @@ function ComparedModel({ run, models, onRemove }: ComparedModelProps) {
         <div className="min-w-0 flex-1">
           <ModelPicker
             hideLabel
+            keepsEndpoint
             models={models}
             value={choiceOf(model)}
             onChange={(choice) => change({ choice })}

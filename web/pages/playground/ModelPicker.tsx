@@ -9,13 +9,21 @@ interface ModelPickerProps {
   readonly value: string;
   readonly onChange: (choice: string) => void;
   readonly hideLabel?: boolean;
+  /** Where pickers stand side by side: each has its endpoint, so that what is below them is level. */
+  readonly keepsEndpoint?: boolean;
 }
 
 /**
  * Each model once; those that cannot serve now are shown but cannot be chosen. Which of its endpoints is asked is a second
  * choice, where there are several.
  */
-export function ModelPicker({ models, value, onChange, hideLabel = false }: ModelPickerProps) {
+export function ModelPicker({
+  models,
+  value,
+  onChange,
+  hideLabel = false,
+  keepsEndpoint = false,
+}: ModelPickerProps) {
   const { t } = useTranslation();
   const groups = groupModels(models);
   const chosen = groups.find(({ offers }) => offers.some((offer) => choiceOf(offer) === value));
@@ -33,11 +41,12 @@ export function ModelPicker({ models, value, onChange, hideLabel = false }: Mode
           disabled: best.unavailable !== null,
         }))}
       />
-      {chosen && chosen.offers.length > 1 ? (
+      {chosen && (keepsEndpoint || chosen.offers.length > 1) ? (
         <SelectField
           label={t('models.endpoint')}
           hideLabel={hideLabel}
           value={value}
+          disabled={chosen.offers.length === 1}
           onChange={(event) => onChange(event.target.value)}
         >
           {chosen.offers.map((offer) => (

@@ -7,7 +7,7 @@ import { UsageChart } from '../../charts/UsageChart.tsx';
 import { urlOf, useApi } from '../../lib/api.ts';
 import { later } from '../../lib/chunk.ts';
 import { loadTexts } from '../../lib/i18n.ts';
-import { formatUsdTick, addUsd, approximate, formatUsd } from '../../lib/money.ts';
+import { formatUsdTick, approximate } from '../../lib/money.ts';
 import { formatUtcDay, shiftDay, useToday } from '../../lib/time.ts';
 import { formatCompactTick, formatCount, formatPercent } from '../../lib/numbers.ts';
 import { hrefWith, oneOf, useSearchState, type ChangeSearch, type SearchState } from '../../lib/search.ts';
@@ -157,7 +157,7 @@ function CacheSavings({ usage: { totals, missing } }: { usage: UsageReport }) {
 
 function Saved({ totals }: { totals: UsageSaved }) {
   const { t, i18n } = useTranslation();
-  const { cachedTokens, inputTokens, savedUsd, chargedUsd } = totals;
+  const { cachedTokens, inputTokens, savedUsd } = totals;
   return (
     <>
       <p className="text-2xl font-semibold tracking-tight" data-testid="saved">
@@ -168,13 +168,8 @@ function Saved({ totals }: { totals: UsageSaved }) {
           cached: formatCount(cachedTokens, i18n.language),
           input: formatCount(inputTokens, i18n.language),
           share: formatPercent(cachedTokens / Math.max(inputTokens, 1), i18n.language),
-        })}{' '}
-        {approximate(savedUsd) === 0
-          ? t('usage.savings.same')
-          : t('usage.savings.without', {
-              charged: formatUsd(chargedUsd, i18n.language),
-              without: formatUsd(addUsd(chargedUsd, savedUsd), i18n.language),
-            })}
+        })}
+        {approximate(savedUsd) === 0 ? ` ${t('usage.savings.same')}` : ''}
       </p>
     </>
   );

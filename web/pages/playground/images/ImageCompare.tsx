@@ -156,6 +156,7 @@ function ComparedImage({ models, model, draft, quote, run, onChange, onRemove }:
         <div className="min-w-0 flex-1">
           <ModelPicker
             hideLabel
+            keepsEndpoint
             models={models}
             value={choiceOf(model)}
             onChange={(choice) => onChange({ choice })}
