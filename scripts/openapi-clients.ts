@@ -15,6 +15,8 @@ const PIP_PACKAGE = 'openapi-python-client==0.29.1';
 const RUN_MS = 600_000;
 const DAY_MS = 86_400_000;
 const CALLS = join(import.meta.dir, 'openapi', 'generated');
+const GUIDE = join(import.meta.dir, '..', 'docs', 'provision-customers.md');
+const COMPILE = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023'];
 /** What this generator cannot know: the type of a picture. Anything else that it leaves out is a fault of the document. */
 const EXPECTED_WARNING = 'WARNING parsing GET /api/public/v1/images/{id} within inference.';
 
@@ -44,17 +46,41 @@ async function checkOperators({ operatorDocument, environment }: ToolFolder) {
     const { token } = await owner.must<{ token: string }>('POST', '/api/console/admin/operator-tokens', body);
     const own = { TOLLGATE_URL: site.url, TOLLGATE_TOKEN: token };
     await callTyped('operator-calls', operatorDocument, { ...environment, ...own });
+    const theirs = { URL: site.url, OPERATOR_TOKEN: token };
+    await runGuide(operatorDocument, { ...environment, ...theirs });
   } finally {
     await site.close();
   }
+}
+
+/** The program of the guide, as it is printed. */
+async function runGuide(document: string, environment: Record<string, string>): Promise<void> {
+  const { program, folder } = tools;
+  const [, code] = /```ts\n([\s\S]*?)```/.exec(await Bun.file(GUIDE).text()) ?? [];
+  if (code === undefined) throw new Error(`${GUIDE} has no program`);
+  await must([program('openapi-typescript'), document, '--output', join(folder, 'operator.d.ts')]);
+  await Bun.write(join(folder, 'guide.mts'), code);
+  await Bun.write(join(folder, 'node.d.ts'), 'declare const process: { env: Record<string, string> };');
+  // The console of tests is behind a proxy, which names the client.
+  const asProxy = `const send = fetch; globalThis.fetch = (request) => {
+    request.headers.set('x-forwarded-for', '192.0.2.7'); return send(request); };`;
+  await Bun.write(join(folder, 'as-proxy.mts'), asProxy);
+  await must([program('tsc'), ...COMPILE, join(folder, 'node.d.ts'), join(folder, 'guide.mts')]);
+  const { output } = await must(
+    [process.execPath, '--preload', join(folder, 'as-proxy.mts'), join(folder, 'guide.mts')],
+    environment,
+  );
+  if (!output.includes('eve@example.com has $50.00')) throw new Error(`the guide's program said ${output}`);
+  console.log(
+    '✓ openapi-typescript: the program of docs/provision-customers.md compiled, and did what it says',
+  );
 }
 
 async function callTyped(name: string, document: string, environment: Record<string, string>) {
   const { program, folder } = tools;
   await must([program('openapi-typescript'), document, '--output', join(folder, `${name}-schema.ts`)]);
   copyFileSync(join(CALLS, `${name}.ts.txt`), join(folder, `${name}.mts`));
-  const compile = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023'];
-  await must([program('tsc'), ...compile, join(folder, `${name}.mts`)]);
+  await must([program('tsc'), ...COMPILE, join(folder, `${name}.mts`)]);
   const { output } = await must([process.execPath, join(folder, `${name}.mts`)], environment);
   console.log(`✓ openapi-typescript: ${name} compiled, ${output.split('\n').at(-1)}`);
 }

@@ -223,8 +223,8 @@ describe.each(['sqlite', 'postgres'] as const)('a catalog at a date (%s)', (kind
     expect(await there.save(beside, 'acc_2', '', 2)).toEqual({ kind: 'saved', version: 3 });
     expect(await failure(there.save(edited(0.3), 'acc_2', '', 3))).toMatchObject({ code: 'conflict' });
     const [waiting] = await there.plans.list();
-    expect(await there.cancelPlan(waiting!.id, 'acc_2')).toBe(true);
-    expect(await there.cancelPlan(waiting!.id, 'acc_2')).toBe(false);
+    expect(await there.cancelPlan(waiting!.id, 'acc_2')).toMatchObject({ id: waiting!.id, note: 'dearer' });
+    expect(await there.cancelPlan(waiting!.id, 'acc_2')).toBeUndefined();
     await here.planFor(time.now + HOUR, { ...planned(0.25, 3), text: beside.replace('0.1,', '0.25,') });
     const later = beside.replace('name: Talk', 'name: Speech');
     await there.save(later, 'acc_2', '', 3);
@@ -236,6 +236,48 @@ describe.each(['sqlite', 'postgres'] as const)('a catalog at a date (%s)', (kind
       ['published', undefined],
       ['cancelled', 'acc_2'],
     ]);
+  });
+
+  test('is in force on a node that was off at its moment before that node sells anything', async () => {
+    const { time, open, here, there } = await nodes();
+    await here.planFor(time.now + HOUR, planned(0.25, 0));
+    for (const node of [here, there]) node.close();
+    time.now += 2 * HOUR;
+    const started = await openOn(open, { now: () => Promise.resolve(time.now), pollMs: 1_000_000_000 });
+    expect(guidePrice(started.current())).toBe(250_000_000);
+    expect(started.newest().version).toBe(2);
+    // One that sleeps meanwhile has a price that ended.
+    expect([guidePrice(here.current()), here.current().validUntil?.()]).toEqual([
+      100_000_000,
+      time.now - 2 * HOUR + 30_000,
+    ]);
+  });
+
+  test('keeps the key that it needs, and the models that another key brings to the built-in catalog', async () => {
+    const { time, here, there } = await nodes();
+    await here.setProviderKey('ANTHROPIC_API_KEY', 'sk-ant-secret-key-1234', 'api.anthropic.com');
+    const text = here
+      .newest()
+      .yaml.replace('House Guide, input: 0.10', 'House Guide, input: 0.25')
+      .replace('upstreams:', 'upstreams:\n  later: { kind: anthropic, api_key: "${ANTHROPIC_API_KEY}" }');
+    expect(await here.planFor(time.now + HOUR, { ...planned(0.25, 0), text })).toEqual({ kind: 'planned' });
+    expect(await failure(there.removeProviderKey('ANTHROPIC_API_KEY'))).toMatchObject({
+      code: 'invalid_field',
+      param: 'name',
+    });
+    await there.setProviderKey('OPENAI_API_KEY', 'sk-proj-0000000001', OPENAI);
+    await here.refresh();
+    const brought = here.current().endpoints.get('partner_chat')?.models.length ?? 0;
+    expect(brought).toBeGreaterThan(0);
+    expect(here.current().next?.catalog.endpoints.get('partner_chat')?.models).toHaveLength(brought);
+    time.now += HOUR;
+    await Promise.all([here.refresh(), there.refresh()]);
+    for (const node of [here, there]) {
+      expect(guidePrice(node.current())).toBe(250_000_000);
+      expect(node.current().upstreams.has('later')).toBe(true);
+      expect(node.current().endpoints.get('partner_chat')?.models).toHaveLength(brought);
+    }
+    expect(await here.removeProviderKey('OTHER')).toBe(false);
   });
 
   test('is refused in the past, too soon, too late, without a change and with a mistake', async () => {
@@ -285,7 +327,7 @@ describe.each(['sqlite', 'postgres'] as const)('a catalog at a date (%s)', (kind
           : [];
       await Promise.all(all.flatMap((node) => [node.refresh(), node.refresh()]));
       // It was due, so that nobody could cancel it any more, and one node published it once.
-      expect(cancelled).not.toContain(true);
+      expect(cancelled.filter((plan) => plan !== undefined)).toEqual([]);
       expect(here.newest().version).toBe(published + waiting.length);
       expect(new Set(all.map((node) => node.current().version)).size).toBe(1);
     }

@@ -21,7 +21,14 @@ import {
   type CatalogPlan,
   type PriceChange,
 } from './plans.ts';
-import { builtCatalog, canonicalText, inspectCatalog, parseCatalog, type InspectedCatalog } from './parse.ts';
+import {
+  builtCatalog,
+  canonicalText,
+  catalogData,
+  inspectCatalog,
+  parseCatalog,
+  type InspectedCatalog,
+} from './parse.ts';
 import { ProviderKeys, type ProviderKey } from './provider-keys.ts';
 import {
   CatalogVersions,
@@ -273,14 +280,16 @@ export class StoredCatalog implements CatalogSource {
     return this.#plan;
   }
 
-  /** False: it was published or cancelled already. */
-  async cancelPlan(id: number, actor: string): Promise<boolean> {
+  /** What it was; `undefined`: it was published or cancelled already, or never was. */
+  async cancelPlan(id: number, actor: string): Promise<CatalogPlan | undefined> {
     // What is due is published, not cancelled.
     await this.refresh();
-    const cancelled = await this.plans.cancel(id, { actor, now: await this.#now() });
+    const plan = this.#plan;
+    if (plan?.id !== id || !(await this.plans.cancel(id, { actor, now: await this.#now() })))
+      return undefined;
     await this.#options.durable();
     await this.refresh();
-    return cancelled;
+    return plan;
   }
 
   /** The price changes of a plan for customers; `undefined`: this node cannot read it. */
@@ -404,11 +413,11 @@ export class StoredCatalog implements CatalogSource {
   /** False if there was none. A key stays as long as the catalog refers to it. */
   async removeProviderKey(name: string): Promise<boolean> {
     await this.refresh();
-    if (this.#newest.version > 0 && this.#newest.json.includes(`\${${name}}`)) {
-      throw new Fault('invalid_field', `The catalog refers to \${${name}}; change it first.`, {
-        param: 'name',
-      });
-    }
+    const isNamed = (text: string | undefined): boolean => text?.includes(`\${${name}}`) === true;
+    const refuse = (what: string): Fault =>
+      new Fault('invalid_field', `${what} refers to \${${name}}; change it first.`, { param: 'name' });
+    if (this.#newest.version > 0 && isNamed(this.#newest.json)) throw refuse('The catalog');
+    if (isNamed(this.#plan?.text)) throw refuse('What is planned');
     const removed = await this.#keys.remove(name);
     await this.refresh();
     return removed;
@@ -441,6 +450,7 @@ export class StoredCatalog implements CatalogSource {
       plan = await this.plans.waiting();
     }
     const stored = await readStored(this.#options, this.#versions, this.#keys, this.#newest);
+    plan = plan && overBuiltin(plan, stored);
     // Nothing waits from here on: what is sold, and until when, change together.
     const isSame = stored === this.#newest && plan?.id === this.#plan?.id && plan?.tag === this.#plan?.tag;
     this.#newest = stored;
@@ -457,8 +467,8 @@ export class StoredCatalog implements CatalogSource {
 
   /** Publishes a plan that is due; the first node that comes does it. */
   async #publish(plan: CatalogPlan): Promise<void> {
-    const { text, actor, note } = plan;
     const expected = await this.#versions.newestId();
+    const { text, actor, note } = overBuiltin(plan, this.#newest);
     const now = await this.#now();
     await this.#versions.add([...this.#origin(expected), { text, actor, note }], expected, {
       begin: (tx) => this.plans.publish(tx, plan, now),
@@ -522,6 +532,13 @@ interface CheckedText {
   readonly data: CatalogMap;
   readonly json: string;
   readonly hasGroups: boolean;
+}
+
+/** The built-in catalog has more models with another key, and no version: what was planned on top of it follows it. */
+function overBuiltin(plan: CatalogPlan, { version, json }: Pick<Stored, 'version' | 'json'>): CatalogPlan {
+  if (version > 0 || plan.base === json) return plan;
+  const moved = rebased(plan, catalogData(json) ?? {});
+  return 'conflicts' in moved ? plan : moved;
 }
 
 function alreadyPlanned({ from }: CatalogPlan): Fault {

@@ -159,7 +159,11 @@ async function listPlans(input: CommandInput, context: CliContext, current: Comm
   if (cancels) {
     const entry = { action: 'catalog.cancel-plan', target: '', detail: {} };
     await plans.record((store) => recordCommand(store, entry, { input, context }));
-    if (!(await plans.cancel())) throw new CommandRefused('Nothing is planned.');
+    if (!(await plans.cancel())) {
+      const refused = { ...entry, action: 'catalog.cancel-plan.refused', detail: { code: 'not_found' } };
+      await plans.record((store) => recordCommand(store, refused, { input, context }));
+      throw new CommandRefused('Nothing is planned.');
+    }
   }
   const all = (await plans.list()).map(({ from, madeAt, actor, note, state, version }) => ({
     from: new Date(from).toISOString(),

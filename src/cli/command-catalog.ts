@@ -85,7 +85,7 @@ export function storeCatalog(catalog: StoredCatalog, { store }: { readonly store
       },
       async cancel() {
         const plan = catalog.plan();
-        return plan !== undefined && (await catalog.cancelPlan(plan.id, 'cli'));
+        return plan !== undefined && (await catalog.cancelPlan(plan.id, 'cli')) !== undefined;
       },
       lostGroups: (changed) => lostGroups(store.db, changed.groups?.keys() ?? []),
       record: (write) => write(store),

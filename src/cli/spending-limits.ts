@@ -59,9 +59,13 @@ function timeOf(text: string): number | null {
   return text === 'none' ? null : momentOf(text);
 }
 
-/** UTC, where the text names no other zone. */
+const MOMENT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)?(Z|[+-]\d\d:\d\d)?$/;
+
+/** UTC, where the text names no other zone: by itself, a time without one would be that of the machine. */
 export function momentOf(text: string): number {
-  const time = Date.parse(text);
+  const [isDate, clock, zone] = MOMENT.exec(text) ?? [];
+  const isZoneless = clock !== undefined && zone === undefined;
+  const time = isDate === undefined ? Number.NaN : Date.parse(isZoneless ? `${text}Z` : text);
   if (Number.isNaN(time)) throw new UsageError(`'${text}' is not a date such as 2030-12-31.`);
   return time;
 }

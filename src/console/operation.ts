@@ -89,7 +89,7 @@ export async function operate(
 
 const MAX_KEY = 255;
 
-function keyMissing(): Fault {
+export function keyMissing(): Fault {
   const message =
     'Send an Idempotency-Key, such as the number of an invoice: with the same key and body this is done once, however often it is sent.';
   return new Fault('missing_field', message, { param: 'Idempotency-Key' });

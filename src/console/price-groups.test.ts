@@ -9,7 +9,7 @@ import { storeCatalog, type CommandCatalog } from '../cli/command-catalog.ts';
 import type { CliContext } from '../cli/command.ts';
 import { SERVER_SETTINGS } from '../main/server-settings.ts';
 import { announcements } from '../main/compose-outbox.ts';
-import { watchPrices } from '../outbox/watch-accounts.ts';
+import { PriceWatch } from '../outbox/watch-accounts.ts';
 import { DAY_MS } from '../std/calendar.ts';
 import { PRICE, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
@@ -235,8 +235,12 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
     const { messages, clock, store: database } = site;
     await messages.webhooks.add(customerId, { url: 'https://hooks.example/a', events: ['price.changes'] });
     const parts = { db: database.db, notices: messages.notices, clock };
-    const tell = async () => watchPrices(parts, await announcements(site.catalog, clock.now()));
-    await Promise.all([tell(), tell()]);
+    const nodes = [new PriceWatch(parts), new PriceWatch(parts)];
+    const tell = () =>
+      Promise.all(nodes.map(async (node) => await node.tell(await announcements(site.catalog, clock.now()))));
+    await tell();
+    await tell();
+    nodes.push(new PriceWatch(parts));
     await tell();
     const told = async (kind: 'mail' | 'webhook' = 'webhook') => {
       const rows = await database.db
@@ -277,7 +281,18 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
     expect((await admin.call('POST', cancel, {})).status).toBe(409);
     expect(await nextOf(customer)).toBeUndefined();
     site.advance(10);
-    await Promise.all([tell(), tell()]);
+    await tell();
+    await tell();
+    // A node that found its wallets before the others told them all that, and announces only now.
+    const { mark } = await database.db
+      .selectFrom('notice')
+      .select('mark')
+      .where('account_id', '=', customerId)
+      .where('topic', '=', 'price.changes')
+      .executeTakeFirstOrThrow();
+    expect(mark).toEndWith(' cancelled');
+    const late = { accountId: customerId, topic: 'price.changes', mark: mark.replace(' cancelled', '') };
+    expect(await messages.notices.raise(database.db, { ...late, isOrdered: true })).toBe(false);
     expect((await told()).map(({ data }) => data.status)).toEqual(['announced', 'cancelled']);
     expect(await told('mail')).toHaveLength(4);
     // It is a draft again, and the log says who did what.

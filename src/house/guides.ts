@@ -1,4 +1,5 @@
 import chat from '../../docs/guide/chat.md' with { type: 'text' };
+import chatTools from '../../docs/guide/chat-tools.md' with { type: 'text' };
 import clients from '../../docs/guide/clients.md' with { type: 'text' };
 import errors from '../../docs/guide/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/guide/getting-started.md' with { type: 'text' };
@@ -35,6 +36,7 @@ export const GUIDES: readonly Guide[] = [
   guide('teams', teams),
   guide('idempotency', idempotency),
   guide('webhooks', webhooks),
+  guide('chat-tools', chatTools),
   guide('house-models', houseModels),
   guide('run-a-server', runAServer),
   guide('self-hosting', selfHosting),

@@ -7,10 +7,10 @@ import type { AnnouncedModel, AnnouncedPrice } from '../outbox/events.ts';
 import { makeMailChannel } from '../outbox/mail-channel.ts';
 import { OutboxSender } from '../outbox/sender.ts';
 import {
+  PriceWatch,
   ReachedLimits,
   watchBalances,
   watchBudgets,
-  watchPrices,
   watchTokens,
   type Announcement,
 } from '../outbox/watch-accounts.ts';
@@ -67,6 +67,7 @@ export function messageTasks(
   const { db } = store;
   const backends = new BackendWatch({ db, notices });
   const parts = { db, notices, clock };
+  const prices = new PriceWatch(parts);
   const ofEach: PeriodicTask[] = [
     { name: 'reached limits', everyMs: 5_000, run: () => reachedLimits.tell() },
     { name: 'state of backends', everyMs: 5_000, run: () => backends.check(pool.list()) },
@@ -80,7 +81,7 @@ export function messageTasks(
       name: 'announced prices',
       everyMs: 5_000,
       maxTimeShare: 0.05,
-      run: async () => watchPrices(parts, await announcements(catalog, clock.now())),
+      run: async () => prices.tell(await announcements(catalog, clock.now())),
     },
     { name: 'expiring tokens', everyMs: 60_000, maxTimeShare: 0.05, run: () => watchTokens(parts) },
     {

@@ -20,7 +20,7 @@ export interface Notices {
    */
   raise(tx: Kysely<Schema>, notice: Notice): Promise<boolean>;
   /** True if somebody had been told of the condition. */
-  clear(tx: Kysely<Schema>, notice: Omit<Notice, 'mark'>): Promise<boolean>;
+  clear(tx: Kysely<Schema>, notice: Omit<Notice, 'mark' | 'isOrdered'>): Promise<boolean>;
 }
 
 interface NewMail<T extends MailTemplate> {
@@ -48,6 +48,8 @@ interface Notice {
   readonly topic: string;
   /** Which occurrence it is. */
   readonly mark: string;
+  /** A later occurrence has a later mark in the order of texts: who was told of that is not told of this any more. */
+  readonly isOrdered?: boolean;
 }
 
 interface NoticesParts {
@@ -92,7 +94,7 @@ export function makeNotices({ outbox, clock, sendsMail }: NoticesParts): Notices
         });
       }
     },
-    async raise(tx, { accountId, topic, mark }) {
+    async raise(tx, { accountId, topic, mark, isOrdered = false }) {
       const raised = await tx
         .insertInto('notice')
         .values({ account_id: accountId, topic, mark, created_at: clock.now() })
@@ -100,7 +102,7 @@ export function makeNotices({ outbox, clock, sendsMail }: NoticesParts): Notices
           conflict
             .columns(['account_id', 'topic'])
             .doUpdateSet({ mark, created_at: clock.now() })
-            .where('notice.mark', '!=', mark),
+            .where('notice.mark', isOrdered ? '<' : '!=', mark),
         )
         .returning('mark')
         .executeTakeFirst();

@@ -88,11 +88,13 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
       used_usd: 5.000_000_1,
       resets_at: '2026-11-19T00:00:00.000Z',
     } as const;
-    async function say(name: string): Promise<SeenMessage | undefined> {
+    async function say(...names: readonly string[]): Promise<SeenMessage | undefined> {
       const sent = chats();
       await site.store.db.transaction().execute(async (tx) => {
-        const data = { ...budget, account, name };
-        await sent.notices.event(tx, { accountId: account, type: 'budget.reached', data });
+        for (const name of names) {
+          const data = { ...budget, account, name };
+          await sent.notices.event(tx, { accountId: account, type: 'budget.reached', data });
+        }
       });
       await sent.sender.idle();
       await sent.sender.stop();
@@ -212,11 +214,16 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
     test('it is left alone for as long as it asks', async () => {
       await addChat();
       receiver.answer(() => TOO_MANY[format]());
-      await say('app');
-      const [row] = await rows();
-      const waits = (row?.next_at ?? 0) - (readAttempts(row!)[0]?.at ?? 0);
-      expect(waits).toBeGreaterThanOrEqual(1_700_000);
-      expect(waits).toBeLessThan(2_000_000);
+      await say('app', 'other', 'third');
+      expect(receiver.received).toHaveLength(1);
+      const waiting = await rows();
+      const [at] = waiting.flatMap((row) => readAttempts(row).map((attempt) => attempt.at));
+      // The others are not refused meanwhile: each has only so many attempts.
+      expect(waiting.map(({ attempts }) => attempts).toSorted()).toEqual([0, 0, 1]);
+      for (const { next_at } of waiting) {
+        expect(next_at - at!).toBeGreaterThanOrEqual(1_700_000);
+        expect(next_at - at!).toBeLessThan(2_000_000);
+      }
     });
 
     test('another address is refused, with what one looks like', async () => {

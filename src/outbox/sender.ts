@@ -330,6 +330,8 @@ export class OutboxSender {
     const now = clock.now();
     const history = JSON.stringify([...readAttempts(row), attempt]);
     const pauseMs = this.#pauseAfter(row, result);
+    const askedMs = result.kind === 'failed' ? (result.retryAfterMs ?? 0) : 0;
+    if (askedMs > 0) await this.#leaveAlone(row, now + askedMs);
     const isOver =
       result.kind === 'sent' ||
       result.isFinal === true ||
@@ -349,6 +351,18 @@ export class OutboxSender {
       .execute();
     if (isOver && state === 'failed')
       log.warn('outbox_message_given_up', { message: row.id, kind: row.kind, topic: row.topic });
+  }
+
+  /** It asks for all that waits for it: what is sent meanwhile would be refused too, and each has only so many attempts. */
+  async #leaveAlone({ destination, id }: OutboxRow, until: number): Promise<void> {
+    await this.#parts.db
+      .updateTable('outbox')
+      .set({ next_at: until })
+      .where('destination', '=', destination)
+      .where('id', '!=', id)
+      .where(isWaiting)
+      .where('next_at', '<', until)
+      .execute();
   }
 
   #pauseAfter({ kind, attempts }: OutboxRow, result: SendResult): number | undefined {

@@ -291,15 +291,42 @@ const MOST_MODELS = 30;
 /** So many mails wait at most because of announcements: others are not held up, and the outbox is never full of them. */
 const MOST_WAITING = 1_000;
 
-/** Tells each account once that its prices change, and those who were told when that is cancelled; the oldest announcement first. */
-export async function watchPrices(parts: WatchParts, announcements: readonly Announcement[]): Promise<void> {
-  for (const announcement of announcements) {
-    if ((await countWaitingByKind(parts.db)).mail >= MOST_WAITING) return;
-    const wallets = await untoldWallets(parts.db, announcement);
-    for (const wallet of wallets)
-      await parts.db.transaction().execute((tx) => tellPrices(tx, parts.notices, { wallet, announcement }));
-    if (wallets.length === AT_ONCE) return;
+/**
+ * Tells each account once that its prices change, and those who were told when that is cancelled; the oldest announcement
+ * first. A plan may wait for months: nobody is looked at again in the meantime.
+ */
+export class PriceWatch {
+  readonly #parts: WatchParts;
+  /** The last account that was looked at for each announcement; `done`: all were. */
+  readonly #reached = new Map<string, string>();
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
   }
+
+  async tell(announcements: readonly Announcement[]): Promise<void> {
+    const { db, notices } = this.#parts;
+    const names = new Set(announcements.map(nameOf));
+    for (const name of this.#reached.keys()) if (!names.has(name)) this.#reached.delete(name);
+    for (const announcement of announcements) {
+      const name = nameOf(announcement);
+      const after = this.#reached.get(name) ?? '';
+      if (after === DONE) continue;
+      if ((await countWaitingByKind(db)).mail >= MOST_WAITING) return;
+      const wallets = await walletsAfter(db, after, announcement);
+      for (const wallet of wallets.filter((one) => isUntold(one, announcement)))
+        await db.transaction().execute((tx) => tellPrices(tx, notices, { wallet, announcement }));
+      const last = wallets.length === AT_ONCE ? wallets.at(-1) : undefined;
+      this.#reached.set(name, last?.id ?? DONE);
+      if (last) return;
+    }
+  }
+}
+
+const DONE = 'done';
+
+function nameOf({ id, isCancelled }: Announcement): string {
+  return `${id} ${isCancelled}`;
 }
 
 /** What was told last of prices: of which announcement, and whether there was something to tell. */
@@ -307,29 +334,34 @@ function priceMark({ id }: Announcement, outcome: '' | ' cancelled' | ' nothing'
   return `${String(id).padStart(12, '0')}${outcome}`;
 }
 
-async function untoldWallets(db: Kysely<Schema>, announcement: Announcement): Promise<ToldWallet[]> {
-  const mark = sql<string>`COALESCE(notice.mark, '')`;
-  const wallets = db
+function isUntold({ mark }: ToldWallet, announcement: Announcement): boolean {
+  const told = mark ?? '';
+  return announcement.isCancelled ? told === priceMark(announcement) : told < priceMark(announcement);
+}
+
+async function walletsAfter(
+  db: Kysely<Schema>,
+  after: string,
+  { madeAt }: Announcement,
+): Promise<ToldWallet[]> {
+  return await db
     .selectFrom('account')
     .leftJoin('notice', (join) =>
       join.onRef('notice.account_id', '=', 'account.id').on('notice.topic', '=', PRICES),
     )
-    .select(['account.id', 'account.kind', 'account.price_group'])
+    .select(['account.id', 'account.kind', 'account.price_group', 'notice.mark'])
     .where('account.kind', 'in', ['person', 'team'])
     .where('account.role', '!=', 'system')
     .where('account.status', '=', 'active')
     .where('account.ended_at', 'is', null)
-    .limit(AT_ONCE);
-  return await (
-    announcement.isCancelled
-      ? wallets.where(mark, '=', priceMark(announcement))
-      : wallets
-          .where(mark, '<', priceMark(announcement))
-          .where('account.created_at', '<', announcement.madeAt)
-  ).execute();
+    .where('account.created_at', '<', madeAt)
+    .where('account.id', '>', after)
+    .orderBy('account.id')
+    .limit(AT_ONCE)
+    .execute();
 }
 
-type ToldWallet = Pick<AccountRow, 'id' | 'kind' | 'price_group'>;
+type ToldWallet = Pick<AccountRow, 'id' | 'kind' | 'price_group'> & { readonly mark: string | null };
 
 async function tellPrices(
   tx: Kysely<Schema>,
@@ -341,7 +373,8 @@ async function tellPrices(
   const all = isCancelled ? [] : announcement.changesFor(group ?? undefined);
   const isNothing = !isCancelled && all.length === 0;
   const mark = priceMark(announcement, isCancelled ? ' cancelled' : isNothing ? ' nothing' : '');
-  if (!(await notices.raise(tx, { accountId, topic: PRICES, mark })) || isNothing) return;
+  // A node that has not heard of a cancellation does not announce again what it took back.
+  if (!(await notices.raise(tx, { accountId, topic: PRICES, mark, isOrdered: true })) || isNothing) return;
   const [models, more] = [all.slice(0, MOST_MODELS), Math.max(0, all.length - MOST_MODELS)];
   const status = isCancelled ? 'cancelled' : 'announced';
   const data = { account: accountId, status, from: new Date(from).toISOString(), models, more } as const;

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 
 export type AccountId = string & { readonly __id: 'account' };
 export type RequestId = string & { readonly __id: 'request' };
@@ -23,6 +23,21 @@ export function newAccountId(nowMs: number, random: Random = systemRandom): Acco
 /** Sorts after the ids of all other accounts: a team is locked after those that spend its balance. */
 export function newTeamId(nowMs: number, random: Random = systemRandom): AccountId {
   return `team_${timePart(nowMs)}${random.text(8)}` as AccountId;
+}
+
+/** The same for the same key: what was begun under it by a process that died is found by whoever sends the key again. */
+export function keyedAccountId(key: string): AccountId {
+  return `acc_${keyedPart(key)}` as AccountId;
+}
+
+export function keyedTeamId(key: string): AccountId {
+  return `team_${keyedPart(key)}` as AccountId;
+}
+
+/** As long as time and randomness are together. */
+function keyedPart(key: string): string {
+  const hash = createHash('sha256').update(key).digest().subarray(0, 16);
+  return Array.from(hash, (byte) => BASE62[byte % BASE62.length]).join('');
 }
 
 /** Of a token with which a program operates; it names the token in the books and in the audit log. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { namesOf, monthSpent } from '../../activity/accounts.ts';
+import { accountById, namesOf, monthSpent } from '../../activity/accounts.ts';
 import { accountState, writeAudit } from '../../activity/audit.ts';
 import { requestPage } from '../../activity/request-log.ts';
 import { statementPage } from '../../activity/statement.ts';
@@ -11,8 +11,9 @@ import { removedEmail } from '../../ledger/decide.ts';
 import { RESET_LIFE_MS } from '../../identity/sign-in/reset.ts';
 import { operatorRoles } from '../../identity/accounts/operators.ts';
 import { lockAdmins, requireAnAdmin } from '../../identity/sign-in/setup.ts';
+import type { NewUser } from '../../identity/sign-in/users.ts';
 import { DAY_MS, dayOf, monthOf } from '../../std/calendar.ts';
-import { randomPart, type AccountId } from '../../std/ids.ts';
+import { keyedAccountId, randomPart, type AccountId } from '../../std/ids.ts';
 import type { AccountRow } from '../../store/schema.ts';
 import type { OperatorRole } from '../../store/schema-services.ts';
 import { readUsd, usd } from '../amounts.ts';
@@ -21,6 +22,7 @@ import type { SearchedPage, Usd, Millis } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
 import { requestItem, type RequestItem } from '../receipt.ts';
+import { keyMissing } from '../operation.ts';
 import { route, emptyBody } from '../route.ts';
 import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 import { revokeToken } from '../token.ts';
@@ -85,16 +87,12 @@ export const adminAccountRoutes = [
     confirmed: true,
     audit: 'account.create',
     body: createSchema,
-    async handle(parts, { operator, body }) {
+    async handle(parts, { operator, body: { email, name, ...body }, once }) {
       const made = body.password === undefined ? randomPart(16) : undefined;
       const opening = body.balanceUsd === undefined ? 0 : readUsd(body.balanceUsd, 'balanceUsd');
-      const password = body.password ?? made ?? '';
-      const id = await parts.auth.users.create({
-        email: body.email,
-        name: body.name,
-        password,
-        role: 'user',
-      });
+      if (opening > 0 && once === '') throw keyMissing();
+      const user = { email, name, password: body.password ?? made ?? '', role: 'user' } as const;
+      const id = once === '' ? await parts.auth.users.create(user) : await createOnce(parts, user, once);
       const entry = { actor: operator.id, action: 'account.created', target: id, detail: {} };
       await writeAudit(parts.store, entry, parts.clock.now());
       if (opening > 0) await credit(parts, id, opening, operator.id);
@@ -148,6 +146,22 @@ export const adminAccountRoutes = [
 interface AdminListedAccount extends AdminAccount {
   /** The name of its user. */
   name: string | null;
+}
+
+/** So long after it was made, whoever sends its key again is told that there is such an account. */
+const BEGUN_MS = 23 * 3_600_000;
+
+/** A process that died may have made it and answered nobody: with its key it is gone on with, and a password of its own is a new one. */
+async function createOnce(
+  { auth, store, clock }: RouteParts,
+  user: NewUser,
+  once: string,
+): Promise<AccountId> {
+  const id = keyedAccountId(once);
+  const begun = await accountById(store.db, id);
+  if (!begun || begun.created_at < clock.now() - BEGUN_MS) return await auth.users.create({ ...user, id });
+  await auth.users.setPassword(id, user.password);
+  return id;
 }
 
 function credit({ ledger }: RouteParts, accountId: AccountId, amount: number, actor: string) {

@@ -256,11 +256,12 @@ async function planDraft(
 }
 
 async function cancelPlan(editor: CatalogEditor, actor: string, id: number) {
-  if (!(await editor.plans.list()).some((one) => one.id === id))
+  const plan = await editor.cancelPlan(id, actor);
+  if (!plan) {
+    if ((await editor.plans.list()).some((one) => one.id === id))
+      throw new Fault('conflict', 'It is in force already, or was cancelled.');
     throw new Fault('not_found', 'There is no such plan.');
-  const plan = editor.plan();
-  if (!plan || !(await editor.cancelPlan(id, actor)))
-    throw new Fault('conflict', 'It is in force already, or was cancelled.');
+  }
   // Back as a draft, to be changed and published again, unless there is another one.
   const { text, base } = plan;
   await editor.drafts.save(actor, { text, base, revision: editor.newest().version }, undefined);

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { accountNamed } from '../../activity/accounts.ts';
+import { accountById, accountNamed } from '../../activity/accounts.ts';
 import { accountState } from '../../activity/audit.ts';
 import { chooseTags, chosenTags } from '../../identity/accounts/account-limits.ts';
 import type { Account } from '../../identity/accounts/accounts.ts';
 import { TEAM_ROLES } from '../../identity/accounts/teams.ts';
 import { Fault } from '../../std/fault.ts';
-import type { AccountId } from '../../std/ids.ts';
+import { keyedTeamId, type AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
 import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
@@ -43,7 +43,10 @@ export const adminTeamRoutes = [
     async handle(parts, { operator, body, once }) {
       const owner = await requirePerson(parts, body.owner);
       const balance = body.balanceUsd === undefined ? 0 : readUsd(body.balanceUsd, 'balanceUsd');
-      const team = await parts.teams.create(body.name, owner, { actor: operator.id });
+      // A process that died may have made it, and not have booked its balance.
+      const id = keyedTeamId(once);
+      const begun = await accountById(parts.store.db, id);
+      const team = begun ?? (await parts.teams.create(body.name, owner, { actor: operator.id, id }));
       if (balance > 0)
         await parts.ledger.post({
           accountId: team.id as AccountId,

@@ -54,17 +54,18 @@ export class Teams {
       balance,
       moved,
       actor,
+      id = newTeamId(this.#o.clock.now(), this.#o.random),
     }: {
       readonly balance?: NanoUsd | undefined;
       /** From the owner's own balance. */
       readonly moved?: NanoUsd | undefined;
       readonly actor: string;
+      readonly id?: AccountId | undefined;
     },
   ): Promise<Account> {
     await requireWallets(this.#o.store);
     if (moved !== undefined) await this.#requireMovable(owner.id, moved);
     const now = this.#o.clock.now();
-    const id = newTeamId(now, this.#o.random);
     await this.#changing(async (tx) => {
       await tx
         .insertInto('account')

@@ -35,6 +35,8 @@ export interface NewUser {
   readonly name?: string | undefined;
   /** Never from a request's body: `admin` comes only from the setup or from an admin's explicit action. */
   readonly role: 'user' | 'admin';
+  /** Absent: a new one. */
+  readonly id?: AccountId | undefined;
 }
 
 interface UsersParts {
@@ -52,7 +54,7 @@ export function makeUsers({ store, passwords, clock }: UsersParts): Users {
       await checkNewPassword(user.password, email);
       // Before the transaction: hashing is slow, and SQLite has one writer.
       const hash = await passwords.hash(user.password);
-      const id = newAccountId(clock.now());
+      const id = user.id ?? newAccountId(clock.now());
       await store.db.transaction().execute(async (tx) => {
         await beforeInsert?.(tx, id);
         await insertAccount(tx, { id, email, role: user.role, now: clock.now() });

@@ -7,6 +7,7 @@ import { call } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
 import { parseUsd } from '../../../lib/money.ts';
 import { usePages } from '../../../lib/pages.ts';
+import { randomKey } from '../../../lib/random.ts';
 import { useSearchState } from '../../../lib/search.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
@@ -147,6 +148,7 @@ function NewAccount({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
   const { values, field } = useForm({ email: '', name: '', password: '', balance: '' });
   const [made, setMade] = useState<{ email: string; password: string }>();
+  const [once] = useState(randomKey);
   const balanceUsd = values.balance.trim() === '' ? undefined : parseUsd(values.balance);
   const wrong = values.balance.trim() !== '' && (balanceUsd === undefined || balanceUsd.startsWith('-'));
   const create = useAction(
@@ -158,6 +160,7 @@ function NewAccount({ onClose }: { onClose: () => void }) {
           ...(values.password ? { password: values.password } : {}),
           ...(balanceUsd ? { balanceUsd } : {}),
         },
+        key: once,
       }),
     {
       refresh: ACCOUNT_READS,
