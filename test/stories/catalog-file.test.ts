@@ -13,6 +13,9 @@ lists: { models: [{ model: house-echo, input: ${input}, output: 200 }] }
 endpoints: { svc_house: { name: house, type: chat_completion, lists: [models], upstreams: [house] } }
 `;
 
+/** What a command exits with that is refused as things are. */
+const REFUSED = 4;
+
 let node: NodeProcess;
 let operator: Operator;
 let folder: string;
@@ -61,12 +64,8 @@ test('nothing is published or planned beside the file, by no door, and every att
     ['catalog', 'publish', path],
     ['catalog', 'plans', '--cancel'],
   ]) {
-    const { code, output } = await node.cli(...command);
-    expect([command[1], code, output]).toEqual([
-      command[1],
-      1,
-      expect.stringContaining('it is changed there'),
-    ]);
+    const { code } = await node.cli(...command);
+    expect([command, code]).toEqual([command, REFUSED]);
   }
   const { db } = operator.services.store;
   expect(await db.selectFrom('catalog_plan').selectAll().execute()).toEqual([]);

@@ -298,7 +298,11 @@ async function changePrices(world: World, plan: Extract<Step, { kind: 'plan' }>)
     await Promise.all(
       [0, 1].flatMap((at) => {
         const one: Asked = { ...asked, caller: at % 2, node: at };
-        return [checkAnswer(world, wallet, one), checkQuote(world, wallet, { ...one, kind: 'quote' })];
+        return [
+          checkAnswer(world, wallet, one),
+          checkQuote(world, wallet, { ...one, kind: 'quote' }),
+          checkBound(world, wallet, one),
+        ];
       }),
     );
   await checkLists(world, 0, wallet, wallet.callers[0]!);
@@ -361,6 +365,20 @@ async function checkQuote(world: World, { group, callers }: Wallet, one: Asked):
       expectedCharge(price, { prompt, completion: asked }) + 2,
     );
   });
+}
+
+/** What was quoted is a bound, also where the price has become another one since, on whichever node. */
+async function checkBound(world: World, { callers }: Wallet, one: Asked): Promise<void> {
+  const token = callers[one.caller]!;
+  const quote = { ...ASKED, endpoint: 'c', model: one.model };
+  const quoted = await world.send(one.node, token, '/api/public/v1/quotes', quote);
+  const { max_cost_usd: most } = (await quoted.json()) as QuoteAnswer;
+  const body = { ...ASKED, model: `c/${one.model}`, max_cost_usd: most };
+  const answer = await world.send(one.node + 1, token, '/v1/chat/completions', body);
+  if (answer.status !== 200)
+    return expect(await answer.json()).toMatchObject({ error: { reason: 'max_cost_too_low' } });
+  const { charged_usd: charged } = await world.receipt(one.node, token, answer);
+  expect(Number(nano(charged))).toBeLessThanOrEqual(Number(nano(most)));
 }
 
 interface ModelList {
