@@ -138,7 +138,7 @@ function addGroupFacts(
   name: string,
   { factor, hide, own }: PriceGroup,
 ): void {
-  add('group', name, { factor: String(factor / FACTOR_ONE), hides: listText(hide) });
+  add('group', name, { factor: `× ${factor / FACTOR_ONE}`, hides: listText(hide) });
   const { endpoints } = catalogFor(catalog, name);
   for (const target of own.keys()) {
     const slash = target.indexOf('/');

@@ -206,7 +206,7 @@ test('the history tells of groups in words', () => {
     { kind: 'added', subject: 'group vip', before: undefined, after: '0.9' },
   ]);
   expect(catalogChanges(before, after)).toMatchObject([
-    { kind: 'changed', subject: 'group vip: factor', before: '0.9', after: '0.8' },
+    { kind: 'changed', subject: 'group vip: factor', before: '× 0.9', after: '× 0.8' },
     { kind: 'changed', subject: 'group vip: hides', before: 'none', after: 'chat/rich' },
     {
       kind: 'added',

@@ -160,6 +160,16 @@ export function rebased(
     : { ...plan, base: storedText(published), text: storedText(merged) };
 }
 
+/** The built-in catalog has more models with another key, and no version: what was planned on top of it follows it. */
+export function overBuiltin(
+  plan: CatalogPlan,
+  { version, json }: { readonly version: number; readonly json: string },
+): CatalogPlan {
+  if (version > 0 || plan.base === json) return plan;
+  const moved = rebased(plan, catalogData(json) ?? {});
+  return 'conflicts' in moved ? plan : moved;
+}
+
 /** How a model's price changes for customers. */
 export interface PriceChange {
   readonly endpoint: string;

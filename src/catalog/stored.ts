@@ -16,19 +16,13 @@ import {
   KNOWN_MS,
   LEAD_MS,
   MAX_AHEAD_MS,
+  overBuiltin,
   priceChanges,
   rebased,
   type CatalogPlan,
   type PriceChange,
 } from './plans.ts';
-import {
-  builtCatalog,
-  canonicalText,
-  catalogData,
-  inspectCatalog,
-  parseCatalog,
-  type InspectedCatalog,
-} from './parse.ts';
+import { builtCatalog, canonicalText, inspectCatalog, parseCatalog, type InspectedCatalog } from './parse.ts';
 import { ProviderKeys, type ProviderKey } from './provider-keys.ts';
 import {
   CatalogVersions,
@@ -532,13 +526,6 @@ interface CheckedText {
   readonly data: CatalogMap;
   readonly json: string;
   readonly hasGroups: boolean;
-}
-
-/** The built-in catalog has more models with another key, and no version: what was planned on top of it follows it. */
-function overBuiltin(plan: CatalogPlan, { version, json }: Pick<Stored, 'version' | 'json'>): CatalogPlan {
-  if (version > 0 || plan.base === json) return plan;
-  const moved = rebased(plan, catalogData(json) ?? {});
-  return 'conflicts' in moved ? plan : moved;
 }
 
 function alreadyPlanned({ from }: CatalogPlan): Fault {

@@ -4,6 +4,7 @@ import { useApi } from '../../../lib/api.ts';
 import { formatExactUsd } from '../../../lib/money.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
+import { utcText } from '../../../lib/time.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';
@@ -96,6 +97,9 @@ function spaced(key: string): string {
 /** Prices of a backend are recorded as they were checked: whole numbers of nano-dollars. */
 const NANO_DOLLARS: ReadonlySet<string> = new Set(['input', 'output', 'image']);
 
+/** In milliseconds, as the operators' API takes them. */
+const MOMENTS: ReadonlySet<string> = new Set(['from', 'expires', 'expiresAt']);
+
 interface Wording {
   readonly labels: Readonly<Record<string, string>>;
   readonly t: TFunction;
@@ -124,6 +128,7 @@ function valueText(key: string, value: unknown, wording: Wording): string {
       .join(', ');
   if (typeof value === 'number' && NANO_DOLLARS.has(key))
     return formatExactUsd((value / 1e9).toFixed(9).replace(/0{1,7}$/, ''), language);
+  if (typeof value === 'number' && MOMENTS.has(key)) return utcText(value);
   if (typeof value === 'number' && key === 'markup') return `× ${value / 1e6}`;
   const text = plainText(value) ?? '';
   const isAmount = /usd$/i.test(key) || key === 'amount';

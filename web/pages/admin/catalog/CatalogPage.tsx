@@ -76,14 +76,14 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
           />
         ) : null}
         {view === 'history' ? (
-          <>
+          <div className="flex flex-col gap-5">
             <PastPlans />
             <CatalogHistory
               onRestore={({ yaml, revision }) =>
                 keep.mutate({ yaml, text: t('catalog.restored', { revision }) })
               }
             />
-          </>
+          </div>
         ) : null}
         {view === 'keys' ? <ProviderKeys /> : null}
       </Tabs>

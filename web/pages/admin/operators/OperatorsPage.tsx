@@ -165,7 +165,12 @@ function tokenColumns(t: TFunction, isOwner: boolean): Column<Token>[] {
       card: 'aside',
       cell: (row) => {
         if (row.state !== 'active') return <Badge>{t(`operators.${row.state}`)}</Badge>;
-        return isOwner ? <EndToken token={row} /> : <Badge tone="good">{t('accounts.active')}</Badge>;
+        return (
+          <span className="inline-flex flex-wrap items-center justify-end gap-x-3 gap-y-1">
+            <Badge tone="good">{t('accounts.active')}</Badge>
+            {isOwner ? <EndToken token={row} /> : null}
+          </span>
+        );
       },
     },
   ];
@@ -180,7 +185,7 @@ function EndToken({ token }: { token: Token }) {
   );
   return (
     <>
-      <Button small kind="ghost" className="text-bad" busy={end.isPending} onClick={() => end.mutate()}>
+      <Button small className="text-bad" busy={end.isPending} onClick={() => end.mutate()}>
         {t('operators.end')}
       </Button>
       <FormError error={end.error} />

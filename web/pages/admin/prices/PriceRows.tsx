@@ -190,7 +190,8 @@ interface GroupCells {
 function groupColumn(group: string, { t, edits, cell }: GroupCells): Column<AdminPriceRow> {
   return {
     id: `group ${group}`,
-    header: <span className="whitespace-nowrap">{t('priceTable.group', { group })}</span>,
+    // Names may be long, and have no spaces.
+    header: <span className="inline-block max-w-36 wrap-anywhere">{t('priceTable.group', { group })}</span>,
     align: 'right',
     cell: (row) => {
       const price = row.groupPrices[group];
