@@ -1,13 +1,10 @@
-import { useId } from 'react';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { useForm } from '../../lib/form.ts';
 import { formatExactUsd, parseUsd } from '../../lib/money.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { Button } from '../../ui/Button.tsx';
-import { Dialog } from '../../ui/Dialog.tsx';
+import { FormDialog } from '../../ui/FormDialog.tsx';
 import { TextField } from '../../ui/Field.tsx';
-import { FormError } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { isAmountWrong, MEMBERSHIP_READS } from './team.ts';
 
@@ -19,7 +16,6 @@ interface CreateTeamProps {
 /** Says before it happens that the own token ends, and what others will see. */
 export function CreateTeam({ movableUsd, onClose }: CreateTeamProps) {
   const { t, i18n } = useTranslation();
-  const formId = useId();
   const canMove = Number(movableUsd) > 0;
   const { values, field } = useForm({ name: '', amount: canMove ? movableUsd : '' });
   const wrong = isAmountWrong(values);
@@ -38,43 +34,29 @@ export function CreateTeam({ movableUsd, onClose }: CreateTeamProps) {
     },
   );
   return (
-    <Dialog
-      open
+    <FormDialog
       title={t('team.createTitle')}
+      go={t('team.createGo')}
+      action={create}
+      onSubmit={() => {
+        if (!wrong) create.mutate();
+      }}
       onClose={onClose}
-      footer={
-        <>
-          <Button onClick={onClose}>{t('common.cancel')}</Button>
-          <Button kind="primary" type="submit" form={formId} busy={create.isPending}>
-            {t('team.createGo')}
-          </Button>
-        </>
-      }
     >
-      <form
-        id={formId}
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!wrong) create.mutate();
-        }}
-      >
-        <TextField label={t('team.name')} required autoFocus maxLength={64} {...field('name')} />
-        {canMove ? (
-          <TextField
-            label={t('team.move')}
-            inputMode="decimal"
-            hint={t('team.moveHint', { amount: formatExactUsd(movableUsd, i18n.language) })}
-            error={wrong ? t('team.badAmount') : undefined}
-            {...field('amount')}
-          />
-        ) : (
-          <p className="text-sm text-ink-3">{t('team.moveNothing')}</p>
-        )}
-        <Consequences items={[t('team.tokenEnds'), t('team.createVisible'), t('team.createOwn')]} />
-        <FormError error={create.error} />
-      </form>
-    </Dialog>
+      <TextField label={t('team.name')} required autoFocus maxLength={64} {...field('name')} />
+      {canMove ? (
+        <TextField
+          label={t('team.move')}
+          inputMode="decimal"
+          hint={t('team.moveHint', { amount: formatExactUsd(movableUsd, i18n.language) })}
+          error={wrong ? t('team.badAmount') : undefined}
+          {...field('amount')}
+        />
+      ) : (
+        <p className="text-sm text-ink-3">{t('team.moveNothing')}</p>
+      )}
+      <Consequences items={[t('team.tokenEnds'), t('team.createVisible'), t('team.createOwn')]} />
+    </FormDialog>
   );
 }
 

@@ -1,4 +1,4 @@
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { useForm } from '../../lib/form.ts';
@@ -7,7 +7,7 @@ import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { CopyButton } from '../../ui/Copy.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
-import { FormError } from '../../ui/States.tsx';
+import { FormDialog } from '../../ui/FormDialog.tsx';
 import { BudgetFields } from './LimitFields.tsx';
 import { RoleField } from './RoleDialog.tsx';
 import { budgetBody, isAmountWrong, TEAM_READS, type Period, type Team, type TeamRole } from './team.ts';
@@ -31,7 +31,6 @@ interface InviteFormProps {
 
 function InviteForm({ team, onMade, onClose }: InviteFormProps) {
   const { t } = useTranslation();
-  const formId = useId();
   const [role, setRole] = useState<TeamRole>('member');
   const { values, field } = useForm(BUDGET);
   const spends = role !== 'viewer';
@@ -47,36 +46,22 @@ function InviteForm({ team, onMade, onClose }: InviteFormProps) {
     },
   );
   return (
-    <Dialog
-      open
+    <FormDialog
       title={t('team.inviteTitle')}
+      go={t('team.inviteGo')}
+      action={invite}
+      onSubmit={() => {
+        if (!isAmountWrong(values)) invite.mutate();
+      }}
       onClose={onClose}
-      footer={
-        <>
-          <Button onClick={onClose}>{t('common.cancel')}</Button>
-          <Button kind="primary" type="submit" form={formId} busy={invite.isPending}>
-            {t('team.inviteGo')}
-          </Button>
-        </>
-      }
     >
-      <form
-        id={formId}
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!isAmountWrong(values)) invite.mutate();
-        }}
-      >
-        <p className="text-ink-2">{t('team.inviteLead')}</p>
-        <RoleField team={team} role={role} onChange={setRole} />
-        {spends ? <BudgetFields values={values} field={field} /> : null}
-        {spends && values.amount.trim() === '' ? (
-          <p className="text-sm text-warn">{t('team.inviteNoBudget')}</p>
-        ) : null}
-        <FormError error={invite.error} />
-      </form>
-    </Dialog>
+      <p className="text-ink-2">{t('team.inviteLead')}</p>
+      <RoleField team={team} role={role} onChange={setRole} />
+      {spends ? <BudgetFields values={values} field={field} /> : null}
+      {spends && values.amount.trim() === '' ? (
+        <p className="text-sm text-warn">{t('team.inviteNoBudget')}</p>
+      ) : null}
+    </FormDialog>
   );
 }
 

@@ -1,11 +1,8 @@
-import { useId } from 'react';
 import { useAction } from '../../lib/action.ts';
 import { call, type ReadRoute } from '../../lib/api.ts';
 import { useForm } from '../../lib/form.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { Button } from '../../ui/Button.tsx';
-import { Dialog } from '../../ui/Dialog.tsx';
-import { FormError } from '../../ui/States.tsx';
+import { FormDialog } from '../../ui/FormDialog.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { BudgetFields, TokenFields } from './LimitFields.tsx';
 import {
@@ -47,7 +44,6 @@ interface LimitsDialogProps {
 
 export function LimitsDialog({ title, limited, save: send, refresh, onClose }: LimitsDialogProps) {
   const { t } = useTranslation();
-  const formId = useId();
   const { values, field } = useForm(limitValues(limited));
   const save = useAction(async () => await send(limitsBody(values)), {
     refresh,
@@ -57,31 +53,17 @@ export function LimitsDialog({ title, limited, save: send, refresh, onClose }: L
     },
   });
   return (
-    <Dialog
-      open
+    <FormDialog
       title={title}
+      go={t('team.save')}
+      action={save}
+      onSubmit={() => {
+        if (!isAmountWrong(values)) save.mutate();
+      }}
       onClose={onClose}
-      footer={
-        <>
-          <Button onClick={onClose}>{t('common.cancel')}</Button>
-          <Button kind="primary" type="submit" form={formId} busy={save.isPending}>
-            {t('team.save')}
-          </Button>
-        </>
-      }
     >
-      <form
-        id={formId}
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!isAmountWrong(values)) save.mutate();
-        }}
-      >
-        <BudgetFields values={values} field={field} />
-        <TokenFields field={field} withNetworks />
-        <FormError error={save.error} />
-      </form>
-    </Dialog>
+      <BudgetFields values={values} field={field} />
+      <TokenFields field={field} withNetworks />
+    </FormDialog>
   );
 }

@@ -1,12 +1,9 @@
-import { useId } from 'react';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { useForm } from '../../lib/form.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { Button } from '../../ui/Button.tsx';
-import { Dialog } from '../../ui/Dialog.tsx';
+import { FormDialog } from '../../ui/FormDialog.tsx';
 import { TextField } from '../../ui/Field.tsx';
-import { FormError } from '../../ui/States.tsx';
 import type { MadeToken } from './AppToken.tsx';
 import { BudgetFields, TokenFields } from './LimitFields.tsx';
 import { isAmountWrong, limitsBody, TEAM_READS, type LimitValues } from './team.ts';
@@ -27,7 +24,6 @@ interface NewAppProps {
 
 export function NewApp({ onMade, onClose }: NewAppProps) {
   const { t } = useTranslation();
-  const formId = useId();
   const { values, field } = useForm(EMPTY);
   const make = useAction(
     async () =>
@@ -43,40 +39,26 @@ export function NewApp({ onMade, onClose }: NewAppProps) {
     },
   );
   return (
-    <Dialog
-      open
+    <FormDialog
       title={t('team.newAppTitle')}
+      go={t('team.makeApp')}
+      action={make}
+      onSubmit={() => {
+        if (!isAmountWrong(values)) make.mutate();
+      }}
       onClose={onClose}
-      footer={
-        <>
-          <Button onClick={onClose}>{t('common.cancel')}</Button>
-          <Button kind="primary" type="submit" form={formId} busy={make.isPending}>
-            {t('team.makeApp')}
-          </Button>
-        </>
-      }
     >
-      <form
-        id={formId}
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!isAmountWrong(values)) make.mutate();
-        }}
-      >
-        <p className="text-ink-2">{t('team.newAppLead')}</p>
-        <TextField
-          label={t('team.appName')}
-          hint={t('team.appNameHint')}
-          required
-          autoFocus
-          maxLength={64}
-          {...field('name')}
-        />
-        <BudgetFields values={values} field={field} />
-        <TokenFields field={field} />
-        <FormError error={make.error} />
-      </form>
-    </Dialog>
+      <p className="text-ink-2">{t('team.newAppLead')}</p>
+      <TextField
+        label={t('team.appName')}
+        hint={t('team.appNameHint')}
+        required
+        autoFocus
+        maxLength={64}
+        {...field('name')}
+      />
+      <BudgetFields values={values} field={field} />
+      <TokenFields field={field} />
+    </FormDialog>
   );
 }

@@ -1,11 +1,9 @@
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { Button } from '../../ui/Button.tsx';
-import { Dialog } from '../../ui/Dialog.tsx';
+import { FormDialog } from '../../ui/FormDialog.tsx';
 import { SelectField } from '../../ui/Field.tsx';
-import { FormError } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { givableRoles, MEMBERSHIP_READS, type Team, type TeamAccount, type TeamRole } from './team.ts';
 
@@ -17,7 +15,6 @@ interface RoleDialogProps {
 
 export function RoleDialog({ team, account, onClose }: RoleDialogProps) {
   const { t } = useTranslation();
-  const formId = useId();
   const [role, setRole] = useState(account.role);
   const change = useAction(
     async () =>
@@ -31,34 +28,18 @@ export function RoleDialog({ team, account, onClose }: RoleDialogProps) {
     },
   );
   return (
-    <Dialog
-      open
+    <FormDialog
       title={t('team.roleTitle', { name: account.name })}
+      go={t('team.roleSave')}
+      action={change}
+      onSubmit={() => change.mutate()}
       onClose={onClose}
-      footer={
-        <>
-          <Button onClick={onClose}>{t('common.cancel')}</Button>
-          <Button kind="primary" type="submit" form={formId} busy={change.isPending}>
-            {t('team.roleSave')}
-          </Button>
-        </>
-      }
     >
-      <form
-        id={formId}
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          change.mutate();
-        }}
-      >
-        <RoleField team={team} role={role} onChange={setRole} />
-        {role === 'viewer' && account.tokenHint ? (
-          <p className="text-ink-2">{t('team.viewerLosesToken')}</p>
-        ) : null}
-        <FormError error={change.error} />
-      </form>
-    </Dialog>
+      <RoleField team={team} role={role} onChange={setRole} />
+      {role === 'viewer' && account.tokenHint ? (
+        <p className="text-ink-2">{t('team.viewerLosesToken')}</p>
+      ) : null}
+    </FormDialog>
   );
 }
 

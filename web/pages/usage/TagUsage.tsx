@@ -1,5 +1,5 @@
 import Download from 'lucide-react/icons/download';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { Answer } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { call, urlOf, useApi, type Wallet } from '../../lib/api.ts';
@@ -7,11 +7,11 @@ import { useForm } from '../../lib/form.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card } from '../../ui/Card.tsx';
-import { Dialog } from '../../ui/Dialog.tsx';
+import { FormDialog } from '../../ui/FormDialog.tsx';
 import { Field, SelectField, Textarea } from '../../ui/Field.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
-import { FormError, Loaded, Skeleton } from '../../ui/States.tsx';
+import { Loaded, Skeleton } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
 
 interface TagUsageProps {
@@ -122,7 +122,6 @@ interface ChooseTagsProps {
 
 function ChooseTags({ wallet, names, onClose }: ChooseTagsProps) {
   const { t } = useTranslation();
-  const formId = useId();
   const { values, field } = useForm({ names: names.join('\n') });
   const save = useAction(
     async () =>
@@ -136,43 +135,27 @@ function ChooseTags({ wallet, names, onClose }: ChooseTagsProps) {
     },
   );
   return (
-    <Dialog
-      open
+    <FormDialog
       title={t('team.tagsChoose')}
+      go={t('team.tagsSave')}
+      action={save}
+      onSubmit={() => save.mutate()}
       onClose={onClose}
-      footer={
-        <>
-          <Button onClick={onClose}>{t('common.cancel')}</Button>
-          <Button kind="primary" type="submit" form={formId} busy={save.isPending}>
-            {t('team.tagsSave')}
-          </Button>
-        </>
-      }
     >
-      <form
-        id={formId}
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate();
-        }}
-      >
-        <Field label={t('team.tagNames')} hint={t('team.tagNamesHint')}>
-          {(ids) => (
-            <Textarea
-              {...ids}
-              rows={4}
-              spellCheck={false}
-              autoFocus
-              className="font-mono"
-              {...field('names')}
-            />
-          )}
-        </Field>
-        <p className="text-sm text-ink-3">{t('team.tagsFromNow')}</p>
-        <FormError error={save.error} />
-      </form>
-    </Dialog>
+      <Field label={t('team.tagNames')} hint={t('team.tagNamesHint')}>
+        {(ids) => (
+          <Textarea
+            {...ids}
+            rows={4}
+            spellCheck={false}
+            autoFocus
+            className="font-mono"
+            {...field('names')}
+          />
+        )}
+      </Field>
+      <p className="text-sm text-ink-3">{t('team.tagsFromNow')}</p>
+    </FormDialog>
   );
 }
 
