@@ -1,4 +1,5 @@
 import { useId, type ReactNode } from 'react';
+import type { ApiError } from '../lib/api.ts';
 import { useTranslation } from '../lib/translation.tsx';
 import { Button } from './Button.tsx';
 import { Dialog } from './Dialog.tsx';
@@ -9,7 +10,7 @@ interface FormDialogProps {
   /** The label of the button that sends the form. */
   readonly go: string;
   /** What sending it does: whether it is under way, and why it failed. */
-  readonly action: { readonly isPending: boolean; readonly error: Error | null };
+  readonly action: { readonly isPending: boolean; readonly error: ApiError | null };
   readonly onSubmit: () => void;
   readonly onClose: () => void;
   readonly children: ReactNode;

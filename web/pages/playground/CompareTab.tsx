@@ -1,16 +1,14 @@
 import Plus from 'lucide-react/icons/plus';
-import X from 'lucide-react/icons/x';
 import { useState } from 'react';
 import type { ModelItem } from '../../lib/answers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { Button, IconButton } from '../../ui/Button.tsx';
+import { Button } from '../../ui/Button.tsx';
 import { Composer } from './Composer.tsx';
-import { ModelPicker } from './ModelPicker.tsx';
+import { ColumnModel } from './ModelPicker.tsx';
 import { ParameterFields } from './ParameterFields.tsx';
 
 import { TurnView } from './TurnView.tsx';
 import { useRun, type Run } from './useRun.ts';
-import { choiceOf } from '../models/group.ts';
 
 const COLUMNS = ['a', 'b', 'c', 'd'] as const;
 type Column = (typeof COLUMNS)[number];
@@ -89,22 +87,12 @@ function ComparedModel({ run, models, onRemove }: ComparedModelProps) {
       aria-label={model.displayName}
       className="flex min-w-0 snap-center flex-col rounded-lg border border-line bg-surface"
     >
-      <div className="flex items-center gap-2 border-b border-line p-3">
-        <div className="min-w-0 flex-1">
-          <ModelPicker
-            hideLabel
-            keepsEndpoint
-            models={models}
-            value={choiceOf(model)}
-            onChange={(choice) => change({ choice })}
-          />
-        </div>
-        {onRemove ? (
-          <IconButton label={t('playground.removeColumn', { model: model.displayName })} onClick={onRemove}>
-            <X size={15} aria-hidden />
-          </IconButton>
-        ) : null}
-      </div>
+      <ColumnModel
+        models={models}
+        model={model}
+        onChange={(choice) => change({ choice })}
+        onRemove={onRemove}
+      />
       <details className="border-b border-line px-4 py-2 text-sm">
         <summary className="text-ink-3">{t('playground.parameters')}</summary>
         <div className="py-3">

@@ -1,5 +1,7 @@
+import X from 'lucide-react/icons/x';
 import type { ModelItem } from '../../lib/answers.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { IconButton } from '../../ui/Button.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
 import { SelectField } from '../../ui/Field.tsx';
 import { choiceOf, groupModels } from '../models/group.ts';
@@ -55,6 +57,31 @@ export function ModelPicker({
             </option>
           ))}
         </SelectField>
+      ) : null}
+    </div>
+  );
+}
+
+interface ColumnModelProps {
+  readonly models: readonly ModelItem[];
+  readonly model: ModelItem;
+  readonly onChange: (choice: string) => void;
+  /** Absent: the column stays. */
+  readonly onRemove: (() => void) | undefined;
+}
+
+/** The head of a column in a comparison: its model, and a way to remove the column. */
+export function ColumnModel({ models, model, onChange, onRemove }: ColumnModelProps) {
+  const { t } = useTranslation();
+  return (
+    <div className="flex items-center gap-2 border-b border-line p-3">
+      <div className="min-w-0 flex-1">
+        <ModelPicker hideLabel keepsEndpoint models={models} value={choiceOf(model)} onChange={onChange} />
+      </div>
+      {onRemove ? (
+        <IconButton label={t('playground.removeColumn', { model: model.displayName })} onClick={onRemove}>
+          <X size={15} aria-hidden />
+        </IconButton>
       ) : null}
     </div>
   );

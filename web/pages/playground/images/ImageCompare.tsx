@@ -1,14 +1,13 @@
 import { useState, useSyncExternalStore } from 'react';
 import Plus from 'lucide-react/icons/plus';
-import X from 'lucide-react/icons/x';
 import type { ModelItem } from '../../../lib/answers.ts';
 import { classes } from '../../../lib/classes.ts';
 import { makeStore } from '../../../lib/store.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
-import { Button, IconButton } from '../../../ui/Button.tsx';
+import { Button } from '../../../ui/Button.tsx';
 import { Field, Textarea } from '../../../ui/Field.tsx';
 import { Form } from '../../../ui/Form.tsx';
-import { ModelPicker } from '../ModelPicker.tsx';
+import { ColumnModel } from '../ModelPicker.tsx';
 import { chosenModel } from '../recipe.ts';
 import { GenerateButton } from './GenerateButton.tsx';
 import { ImageControls } from './ImageControls.tsx';
@@ -152,22 +151,12 @@ function ComparedImage({ models, model, draft, quote, run, onChange, onRemove }:
       aria-label={`${model.displayName} · ${model.endpoint}`}
       className="flex min-w-0 flex-col rounded-lg border border-line bg-surface"
     >
-      <div className="flex items-center gap-2 border-b border-line p-3">
-        <div className="min-w-0 flex-1">
-          <ModelPicker
-            hideLabel
-            keepsEndpoint
-            models={models}
-            value={choiceOf(model)}
-            onChange={(choice) => onChange({ choice })}
-          />
-        </div>
-        {onRemove ? (
-          <IconButton label={t('playground.removeColumn', { model: model.displayName })} onClick={onRemove}>
-            <X size={15} aria-hidden />
-          </IconButton>
-        ) : null}
-      </div>
+      <ColumnModel
+        models={models}
+        model={model}
+        onChange={(choice) => onChange({ choice })}
+        onRemove={onRemove}
+      />
       <details className="border-b border-line px-4 py-2 text-sm">
         <summary className="text-ink-3">
           {t('playground.parameters')}
