@@ -418,6 +418,6 @@ export function referencesTo(file: CatalogFile, backend: string): BackendReferen
   };
 }
 
-export function upstreamName(entry: CatalogFile['endpoints'][string]['upstreams'][number]): string {
+function upstreamName(entry: CatalogFile['endpoints'][string]['upstreams'][number]): string {
   return typeof entry === 'string' ? entry : entry.name;
 }

@@ -161,7 +161,7 @@ function TokenActions({ token, onReplace, busy }: Omit<PresentProps, 'error'>) {
 type Limited = Pick<Answer<'GET /api/console/token'>, 'budget' | 'limits'>;
 
 /** What the own token may spend and be used for. */
-export function OwnLimits({ limited }: { limited: Limited }) {
+function OwnLimits({ limited }: { limited: Limited }) {
   const { t, i18n } = useTranslation();
   const [isOpen, setOpen] = useState(false);
   const { budget, limits } = limited;

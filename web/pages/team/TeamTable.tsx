@@ -178,7 +178,7 @@ function RowMenu({ account, actions }: { account: TeamAccount; actions: AccountA
 }
 
 /** Asks before an action that cannot be undone, and names its consequences. */
-export function Questions({ actions }: { actions: AccountActions }) {
+function Questions({ actions }: { actions: AccountActions }) {
   const { t } = useTranslation();
   const { chosen, close } = actions;
   if (!chosen) return null;
