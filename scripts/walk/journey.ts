@@ -152,8 +152,12 @@ const measurements: readonly Step[] = [
   { begins: 'bun scripts/rolling-restart.ts 10000', with: { '10000': '100' } },
   {
     begins: 'bun scripts/rolling-upgrade.ts [--from COMMIT]',
-    with: { '[--from COMMIT] [--receipts N] [--requests N] [--beside-a-dump]': '--requests 100' },
+    with: { '[--from COMMIT] [--receipts N] [--requests N] [--beside-a-dump] [--pause]': '--requests 100' },
     needs: 'haproxy',
+  },
+  {
+    begins: 'bun scripts/sqlite-upgrade.ts',
+    with: { 'sqlite-upgrade.ts': 'sqlite-upgrade.ts --receipts 1000' },
   },
   { begins: 'bun scripts/move-run.ts', with: { 'move-run.ts': 'move-run.ts 1000' } },
   { begins: 'bun bench/tls.ts', with: { 'tls.ts': 'tls.ts --rounds 1 --seconds 1' } },
