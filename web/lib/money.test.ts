@@ -1,7 +1,16 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { axisTicks } from '../charts/size.ts';
-import { convert, formatExactUsd, formatUsd, formatUsdTick, multiply, parseUsd, usdParts } from './money.ts';
+import {
+  addUsd,
+  convert,
+  formatExactUsd,
+  formatUsd,
+  formatUsdTick,
+  multiply,
+  parseUsd,
+  usdParts,
+} from './money.ts';
 import { formatCompactTick } from './numbers.ts';
 
 test('an exact amount reaches the screen with every digit it has', () => {
@@ -136,7 +145,10 @@ test('cents and what lies beyond them are told apart in every language', () => {
   expect(usdParts('5.00', 'en')).toEqual({ main: '$5.00', fine: '', tail: '' });
 });
 
-test('products are exact where floats are not', () => {
+test('sums and products are exact where floats are not', () => {
+  expect(addUsd('0.1', '0.2')).toBe('0.30');
+  expect(addUsd('999999.999999999', '0.000000001')).toBe('1000000.000000000');
+  expect(addUsd('-0.000000001', '0.00')).toBe('-0.000000001');
   expect(multiply('0.0105', 3)).toBe('0.0315');
   expect(convert('10.00', '0.92')).toBe('9.2000');
 });

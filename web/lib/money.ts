@@ -110,6 +110,16 @@ export function multiply(amount: Usd, quantity: number): Usd {
   return convert(amount, String(quantity));
 }
 
+export function addUsd(left: Usd, right: Usd): Usd {
+  const a = scaled(left);
+  const b = scaled(right);
+  const places = Math.max(a.places, b.places, 2);
+  return unscaled(
+    a.digits * 10n ** BigInt(places - a.places) + b.digits * 10n ** BigInt(places - b.places),
+    places,
+  );
+}
+
 function scaled(decimal: string): { digits: bigint; places: number } {
   const [whole = '0', fraction = ''] = decimal.split('.');
   return { digits: BigInt(whole + fraction), places: fraction.length };

@@ -7,7 +7,7 @@ import { call } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
 import { parseUsd } from '../../../lib/money.ts';
 import { usePages } from '../../../lib/pages.ts';
-import { randomKey } from '../../../lib/random.ts';
+import { randomKey } from '../../../lib/browser.ts';
 import { useSearchState } from '../../../lib/search.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
