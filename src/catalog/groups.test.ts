@@ -203,7 +203,7 @@ test('the history tells of groups in words', () => {
   const before = read('vip: { factor: 0.9 }');
   const after = read('vip: { factor: 0.8, hide: [chat/rich], prices: { chat/plain: { output: 3 } } }');
   expect(catalogChanges(none, before)).toMatchObject([
-    { kind: 'added', subject: 'group vip', before: undefined, after: '0.9' },
+    { kind: 'added', subject: 'group vip', before: undefined, after: '× 0.9' },
   ]);
   expect(catalogChanges(before, after)).toMatchObject([
     { kind: 'changed', subject: 'group vip: factor', before: '× 0.9', after: '× 0.8' },
