@@ -95,7 +95,7 @@ test('a result is edited where its mask was painted, and nowhere else', async ()
   const source = (await drawn(picture())).split(',')[1] ?? '';
   backend.script(() => Response.json({ created: 1, data: [{ b64_json: source }] }));
   await shown().getByRole('button', { name: 'Edit this' }).click();
-  await page.getByText('House Paint makes images from words only.').waitFor();
+  await page.getByText('House Paint works from text only.').waitFor();
   await page.getByRole('button', { name: 'Use Editor' }).click();
   await page.getByRole('button', { name: 'Select an area' }).click();
   const canvas = page.getByRole('img', { name: 'Area to change' });

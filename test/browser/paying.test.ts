@@ -138,7 +138,7 @@ test('a refund takes what is there; a dispute of what was spent pauses the accou
   expect(await chat()).toBe(200);
   await deliver(stripe.dispute(automatic).events);
   await page.reload();
-  await page.getByRole('alert').getByText('This account is paused: a payment was disputed').waitFor();
+  await page.getByRole('alert').getByText('This account is paused because a disputed payment').waitFor();
   expect(await chat()).toBe(401);
   const operator = admin.page;
   await follow(operator, '/admin/payments?show=reversals');
