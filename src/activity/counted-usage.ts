@@ -5,12 +5,10 @@ import { isFailure } from '../ledger/decide.ts';
 import { extraUsageOf, priceFromText } from '../ledger/price.ts';
 import { dayOf, QUARTER_MS } from '../std/calendar.ts';
 import { requestIdAt } from '../std/ids.ts';
+import { numbered, type SlowQuery } from '../store/background-thread.ts';
 import { OUTCOME_CODES, RECEIPT_OUTCOMES } from '../store/receipt-codes.ts';
 import { clientName } from './client-name.ts';
 import { sumUsage, type UsageSums } from './usage.ts';
-
-/** Runs SQL with `?` for its values beside requests, not on the thread that serves them. */
-export type CountQuery = <Row>(text: string, values: readonly (string | number)[]) => Promise<Row[]>;
 
 interface CountedQuarter extends UsageSums {
   readonly account_id: string;
@@ -37,7 +35,7 @@ export const MOST_CLIENTS = 50;
 const TOGETHER = 2_000;
 
 /** Adds up the receipts of the UTC day that begins at `start`, of one account or of all. */
-export async function countDay(query: CountQuery, start: number, accountId?: string): Promise<CountedDay> {
+export async function countDay(query: SlowQuery, start: number, accountId?: string): Promise<CountedDay> {
   const span = spanOf(start, accountId);
   const quarters = await query<CountedQuarter>(quarterSql(span), span.values);
   const agents = await query<Omit<CountedClient, 'day'>>(agentSql(span), span.values);
@@ -112,7 +110,7 @@ interface Counting {
 }
 
 /** Adds, receipt by receipt, what SQL cannot compute. */
-async function addExtraSavings(query: CountQuery, span: Span, counting: Counting): Promise<void> {
+async function addExtraSavings(query: SlowQuery, span: Span, counting: Counting): Promise<void> {
   for (let after = ''; ;) {
     const rows = await query<ExtraRow>(extraSql(span), [...span.values, after]);
     for (const row of rows) addSaving(counting, row);
@@ -157,21 +155,6 @@ function keyOf(...parts: readonly (string | number)[]): string {
 }
 
 const ROWS_TOGETHER = 500;
-
-export function countQuery({ backend }: Store): CountQuery {
-  if (backend.kind === 'sqlite') return (text, values) => backend.background.query(text, values);
-  return async <Row>(text: string, values: readonly (string | number)[]) => {
-    const { rows } = await backend.pool.query(numbered(text), [...values]);
-    // The caller names the row's type, which its SQL must keep.
-    return rows as Row[];
-  };
-}
-
-/** With the values as Postgres numbers them. */
-export function numbered(text: string): string {
-  let place = 0;
-  return text.replaceAll('?', () => `$${++place}`);
-}
 
 interface CountedTable<Row> {
   readonly name: string;

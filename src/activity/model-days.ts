@@ -3,6 +3,7 @@ import { dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { FAULTS } from '../std/fault.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
+import { slowQuery } from '../store/background-thread.ts';
 import { COMPLETED, OUTCOME_CODES } from '../store/receipt-codes.ts';
 import type { Store } from '../store/store.ts';
 
@@ -156,12 +157,9 @@ function onlyAt(place: number, count: number): BucketCounts {
   return [...Array.from({ length: place }, () => 0), count];
 }
 
-/** Reads a whole day: on SQLite not on the thread that serves requests. */
-async function countedRows({ backend, dialect }: Store, range: [string, string]): Promise<CountedRow[]> {
-  const text = countSql(dialect.jsonText('r.detail', 'error'));
-  if (backend.kind === 'sqlite') return await backend.background.query<CountedRow>(text, range);
-  const { rows } = await backend.pool.query<CountedRow>(text.replace('?', '$1').replace('?', '$2'), range);
-  return rows;
+/** Reads a whole day. */
+async function countedRows(store: Store, range: [string, string]): Promise<CountedRow[]> {
+  return await slowQuery(store)<CountedRow>(countSql(store.dialect.jsonText('r.detail', 'error')), range);
 }
 
 function countSql(errorCode: string): string {

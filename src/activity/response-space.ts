@@ -1,5 +1,6 @@
-import type { Kysely, Transaction } from 'kysely';
+import { sql, type Kysely, type Transaction } from 'kysely';
 import type { Clock } from '../std/clock.ts';
+import { slowQuery, type SlowQuery } from '../store/background-thread.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 
@@ -9,6 +10,8 @@ const MOST_BYTES_OF_ACCOUNT = 64 * MEGABYTE;
 /** So much is left when an account had too much: room is made once for many that follow. */
 const LEFT_BYTES_OF_ACCOUNT = 60 * MEGABYTE;
 const TOGETHER = 400;
+/** Accounts that had too much lately. */
+const MOST_REMEMBERED = 1_000;
 /** The steps of one sweep; the next one does what is left. */
 const MOST_STEPS = 50;
 
@@ -29,11 +32,14 @@ interface Freed {
   readonly conversations?: readonly string[];
 }
 
-interface AgedRow {
+interface StoredRow {
   readonly id: string;
   readonly account_id: string;
   readonly bytes: number;
   readonly created_at: number;
+}
+
+interface AgedRow extends StoredRow {
   readonly kind: 'responses' | 'conversations';
 }
 
@@ -41,22 +47,37 @@ interface AgedRow {
 export class ResponseSpace {
   readonly #parts: SpaceParts;
   readonly #db: Kysely<Schema>;
+  readonly #slowQuery: SlowQuery;
+  /** By account. */
+  readonly #makingRoom = new Map<string, Promise<void>>();
+  /** The newest response of an account that left, so that the next time nothing before it is read again. */
+  readonly #leftUpTo = new Map<string, string>();
 
   constructor(parts: SpaceParts) {
     this.#parts = parts;
     this.#db = parts.store.db;
+    this.#slowQuery = slowQuery(parts.store);
   }
 
   /** After something was added, with what the account takes now. */
   makeRoom(accountId: string, bytes: number): Promise<void> | undefined {
-    return bytes > MOST_BYTES_OF_ACCOUNT ? this.#leaveRoom(accountId, bytes) : undefined;
+    if (bytes <= MOST_BYTES_OF_ACCOUNT) return undefined;
+    const making =
+      this.#makingRoom.get(accountId) ??
+      this.#leaveRoom(accountId, bytes).finally(() => this.#makingRoom.delete(accountId));
+    this.#makingRoom.set(accountId, making);
+    return making;
   }
 
   async #leaveRoom(accountId: string, bytes: number): Promise<void> {
+    if (this.#leftUpTo.size >= MOST_REMEMBERED) this.#leftUpTo.clear();
     for (let left = bytes; left > LEFT_BYTES_OF_ACCOUNT;) {
-      const freed = await this.#freeOldest(left - LEFT_BYTES_OF_ACCOUNT, accountId);
-      if (freed === 0) return;
-      left -= freed;
+      const after = this.#leftUpTo.get(accountId) ?? '';
+      const rows = enough(await this.#oldestOfAccount(accountId, after), left - LEFT_BYTES_OF_ACCOUNT);
+      left -= await this.#freeRows(rows);
+      const last = lastResponse(rows);
+      this.#leftUpTo.set(accountId, last);
+      if (rows.length === 0 && after === '') return;
     }
   }
 
@@ -69,7 +90,7 @@ export class ResponseSpace {
     }
     for (let step = 0; step < MOST_STEPS; step++) {
       const surplus = (await this.#total()) - keepBytes;
-      if (surplus <= 0 || (await this.#freeOldest(surplus)) === 0) return;
+      if (surplus <= 0 || (await this.#freeRows(enough(await this.#oldest(), surplus))) === 0) return;
     }
   }
 
@@ -81,10 +102,11 @@ export class ResponseSpace {
       .values(off)
       .onConflict((conflict) => conflict.column('account_id').doUpdateSet({ off_at: off.off_at }))
       .execute();
-    for (;;) {
-      const rows = await this.#oldest(accountId);
-      if (rows.length === 0) return await this.#parts.store.durable();
+    for (let after = ''; ;) {
+      const rows = await this.#oldestOfAccount(accountId, after);
+      if (rows.length === 0 && after === '') return await this.#parts.store.durable();
       await this.#freeRows(rows);
+      after = lastResponse(rows);
     }
   }
 
@@ -142,17 +164,6 @@ export class ResponseSpace {
     return bytes ?? 0;
   }
 
-  /** The oldest rows that together have this many bytes, or as many as are deleted at once. */
-  async #freeOldest(bytes: number, accountId?: string): Promise<number> {
-    let enough = 0;
-    const rows = (await this.#oldest(accountId)).filter((row) => {
-      const isNeeded = enough < bytes;
-      enough += row.bytes;
-      return isNeeded;
-    });
-    return await this.#freeRows(rows);
-  }
-
   async #freeRows(rows: readonly AgedRow[]): Promise<number> {
     let bytes = 0;
     for (const [accountId, own] of Map.groupBy(rows, (row) => row.account_id)) {
@@ -165,28 +176,50 @@ export class ResponseSpace {
     return bytes;
   }
 
-  async #oldest(accountId?: string): Promise<AgedRow[]> {
+  async #oldest(): Promise<AgedRow[]> {
+    const rows = 'SELECT id, account_id, bytes, created_at FROM';
+    // Ids begin with their time.
     const [responses, conversations] = [
-      await this.#oldestOf('stored_response', accountId),
-      await this.#oldestOf('conversation', accountId),
+      await sql<StoredRow>`${sql.raw(rows)} stored_response ORDER BY id LIMIT ${TOGETHER}`.execute(this.#db),
+      await sql<StoredRow>`${sql.raw(rows)} conversation ORDER BY id LIMIT ${TOGETHER}`.execute(this.#db),
     ];
-    return [
-      ...responses.map((row) => ({ ...row, kind: 'responses' as const })),
-      ...conversations.map((row) => ({ ...row, kind: 'conversations' as const })),
-    ]
-      .toSorted((a, b) => a.created_at - b.created_at)
-      .slice(0, TOGETHER);
+    return oldestOf(responses.rows, conversations.rows);
   }
 
-  async #oldestOf(table: 'stored_response' | 'conversation', accountId: string | undefined) {
-    const rows = this.#db
-      .selectFrom(table)
-      .select(['id', 'account_id', 'bytes', 'created_at'])
-      // They begin with their time.
-      .orderBy('id')
-      .limit(TOGETHER);
-    return await (accountId === undefined ? rows : rows.where('account_id', '=', accountId)).execute();
+  /** `after`: responses up to this id are not looked for. */
+  async #oldestOfAccount(accountId: string, after: string): Promise<AgedRow[]> {
+    const own = (table: 'stored_response' | 'conversation', from: string): Promise<StoredRow[]> =>
+      this.#slowQuery(
+        `SELECT id, account_id, bytes, created_at FROM ${table}
+          WHERE account_id = ? AND id > ? ORDER BY id LIMIT ${TOGETHER}`,
+        [accountId, from],
+      );
+    return oldestOf(await own('stored_response', after), await own('conversation', ''));
   }
+}
+
+function oldestOf(responses: readonly StoredRow[], conversations: readonly StoredRow[]): AgedRow[] {
+  return [
+    ...responses.map((row) => ({ ...row, kind: 'responses' as const })),
+    ...conversations.map((row) => ({ ...row, kind: 'conversations' as const })),
+  ]
+    .toSorted((a, b) => a.created_at - b.created_at)
+    .slice(0, TOGETHER);
+}
+
+/** The first rows that together have this many bytes, or all. */
+function enough(rows: readonly AgedRow[], bytes: number): readonly AgedRow[] {
+  let before = 0;
+  return rows.filter((row) => {
+    const isNeeded = before < bytes;
+    before += row.bytes;
+    return isNeeded;
+  });
+}
+
+/** Nothing, if there is none: then all are looked through once more, since one that took long is stored behind newer ones. */
+function lastResponse(rows: readonly AgedRow[]): string {
+  return rows.findLast(({ kind }) => kind === 'responses')?.id ?? '';
 }
 
 const USUAL_HOURS = 24;

@@ -99,6 +99,25 @@ describe.each([
     expect([Math.round(even / MEGABYTE), Math.round(odd / MEGABYTE)]).toEqual([2, 1]);
   });
 
+  test('an account with too much loses its oldest, among those of others, each time; switched off it loses all, late ones too', async () => {
+    const own = async (): Promise<string[]> =>
+      (await kept()).filter((id) => !id.endsWith('other')).map((id) => id.slice(-2));
+    const add = async (from: number, to: number): Promise<void> => {
+      for (let number = from; number <= to; number++) {
+        now += 1_000;
+        await keep(`resp_${number}`, 'acc_1', 4 * MEGABYTE);
+        await keep(`resp_${number}_other`, 'acc_2');
+      }
+    };
+    await add(11, 26);
+    expect(await own()).toEqual(Array.from({ length: 14 }, (_, place) => String(13 + place)));
+    await add(27, 28);
+    expect(await own()).toEqual(Array.from({ length: 14 }, (_, place) => String(15 + place)));
+    await keep('resp_10_took_long_00');
+    await responses.space.switchOff('acc_1');
+    expect([await own(), (await kept()).length, (await sums())['acc_1']]).toEqual([[], 18, 0]);
+  });
+
   test('switched off while answers come in, nothing stays and nothing is counted; switched on it goes on', async () => {
     const writing = Array.from({ length: 60 }, (_, number) => keep(`resp_${number}`));
     await Promise.all([...writing.slice(0, 30), responses.space.switchOff('acc_1'), ...writing.slice(30)]);

@@ -473,14 +473,16 @@ export class SealedJson {
     { input, output, job }: ResponseItems,
     answer: StoredAnswer,
   ) {
-    const outputText = JSON.stringify(output);
-    const head = JSON.stringify({ ...answer, output: [] });
-    const items = `{"input":${JSON.stringify(input)},"output":${outputText}${job ? `,"job":${JSON.stringify(job)}` : ''}}`;
+    const outputText = `"output":${JSON.stringify(output)}`;
+    const items = `{"input":${JSON.stringify(input)},${outputText}${job ? `,"job":${JSON.stringify(job)}` : ''}}`;
+    // A copy without the output would take longer to write than the whole of it.
+    const text = JSON.stringify(answer['output'] === output ? answer : { ...answer, output });
+    // Texts that come before it have their quotes escaped.
+    const head = text.replace(outputText, '"output":[]');
     return {
       items: this.seal({ part: 'response', accountId, id }, `${items}\n${head}`),
       itemBytes: Buffer.byteLength(items),
-      // In a text of the client it would have its quotes escaped.
-      text: head.replace('"output":[]', () => `"output":${outputText}`),
+      text,
     };
   }
 

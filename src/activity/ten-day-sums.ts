@@ -2,8 +2,9 @@ import { spanOf } from '../ledger/archive.ts';
 import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { requestIdAt } from '../std/ids.ts';
+import { numbered, slowQuery, type SlowQuery } from '../store/background-thread.ts';
 import type { Store } from '../store/store.ts';
-import { countQuery, writeGrown, type CountQuery, numbered } from './counted-usage.ts';
+import { writeGrown } from './counted-usage.ts';
 import { OPEN_MS, startOfDay } from './usage-hours.ts';
 import { ALL_ACCOUNTS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
 import { CompiledQuery } from 'kysely';
@@ -25,7 +26,7 @@ interface SummedModel extends UsageSums {
 export class TenDaySums {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #query: CountQuery;
+  readonly #query: SlowQuery;
   readonly #history: SavedHistory;
   /** Accounts that are done, of the ten days that the last call did not finish. */
   #begun: { readonly first: number; readonly accounts: Set<string> } | undefined;
@@ -36,7 +37,7 @@ export class TenDaySums {
   constructor({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
     this.#store = store;
     this.#clock = clock;
-    this.#query = countQuery(store);
+    this.#query = slowQuery(store);
     this.#history = new SavedHistory(store);
   }
 
@@ -234,7 +235,7 @@ class SavedHistory {
 
   /** Of the days before this one. False: it took too long, and the rest is left to the next call. */
   async takeOver(open: number, isOver: () => boolean): Promise<boolean> {
-    const query = countQuery(this.#store);
+    const query = slowQuery(this.#store);
     while (this.#after) {
       const { account_id, day } = this.#after;
       const days: AccountDay[] = await query<AccountDay>(UNKNOWN, [open, account_id, day]);

@@ -1,8 +1,9 @@
 import { CompiledQuery, sql, type Kysely, type RawBuilder } from 'kysely';
 import { spanOf } from '../ledger/archive.ts';
 import { DAY_MS, dayOf, DAY_QUARTERS, QUARTER_MS, zoneOffsets, type ZoneOffset } from '../std/calendar.ts';
+import { numbered, type SlowQuery } from '../store/background-thread.ts';
 import type { Schema } from '../store/schema.ts';
-import { countDay, numbered, type CountedClient, type CountedDay, type CountQuery } from './counted-usage.ts';
+import { countDay, type CountedClient, type CountedDay } from './counted-usage.ts';
 import type { Reader } from './reader.ts';
 import { quarterOf, type UsageOfDay } from './usage-sums.ts';
 import { sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
@@ -201,7 +202,7 @@ async function keptDays({ db, reader }: Parts, range: AccountDays): Promise<Read
   return new Map(rows.map(({ day, requests }) => [dayOf(day * DAY_MS), requests]));
 }
 
-function readQuery({ db, reader }: Parts): CountQuery {
+function readQuery({ db, reader }: Parts): SlowQuery {
   return <Row>(text: string, values: readonly (string | number)[]) =>
     reader.all<Row>({
       compile: () => CompiledQuery.raw(text, [...values]),

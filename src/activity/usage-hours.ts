@@ -2,8 +2,9 @@ import { spanOf } from '../ledger/archive.ts';
 import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
+import { slowQuery, type SlowQuery } from '../store/background-thread.ts';
 import type { Store } from '../store/store.ts';
-import { countDay, countQuery, writeGrown, type CountQuery } from './counted-usage.ts';
+import { countDay, writeGrown } from './counted-usage.ts';
 import { USAGE_COLUMNS } from './usage.ts';
 
 /** A request that began yesterday may end today. */
@@ -23,13 +24,13 @@ interface HourParts {
  */
 export class UsageHours {
   readonly #parts: HourParts;
-  readonly #query: CountQuery;
+  readonly #query: SlowQuery;
   /** What the rows of the last day say: few of them change between two runs, and only those are written. */
   #written: { readonly day: number; readonly requests: Map<string, number> } | undefined;
 
   constructor(parts: HourParts) {
     this.#parts = parts;
-    this.#query = countQuery(parts.store);
+    this.#query = slowQuery(parts.store);
   }
 
   /** False: it took too long, and the rest is left to the next call. */
@@ -73,7 +74,7 @@ async function firstOpenDay(store: Store, now: number): Promise<number> {
 }
 
 /** Days that were counted before, and of which a request was booked in the last hours. */
-async function lateDays(query: CountQuery, open: number, now: number): Promise<number[]> {
+async function lateDays(query: SlowQuery, open: number, now: number): Promise<number[]> {
   const rows = await query<{ day: number }>(
     `SELECT DISTINCT CAST(r.created_at / ${DAY_MS} AS BIGINT) AS day FROM receipt r
       WHERE r.late = 1 AND r.booked_at >= ? AND r.id < ? ORDER BY 1 LIMIT ${MOST_LATE_DAYS}`,

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { hasSpareFiles } from '../std/open-files.ts';
+import type { Store } from './store.ts';
 
 /**
  * A second thread with a connection of its own, for slow work of SQLite: copying the WAL into the database, and
@@ -104,3 +105,21 @@ parentPort.on('message', ({ id, path, sql, parameters }) => {
   }
 });
 `;
+
+/** Reads with `?` for each value. The caller names the row's type, which its SQL must keep. */
+export type SlowQuery = <Row>(text: string, values: readonly (string | number)[]) => Promise<Row[]>;
+
+/** For what reads many rows: on SQLite not on the thread that serves requests. */
+export function slowQuery({ backend }: Pick<Store, 'backend'>): SlowQuery {
+  if (backend.kind === 'sqlite') return (text, values) => backend.background.query(text, values);
+  return async <Row>(text: string, values: readonly (string | number)[]) => {
+    const { rows } = await backend.pool.query(numbered(text), [...values]);
+    return rows as Row[];
+  };
+}
+
+/** With the values as Postgres numbers them. */
+export function numbered(text: string): string {
+  let place = 0;
+  return text.replaceAll('?', () => `$${++place}`);
+}

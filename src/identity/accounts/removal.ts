@@ -5,6 +5,7 @@ import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { formatUsd, nanoUsd } from '../../std/money.ts';
+import { slowQuery } from '../../store/background-thread.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { lockAdmins, requireAnAdmin } from '../sign-in/setup.ts';
@@ -43,6 +44,7 @@ export async function removeAccount(
   for (const { id } of [{ id: removal.accountId }, ...(await membershipsOf(store.db, removal.accountId))]) {
     await parts.images.removeOfAccount(id);
     await storeNoResponses(parts, id);
+    await deleteResponses(store, id);
     for (const table of OWNED) await deleteOwned(store, table, id);
   }
   await deleteTags(parts, removal.accountId);
@@ -141,12 +143,32 @@ const OWNED_KEYS = {
   image_job: 'id',
   answer: 'idempotency_key',
   refused_call: 'id',
-  stored_response: 'id',
   conversation_item: 'id',
   conversation: 'id',
 } as const;
 type OwnedTable = keyof typeof OWNED_KEYS;
 const OWNED = Object.keys(OWNED_KEYS) as OwnedTable[];
+
+/** They lie among those of all others, and are looked through until none is left. */
+async function deleteResponses(store: Store, accountId: string): Promise<void> {
+  const found = slowQuery(store);
+  for (let after = ''; ;) {
+    const rows = await found<{ readonly id: string }>(
+      `SELECT id FROM stored_response WHERE account_id = ? AND id > ? ORDER BY id LIMIT ${TOGETHER}`,
+      [accountId, after],
+    );
+    const last = rows.at(-1)?.id ?? '';
+    if (last === '' && after === '') return;
+    const ids = rows.map(({ id }) => id);
+    if (last !== '')
+      await store.db
+        .deleteFrom('stored_response')
+        .where('account_id', '=', accountId)
+        .where('id', 'in', ids)
+        .execute();
+    after = last;
+  }
+}
 
 /** Kept answers are large: a bounded number in each transaction. */
 async function deleteOwned({ db }: Store, table: OwnedTable, accountId: string): Promise<void> {

@@ -18,7 +18,14 @@ import {
   usageTotals,
 } from './0002-to-0016.ts';
 import { savedByCache, moneyThatGoesBack, chargedAnswers, teams, storedResponses } from './0017-to-0021.ts';
-import { catalogPlans, chatWebhooks, operators, priceGroups, requestTags } from './0022-to-0026.ts';
+import {
+  catalogPlans,
+  chatWebhooks,
+  operators,
+  priceGroups,
+  requestTags,
+  responsesByTime,
+} from './0022-to-0027.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -66,4 +73,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 24, name: 'chat webhooks', compatibleFrom: 1, statements: chatWebhooks },
   { number: 25, name: 'catalog plans', compatibleFrom: 1, statements: catalogPlans },
   { number: 26, name: 'request tags', compatibleFrom: 1, statements: requestTags },
+  { number: 27, name: 'responses by time', compatibleFrom: 1, statements: responsesByTime },
 ];

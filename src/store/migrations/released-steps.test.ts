@@ -41,6 +41,7 @@ const RELEASED = {
     '24 chat webhooks 01a6c0629bc4e9adf17905eef05ba08e9138ecb1093e710f14d599769d38c660',
     '25 catalog plans 7ab8a441379af79dd8d667c9e21d862361421e6a657d0b5375d6dc300bba492f',
     '26 request tags 483dbb8983b2d9a12cbe35a13688a88a927241cdc98f2661b512af9ce0dc13ef',
+    '27 responses by time 078959e16c7b146022384c93ab8886678cec57980f3f220179a321fc91138273',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
@@ -69,6 +70,7 @@ const RELEASED = {
     '24 chat webhooks 01a6c0629bc4e9adf17905eef05ba08e9138ecb1093e710f14d599769d38c660',
     '25 catalog plans 06fb905c782cb6d823618d9177a5bd7d2c9f05d9d5694f4009218dc3ed01585a',
     '26 request tags ddeb105da7685983b5c13710c69d9828e3efc57d4b95a8a2550d233dd5897354',
+    '27 responses by time 4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945',
   ],
 };
 

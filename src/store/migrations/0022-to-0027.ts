@@ -89,3 +89,11 @@ export function requestTags(d: Dialect): readonly string[] {
     )${d.clusteredByKey}`,
   ];
 }
+
+/**
+ * The oldest responses of an account are looked for when it has too many or ends, and each response that is stored had to
+ * pay for it. An earlier version finds them by either index.
+ */
+export function responsesByTime(d: Dialect): readonly string[] {
+  return d.storedByTime;
+}
