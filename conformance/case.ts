@@ -18,7 +18,7 @@ type Need = 'money' | 'limits' | 'images' | 'two nodes' | 'kill' | 'freeze' | 't
 
 export interface Stage {
   readonly gateway: Gateway;
-  readonly backend: InvoiceBackend;
+  readonly backend: Pick<InvoiceBackend, 'scene'>;
   account(wish: AccountWish): Promise<Account>;
   /** Resolves when the books of the gateway are complete. */
   settled(): Promise<void>;
@@ -40,13 +40,23 @@ export interface Finding extends Pick<Measured, 'figure'> {
 export async function judge(one: Case, gateway: Gateway, backend: InvoiceBackend): Promise<Finding> {
   const missing = one.needs.find((need) => !offers(gateway, need));
   if (missing !== undefined) return { case: one, verdict: 'not offered', figure: `no ${missing}` };
-  const stage = {
+  const scenes: ReturnType<InvoiceBackend['scene']>[] = [];
+  const stage: Stage = {
     gateway,
-    backend,
+    backend: {
+      scene(wish) {
+        const scene = backend.scene(wish);
+        scenes.push(scene);
+        return scene;
+      },
+    },
     account: (wish: AccountWish) => moneyOf(gateway).account(wish),
     settled: () => pause(gateway.settleMs),
   };
   const { holds, figure } = await one.run(stage);
+  // Whatever the books say then, it is not about what the case asks.
+  if (scenes.every((scene) => scene.calls().length === 0))
+    return { case: one, verdict: 'not played', figure: 'no request reached the backend' };
   return { case: one, verdict: holds ? 'holds' : 'fails', figure };
 }
 

@@ -38,15 +38,21 @@ export function foundIn(reports: readonly GatewayReport[], cases: readonly Case[
   };
 }
 
-function verdictOf(found: readonly Finding[]): Verdict | 'varies' | 'not run' {
+function verdictOf(found: readonly Pick<Finding, 'verdict'>[]): Verdict | 'varies' | 'not run' {
   const [first, ...others] = found.filter(({ verdict }) => verdict !== 'not played');
   if (first === undefined) return 'not run';
   return others.every(({ verdict }) => verdict === first.verdict) ? first.verdict : 'varies';
 }
 
-/** One table for several runs, the gateways side by side. */
+/** One table for several runs, the gateways side by side, each with the rounds of all runs. */
 export function markdown(runs: readonly Found[]): string {
-  const results = runs.flatMap((run) => run.results);
+  const results = Map.groupBy(
+    runs.flatMap((run) => run.results.map((result) => ({ result, run }))),
+    ({ result }) => result.name,
+  )
+    .values()
+    .map(together)
+    .toArray();
   const bounds = new Map(runs.flatMap((run) => run.bounds).map((one) => [one.id, one]));
   const head = ['case', 'bound', ...results.map(({ name }) => name)];
   const rows = [...bounds.values()].map(({ id, title, bound }) => [
@@ -55,7 +61,32 @@ export function markdown(runs: readonly Found[]): string {
     ...results.map(({ cases }) => cellText(cases.find((one) => one.id === id))),
   ]);
   const lines = [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`);
-  return [...lines, '', ...runs.flatMap((run) => run.results.map((one) => aboutOne(one, run)))].join('\n');
+  return [...lines, '', ...results.map(aboutOne)].join('\n');
+}
+
+interface RunResult {
+  readonly result: GatewayResult;
+  readonly run: Pick<Found, 'at' | 'machine'>;
+}
+
+interface GatewayResults extends GatewayResult {
+  readonly runs: readonly RunResult['run'][];
+}
+
+function together(found: readonly RunResult[]): GatewayResults {
+  const [first] = found;
+  if (first === undefined) throw new Error('no run has found anything');
+  const versions = new Set(found.map(({ result }) => result.gateway?.version));
+  if (versions.size > 1) throw new Error(`these are several versions: ${[...versions].join(', ')}`);
+  const ids = new Set(found.flatMap(({ result }) => result.cases.map(({ id }) => id)));
+  return {
+    ...first.result,
+    runs: found.map(({ run }) => run),
+    cases: [...ids].map((id) => {
+      const rounds = found.flatMap(({ result }) => result.cases.find((one) => one.id === id)?.rounds ?? []);
+      return { id, rounds, verdict: verdictOf(rounds) };
+    }),
+  };
 }
 
 function cellText(found: GatewayResult['cases'][number] | undefined): string {
@@ -66,15 +97,14 @@ function cellText(found: GatewayResult['cases'][number] | undefined): string {
   return `${mark} ${[...new Set(played.map(({ figure }) => figure))].join(' / ')}`;
 }
 
-function aboutOne(result: GatewayResult, { at, machine }: Found): string {
-  const { name, about, gateway, notRun, startMs, accountMs } = result;
+function aboutOne({ name, about, gateway, notRun, startMs, accountMs, runs }: GatewayResults): string {
   if (gateway === undefined) return `- **${name}** (${about}): not run. ${notRun ?? ''}`;
   const times = [
     ...(startMs === undefined ? [] : [`started and set up in ${(startMs / 1000).toFixed(1)} s`]),
     ...(accountMs === undefined ? [] : [`a customer with a balance in ${Math.round(accountMs)} ms`]),
   ];
   const shims = gateway.shims.map((shim) => ` **Not as documented:** ${shim}.`);
-  return `- **${name}** (${about}): ${gateway.version}; ${gateway.settings.join('; ')}; ${times.join(', ')}.${shims.join('')} ${at.slice(0, 16)}, ${machine}.`;
+  return `- **${name}** (${about}): ${gateway.version}; ${gateway.settings.join('; ')}; ${times.join(', ')}.${shims.join('')} ${runs.map(({ at, machine }) => `${at.slice(0, 16)}, ${machine}`).join('; ')}.`;
 }
 
 export function machineLine(): string {

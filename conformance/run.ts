@@ -2,6 +2,7 @@ import { InvoiceBackend } from './backend/backend.ts';
 import { judge, pause, type Case, type Finding } from './case.ts';
 import { chat } from './client.ts';
 import type { Account, Adapter, AdapterContext, Gateway } from './gateway.ts';
+import { installing } from './machine/install.ts';
 
 /** What one gateway did in all rounds. */
 export interface GatewayReport {
@@ -31,13 +32,16 @@ export async function runAdapter(adapter: Adapter, options: RunOptions): Promise
   // A gateway that is already running was told where its backend is.
   const backend = await InvoiceBackend.start(Number(process.env['BACKEND_PORT'] ?? 0));
   const startedAt = Date.now();
+  const installedBefore = installing.ms;
   let gateway: Gateway | undefined;
   try {
     const context: AdapterContext = { backend, folder: options.folder };
     gateway = await adapter.start(context);
-    const startMs = Date.now() - startedAt;
+    const installMs = installing.ms - installedBefore;
+    const startMs = Date.now() - startedAt - installMs;
     const accountMs = await timeOfAccount(gateway);
-    options.log(`${name}: ${gateway.version} started in ${(startMs / 1000).toFixed(1)} s`);
+    const installed = installMs > 0 ? `installed in ${Math.round(installMs / 1000)} s, ` : '';
+    options.log(`${name}: ${gateway.version} ${installed}started in ${(startMs / 1000).toFixed(1)} s`);
     const rounds: Finding[][] = [];
     for (let round = 1; round <= options.rounds; round++) {
       options.log(`${name}: round ${round} of ${options.rounds}`);
@@ -73,8 +77,9 @@ export async function runRound(
     findings.set(wanted, found);
     log(`  ${MARKS[found.verdict]} ${wanted.id}: ${found.figure}`);
   };
-  await Promise.all(cases.filter(({ isAlone }) => !isAlone).map(one));
   const prober = await gateway.money?.account({ usd: 1 });
+  await untilServing({ gateway, backend, prober });
+  await Promise.all(cases.filter(({ isAlone }) => !isAlone).map(one));
   for (const wanted of cases.filter(({ isAlone }) => isAlone)) {
     await untilServing({ gateway, backend, prober });
     await one(wanted);
@@ -82,15 +87,21 @@ export async function runRound(
   return cases.flatMap((wanted) => findings.get(wanted) ?? []);
 }
 
-/** After a backend's failures a gateway may leave it alone for a while: no case pays for the one before it. */
+/**
+ * Each of its nodes. One that has just started may not have read its settings yet, and after a backend's failures a gateway may
+ * leave it alone for a while: no case pays for what was before it.
+ */
 async function untilServing({ gateway, backend, prober }: Probe): Promise<void> {
   const deadline = Date.now() + SERVING_MS;
-  for (;;) {
-    const { cue } = backend.scene({ words: 5 });
-    const { status } = await chat(gateway, prober, { prompt: `Tell of ${cue}`, maxTokens: 10 });
-    if (status === 200 || Date.now() > deadline) return;
-    await pause(1_000);
+  for (const node of gateway.nodes.keys()) {
+    while (!(await serves({ gateway, backend, prober }, node)) && Date.now() < deadline) await pause(1_000);
   }
+}
+
+async function serves({ gateway, backend, prober }: Probe, node: number): Promise<boolean> {
+  const { cue } = backend.scene({ words: 5 });
+  const { status } = await chat(gateway, prober, { prompt: `Tell of ${cue}`, maxTokens: 10, node });
+  return status === 200;
 }
 
 const SERVING_MS = 60_000;
