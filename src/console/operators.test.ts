@@ -94,6 +94,18 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       });
     }
 
+    test('what comes in and what it costs is in the overview only for roles that see the business', async () => {
+      const shown: Partial<Record<OperatorRole, boolean>> = {};
+      for (const role of OPERATOR_ROLES) {
+        const { body } = await api<{ money: unknown; overrunUsd: unknown }>(tokens[role], 'GET', '/overview');
+        expect([role, body.overrunUsd !== null]).toEqual([role, body.money !== null]);
+        shown[role] = body.money !== null;
+      }
+      expect(shown).toEqual(
+        Object.fromEntries(OPERATOR_ROLES.map((role) => [role, operatorMay(role, 'see_business')])),
+      );
+    });
+
     test('the command line is an owner, and an owner may everything', () => {
       for (const roles of Object.values(OPERATOR_RIGHTS)) expect(roles).toContain('owner');
     });

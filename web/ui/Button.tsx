@@ -1,6 +1,7 @@
 import type { ComponentProps, ReactNode } from 'react';
 import LoaderCircle from 'lucide-react/icons/loader-circle';
 import { classes } from '../lib/classes.ts';
+import { useShownOnly } from './Form.tsx';
 import { Link } from './Link.tsx';
 
 export type ButtonKind = 'primary' | 'plain' | 'ghost' | 'danger';
@@ -11,7 +12,12 @@ interface Look {
   readonly icon?: ReactNode;
 }
 
-type ButtonProps = ComponentProps<'button'> & Look & { readonly busy?: boolean };
+interface Reads {
+  /** It changes nothing, and stays for those who may only look. */
+  readonly reads?: boolean;
+}
+
+type ButtonProps = ComponentProps<'button'> & Look & Reads & { readonly busy?: boolean };
 
 export function Button({
   kind = 'plain',
@@ -22,8 +28,10 @@ export function Button({
   children,
   disabled,
   type,
+  reads,
   ...rest
 }: ButtonProps) {
+  if (useShownOnly() && !reads) return null;
   return (
     <button
       // oxlint-disable-next-line react/button-has-type -- a plain union, "button" unless a form asks otherwise
@@ -46,6 +54,7 @@ type LinkButtonProps = {
 } & Look;
 
 export function LinkButton({ kind = 'plain', small, icon, href, children, className }: LinkButtonProps) {
+  if (useShownOnly()) return null;
   return (
     <Link href={href} className={classes(look(kind, small), className)}>
       {icon}
@@ -54,13 +63,15 @@ export function LinkButton({ kind = 'plain', small, icon, href, children, classN
   );
 }
 
-type IconButtonProps = Omit<ComponentProps<'button'>, 'aria-label'> & {
-  readonly label: string;
-  readonly children: ReactNode;
-};
+type IconButtonProps = Omit<ComponentProps<'button'>, 'aria-label'> &
+  Reads & {
+    readonly label: string;
+    readonly children: ReactNode;
+  };
 
 /** A square with an icon; the label is its name for screen readers and its tooltip for everybody else. */
-export function IconButton({ label, className, children, ...rest }: IconButtonProps) {
+export function IconButton({ label, className, children, reads, ...rest }: IconButtonProps) {
+  if (useShownOnly() && !reads) return null;
   return (
     <button
       type="button"

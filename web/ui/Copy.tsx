@@ -16,7 +16,7 @@ export function CopyIconButton({ text, label, className = '' }: CopyProps) {
   const { copied, copy } = useCopy();
   return (
     <>
-      <IconButton label={label ?? t('common.copy')} className={className} onClick={() => copy(text)}>
+      <IconButton reads label={label ?? t('common.copy')} className={className} onClick={() => copy(text)}>
         {copied ? (
           <Check size={15} className="text-accent" aria-hidden />
         ) : (
@@ -40,6 +40,7 @@ export function CopyButton({ text, label, kind = 'plain', small = true, onCopied
   return (
     <>
       <Button
+        reads
         kind={kind}
         small={small}
         icon={copied ? <Check size={15} aria-hidden /> : <CopyIcon size={15} aria-hidden />}

@@ -66,7 +66,7 @@ function OpenDialog({ onClose, title, children, footer, kind = 'box', insistent,
           {title}
         </h2>
         {insistent || hideTitle ? null : (
-          <IconButton label={t('common.close')} onClick={onClose}>
+          <IconButton reads label={t('common.close')} onClick={onClose}>
             <X size={17} aria-hidden />
           </IconButton>
         )}

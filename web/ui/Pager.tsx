@@ -21,7 +21,7 @@ export function ShowMore({ showMore, beyond, isSearched = false }: ShowMoreProps
   return (
     <div className="flex flex-wrap items-center justify-center gap-3 border-t border-line px-5 py-3">
       {showMore ? (
-        <Button small onClick={showMore}>
+        <Button reads small onClick={showMore}>
           {t('common.more')}
         </Button>
       ) : (
@@ -39,7 +39,7 @@ export function Pager({ pages, note }: PagerProps) {
   return (
     <div className="flex flex-wrap items-center justify-center gap-3 border-t border-line px-5 py-3">
       {note ? <span className="text-sm text-ink-3">{note}</span> : null}
-      <Button small busy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
+      <Button reads small busy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
         {t('common.more')}
       </Button>
     </div>

@@ -35,7 +35,7 @@ export function ErrorState({ error, onRetry }: { error: Error & { code?: string 
       <p className="font-semibold text-bad">{t('errors.title')}</p>
       <p className="mt-1 max-w-[60ch]">{error.code === 'network' ? t('errors.network') : error.message}</p>
       {onRetry ? (
-        <Button small className="mt-4" icon={<RotateCw size={14} aria-hidden />} onClick={onRetry}>
+        <Button reads small className="mt-4" icon={<RotateCw size={14} aria-hidden />} onClick={onRetry}>
           {t('common.retry')}
         </Button>
       ) : null}

@@ -40,7 +40,7 @@ export function Table<Row>(props: TableProps<Row>) {
 function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: TableProps<Row>) {
   return (
     <div
-      className="thin-scroll scroll-cue relative overflow-x-auto rounded-lg"
+      className="thin-scroll scroll-cue relative overflow-x-auto rounded-lg not-first:rounded-t-none [header+*>&]:rounded-t-none"
       role="region"
       aria-label={label}
       // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- a region that scrolls must be reachable by keyboard
@@ -250,6 +250,7 @@ function SortMenu({ columns, sorting: { current, change } }: SortMenuProps) {
         ))}
       </SelectField>
       <Button
+        reads
         disabled={!turns}
         aria-label={t(current.descending ? 'tables.descending' : 'tables.ascending')}
         onClick={() => change({ by: current.by, descending: !current.descending })}

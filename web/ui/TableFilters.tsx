@@ -37,7 +37,7 @@ export function TableFilters({ table, searchLabel, children, className }: TableF
       />
       {children}
       {table.isFiltered ? (
-        <Button kind="ghost" onClick={table.clear}>
+        <Button reads kind="ghost" onClick={table.clear}>
           {t('common.clear')}
         </Button>
       ) : null}

@@ -89,7 +89,7 @@ function NothingFound({ table, isPart }: { table: ListState; isPart: boolean }) 
       compact
       title={t(isPart ? 'tables.nothingYet' : 'tables.nothingFound')}
       action={
-        <Button small onClick={table.clear}>
+        <Button reads small onClick={table.clear}>
           {t('tables.clearFilters')}
         </Button>
       }

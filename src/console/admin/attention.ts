@@ -10,6 +10,7 @@ import {
   unsettledHolds,
 } from '../../activity/attention.ts';
 import { runningOut, type RunningOut } from '../../activity/running-out.ts';
+import { operatorMay } from '../../identity/accounts/operator-roles.ts';
 import { leastLoss } from '../../identity/sign-in/site.ts';
 import { DAY_MS, dayOf } from '../../std/calendar.ts';
 import type { NanoUsd } from '../../std/money.ts';
@@ -33,12 +34,14 @@ export const attentionRoutes = [
     who: 'operator',
     may: 'see_customers',
     summary: 'List what needs attention',
-    async handle(parts) {
+    async handle(parts, { operator: { role } }) {
       const now = parts.clock.now();
       const least = await leastLoss(parts.store);
-      return await recentOf(parts.store).get(`attention from ${least}`, now, () =>
+      const all = await recentOf(parts.store).get(`attention from ${least}`, now, () =>
         computeAttention(parts, { now, least }),
       );
+      if (operatorMay(role, 'see_business')) return all;
+      return { ...all, items: all.items.filter(({ kind }) => kind !== 'margin_below_zero') };
     },
   }),
 ];

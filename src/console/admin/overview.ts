@@ -3,6 +3,7 @@ import { backendLatencies, type LatencySample } from '../../activity/backend-lat
 import { runningRequests } from '../../activity/request-log.ts';
 import { ALL_ACCOUNTS, sumUsage } from '../../activity/usage.ts';
 import { usageModels, dayTotals, type DayTotal } from '../../activity/usage-sums.ts';
+import { operatorMay } from '../../identity/accounts/operator-roles.ts';
 import { lostByPayments } from '../../payments/payment-rows.ts';
 import { OVERRUN_ACCOUNT } from '../../ledger/decide.ts';
 import { DAY_MS, dayOf } from '../../std/calendar.ts';
@@ -23,9 +24,11 @@ export const adminOverviewRoutes = [
     who: 'operator',
     may: 'see_customers',
     summary: 'Get the overview',
-    handle: (parts) => {
+    async handle(parts, { operator: { role } }) {
       const now = parts.clock.now();
-      return recentOf(parts.store).get('overview', now, () => computeOverview(parts, now));
+      const all = await recentOf(parts.store).get('overview', now, () => computeOverview(parts, now));
+      if (operatorMay(role, 'see_business')) return all;
+      return { ...all, money: null, overrunUsd: null, lostPaymentsUsd: null };
     },
   }),
 ];

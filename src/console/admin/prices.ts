@@ -60,6 +60,8 @@ interface AboutModel {
   free: boolean;
   /** It has prices that the table has no column for: tiers, sizes, sound. */
   hasMore: boolean;
+  /** Of images that are sold by size or quality, the cheapest and the dearest; null: one price, or by the pixel. */
+  imageRange: { from: Usd; to: Usd } | null;
   /** What each price group pays at the first endpoint; null: by size. */
   groupPrices: Record<string, Cost | 'hidden' | null>;
 }
@@ -223,6 +225,7 @@ function pricedModel({ groups }: Priced, endpoint: Endpoint, model: Model): Pric
       backends: [],
       free,
       hasMore,
+      imageRange: image === undefined ? rangeOf(price) : null,
       groupPrices: Object.fromEntries(groupPrices),
     },
     values: {
@@ -241,6 +244,15 @@ function pricedModel({ groups }: Priced, endpoint: Endpoint, model: Model): Pric
       groups: Object.fromEntries(own),
     },
   };
+}
+
+function rangeOf(price: ModelPrice): PricedModel['about']['imageRange'] {
+  if (price.kind !== 'images' || price.extra?.megapixel) return null;
+  const byQuality = [...(price.qualities?.values() ?? [])].flatMap((amounts) => Object.values(amounts));
+  const amounts = [...price.bySize.values(), ...byQuality];
+  if (price.otherwise !== undefined) amounts.push(price.otherwise);
+  if (amounts.length === 0) return null;
+  return { from: usd(Math.min(...amounts)), to: usd(Math.max(...amounts)) };
 }
 
 function usdOrNull(amount: number | undefined): Usd | null {

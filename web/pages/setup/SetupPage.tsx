@@ -123,7 +123,7 @@ function Steps({ token, isCreated }: StepsProps) {
         state={isAnswered || model === null ? 'now' : 'later'}
         isLast
       >
-        {isCreated ? <NextStep model={model} /> : null}
+        {isCreated ? <NextStep model={isAnswered ? model : undefined} /> : null}
       </Step>
     </ol>
   );
@@ -250,7 +250,7 @@ function CreditStep({ overview, isUsed }: { overview: Overview | undefined; isUs
             <code data-testid="token" className="min-w-0 flex-1 basis-60 text-sm break-all select-all">
               {token}
             </code>
-            <CopyButton text={token} kind="primary" />
+            <CopyButton text={token} />
           </div>
         </div>
       )}

@@ -6,7 +6,7 @@ import { useTranslation } from '../../lib/translation.tsx';
 import { Button } from '../../ui/Button.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Check, SelectField, TextField } from '../../ui/Field.tsx';
-import { Form } from '../../ui/Form.tsx';
+import { Form, useShownOnly } from '../../ui/Form.tsx';
 import { Empty, FormError, Loaded, SkeletonRows } from '../../ui/States.tsx';
 import { toast } from '../../ui/Toast.tsx';
 import { SecretDialog } from '../admin/SecretDialog.tsx';
@@ -23,6 +23,7 @@ interface WebhooksProps {
 export function Webhooks({ calls, urlHint }: WebhooksProps) {
   const { t } = useTranslation();
   const webhooks = useApi(calls.list);
+  const isShownOnly = useShownOnly();
   const [secret, setSecret] = useState<string>();
   return (
     <>
@@ -42,7 +43,7 @@ export function Webhooks({ calls, urlHint }: WebhooksProps) {
                 </ul>
               )}
             </Card>
-            {list.items.length < list.max ? (
+            {isShownOnly ? null : list.items.length < list.max ? (
               <AddWebhook calls={calls} events={list.events} urlHint={urlHint} onSecret={setSecret} />
             ) : (
               <p className="text-ink-3">{t('webhooks.full', { count: list.max })}</p>

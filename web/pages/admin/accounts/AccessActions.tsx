@@ -9,6 +9,7 @@ import { useTranslation } from '../../../lib/translation.tsx';
 import { Dialog, AskDialog } from '../../../ui/Dialog.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { TextField } from '../../../ui/Field.tsx';
+import { Changeable } from '../../../ui/Form.tsx';
 import { FormError } from '../../../ui/States.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { PersonRole } from '../operators/OperatorsPage.tsx';
@@ -28,6 +29,15 @@ const ROUTES = {
 
 type AccessAction = keyof typeof ROUTES;
 
+const RIGHTS = {
+  disable: 'change_accounts',
+  enable: 'change_accounts',
+  allowCards: 'change_accounts',
+  revokeToken: 'end_tokens',
+  resetLink: 'make_tokens',
+  resetPassword: 'make_tokens',
+} as const;
+
 /** Destructive actions say what will happen and ask first; the others run directly. */
 const WARNINGS = {
   disable: 'disableLead',
@@ -37,7 +47,7 @@ const WARNINGS = {
 
 export function AccessActions({ account }: { account: AdminAccountDetail }) {
   const { t } = useTranslation();
-  const isOwner = useUser().rights.includes('change_operators');
+  const { rights } = useUser();
   const [asking, setAsking] = useState<keyof typeof WARNINGS>();
   const [shown, setShown] = useState<{
     readonly action: 'resetLink' | 'resetPassword';
@@ -53,13 +63,15 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
     { refresh: ACCOUNT_READS },
   );
   if (account.isRemoved) return <p className="text-ink-2">{t('accounts.isRemoved')}</p>;
-  const actions: AccessAction[] = [
+  const possible: AccessAction[] = [
     account.status === 'active' ? 'disable' : 'enable',
     ...(account.cardsOff ? (['allowCards'] as const) : []),
     ...(account.tokenHint ? (['revokeToken'] as const) : []),
     ...(account.status === 'active' ? (['resetLink'] as const) : []),
     ...(account.hasSignIn ? (['resetPassword'] as const) : []),
   ];
+  const actions = possible.filter((name) => rights.includes(RIGHTS[name]));
+  if (actions.length === 0) return null;
   return (
     <section>
       <h3 className="mb-3 font-semibold">{t('accounts.access')}</h3>
@@ -69,15 +81,17 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
             key={name}
             small
             busy={act.isPending && act.variables === name}
-            className={name === 'disable' ? 'text-bad' : ''}
+            className={name === 'disable' ? 'text-bad!' : ''}
             onClick={() => (name in WARNINGS ? setAsking(name as keyof typeof WARNINGS) : act.mutate(name))}
           >
             {t(`accounts.${name}`)}
           </Button>
         ))}
-        <RemoveAccount account={account} />
+        <Changeable right="make_accounts" otherwise={null}>
+          <RemoveAccount account={account} />
+        </Changeable>
       </div>
-      {isOwner ? <PersonRole account={account} /> : null}
+      {rights.includes('change_operators') ? <PersonRole account={account} /> : null}
       <div className="mt-2">
         <FormError error={act.error} />
       </div>
@@ -130,7 +144,7 @@ function RemoveAccount({ account }: { account: AdminAccountDetail }) {
   );
   return (
     <>
-      <Button small className="text-bad" onClick={() => setOpen(true)}>
+      <Button small className="text-bad!" onClick={() => setOpen(true)}>
         {t('accounts.remove')}
       </Button>
       <Dialog

@@ -9,7 +9,7 @@ import { Button } from '../../../ui/Button.tsx';
 import { CopyText } from '../../../ui/Copy.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
 import { SelectField, TextField } from '../../../ui/Field.tsx';
-import { Form } from '../../../ui/Form.tsx';
+import { Changeable, Form } from '../../../ui/Form.tsx';
 import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Loaded, Skeleton, FormError } from '../../../ui/States.tsx';
@@ -40,8 +40,12 @@ function Body({ id }: { id: string }) {
         <div className="flex flex-col gap-7">
           <Facts account={account} />
           <MoneyForm account={account} />
-          <PriceGroup account={account} />
-          <LimitsForm account={account} key={JSON.stringify(account.limits)} />
+          <Changeable right="change_catalog">
+            <PriceGroup account={account} />
+          </Changeable>
+          <Changeable right="change_accounts">
+            <LimitsForm account={account} key={JSON.stringify(account.limits)} />
+          </Changeable>
           <AccessActions account={account} />
           <Latest account={account} />
         </div>

@@ -16,7 +16,7 @@ import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
 import { TextField } from '../../../ui/Field.tsx';
-import { Form } from '../../../ui/Form.tsx';
+import { Changeable, Form } from '../../../ui/Form.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Nothing } from '../../../ui/Numbers.tsx';
 import { Empty, FormError } from '../../../ui/States.tsx';
@@ -43,9 +43,16 @@ export default function AccountsPage() {
       title={t('accounts.title')}
       lead={t('accounts.lead')}
       actions={
-        <Button small kind="primary" icon={<Plus size={15} aria-hidden />} onClick={() => setCreating(true)}>
-          {t('accounts.new')}
-        </Button>
+        <Changeable right="make_accounts">
+          <Button
+            small
+            kind="primary"
+            icon={<Plus size={15} aria-hidden />}
+            onClick={() => setCreating(true)}
+          >
+            {t('accounts.new')}
+          </Button>
+        </Changeable>
       }
     >
       <TableFilters table={table} searchLabel={t('accounts.search')}>

@@ -5,6 +5,7 @@ import { call } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
 import { formatExactUsd, parseUsd } from '../../../lib/money.ts';
 import { randomKey } from '../../../lib/browser.ts';
+import { useUser } from '../../../lib/session.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { TextField } from '../../../ui/Field.tsx';
@@ -14,6 +15,7 @@ import { toast } from '../../../ui/Toast.tsx';
 import { ACCOUNT_READS } from './refresh.ts';
 import { Form } from '../../../ui/Form.tsx';
 
+const RIGHTS = { credit: 'give_money', refund: 'give_money', adjust: 'adjust_money' } as const;
 const KINDS = ['credit', 'refund', 'adjust'] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -23,6 +25,9 @@ const EMPTY = { amount: '', cause: '', requestId: '' };
 export function MoneyForm({ account }: { account: Answer<'GET /api/console/admin/accounts/{id}'> }) {
   const { t } = useTranslation();
   const [kind, setKind] = useState<Kind>('credit');
+  const { rights } = useUser();
+  const kinds = KINDS.filter((one) => rights.includes(RIGHTS[one]));
+  if (!kinds.includes(kind)) return null;
   return (
     <section>
       <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
@@ -31,7 +36,7 @@ export function MoneyForm({ account }: { account: Answer<'GET /api/console/admin
           label={t('accounts.money')}
           value={kind}
           onChange={setKind}
-          options={KINDS.map((value) => ({ value, label: t(`accounts.${value}`) }))}
+          options={kinds.map((value) => ({ value, label: t(`accounts.${value}`) }))}
         />
       </div>
       <Booking key={kind} kind={kind} accountId={account.id} />

@@ -183,7 +183,7 @@ function auditColumns(t: TFunction): Column<AdminAuditItem>[] {
       header: t('audit.actor'),
       sortsFirst: 'ascending',
       cell: (row) => (
-        <span className="inline-block wrap-anywhere sm:min-w-40" title={row.actor}>
+        <span className="inline-block wrap-anywhere sm:min-w-48" title={row.actor}>
           {row.actorEmail ?? row.actorToken ?? (row.actor === 'cli' ? t('audit.byCli') : row.actor)}
         </span>
       ),

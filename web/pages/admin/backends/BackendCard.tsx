@@ -5,10 +5,12 @@ import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { classes } from '../../../lib/classes.ts';
 import { formatDuration, formatPercent } from '../../../lib/numbers.ts';
+import { useUser } from '../../../lib/session.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge, Dot, type Tone } from '../../../ui/Badge.tsx';
 import { Button, LinkButton } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
+import { Changeable } from '../../../ui/Form.tsx';
 import { Count, Duration, Nothing } from '../../../ui/Numbers.tsx';
 import { FormError } from '../../../ui/States.tsx';
 import { Time } from '../../../ui/Time.tsx';
@@ -31,23 +33,17 @@ export function BackendCard({ backend, editable }: BackendCardProps) {
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
         <Dot tone={state.tone} label={state.text} />
         <h2 className="font-mono text-lg font-semibold">{backend.name}</h2>
-        <Badge>{backend.kind}</Badge>
+        {backend.kind === backend.name ? null : <Badge>{backend.kind}</Badge>}
         <Badge tone={state.tone}>{state.text}</Badge>
-        {backend.isRemoved ? <Badge tone="bad">{t('backends.removedInDraft')}</Badge> : null}
         <span className="min-w-0 flex-1 basis-40 truncate text-sm text-ink-3 empty:basis-0">
           {backend.baseUrl ?? ''}
         </span>
         <div className="flex flex-wrap gap-2">
-          <TestCall name={backend.name} />
-          {editable ? (
-            <>
-              <Pause name={backend.name} paused={backend.paused} />
-              <LinkButton small href={`/admin/backends/${encodeURIComponent(backend.name)}`}>
-                {t('backendEdit.edit')}
-                <span className="sr-only"> {backend.name}</span>
-              </LinkButton>
-            </>
-          ) : null}
+          <Changeable right="change_catalog">
+            <TestCall name={backend.name} />
+            {editable ? <Pause name={backend.name} paused={backend.paused} /> : null}
+          </Changeable>
+          {editable ? <OpenBackend name={backend.name} /> : null}
         </div>
       </div>
       {backend.paused ? (
@@ -114,7 +110,7 @@ function Figures({ backend: { recent, running } }: { backend: AdminBackend }) {
 
 /** Shares of failed calls: one that deserves a look, and one at which hardly anything works. */
 const MUCH = 0.05;
-const MOST = 0.5;
+export const MOST = 0.5;
 
 function Percentiles({ of }: { of: AdminBackend['recent']['durationMs'] }) {
   if (!of) return <Nothing />;
@@ -127,9 +123,10 @@ function Percentiles({ of }: { of: AdminBackend['recent']['durationMs'] }) {
 
 /** A backend that was never called is not known to work, and one whose test failed does not. */
 function shownState(
-  { state, requests, recent, testFailed, paused, running }: AdminBackend,
+  { state, requests, recent, testFailed, paused, running, isRemoved }: AdminBackend,
   t: TFunction,
 ): { readonly tone: Tone; readonly text: string } {
+  if (isRemoved) return { tone: 'bad', text: t('backends.removedInDraft') };
   if (paused)
     return { tone: 'warn', text: t(running > 0 ? 'backends.drainingState' : 'backends.pausedByYou') };
   if (testFailed) return { tone: 'bad', text: t('backends.failedTest') };
@@ -160,6 +157,18 @@ function Resting({ resting }: Pick<AdminBackend, 'resting'>) {
       )}
     </p>
   ));
+}
+
+/** Leads to the backend's settings, which only some roles may change. */
+export function OpenBackend({ name }: { name: string }) {
+  const { t } = useTranslation();
+  const mayEdit = useUser().rights.includes('change_catalog');
+  return (
+    <LinkButton small href={`/admin/backends/${encodeURIComponent(name)}`}>
+      {t(mayEdit ? 'backendEdit.edit' : 'common.open')}
+      <span className="sr-only"> {name}</span>
+    </LinkButton>
+  );
 }
 
 /** Running requests finish as usual; new ones go to other backends. */

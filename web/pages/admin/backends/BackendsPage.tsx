@@ -3,23 +3,28 @@ import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge } from '../../../ui/Badge.tsx';
 import { LinkButton } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
+import { Changeable } from '../../../ui/Form.tsx';
 import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';
+import { useDraft } from '../draft/draft.ts';
 import { DraftBar } from '../draft/DraftBar.tsx';
-import { BackendCard } from './BackendCard.tsx';
+import { BackendCard, OpenBackend } from './BackendCard.tsx';
 
 const REFRESH_MS = 5000;
 
 export default function BackendsPage() {
   const { t } = useTranslation();
+  const hasDraft = Boolean(useDraft().data?.draft);
   const backends = useApi('GET /api/console/admin/backends', undefined, { refetchInterval: REFRESH_MS });
   return (
     <Page
       title={t('backends.title')}
       lead={t('backends.lead')}
       actions={
-        <LinkButton kind="primary" href="/admin/backends/new">
-          {t('backends.add')}
-        </LinkButton>
+        <Changeable right="change_catalog">
+          <LinkButton kind={hasDraft ? 'plain' : 'primary'} href="/admin/backends/new">
+            {t('backends.add')}
+          </LinkButton>
+        </Changeable>
       }
     >
       <Loaded query={backends} skeleton={<Skeleton className="h-64 w-full rounded-lg" />}>
@@ -34,15 +39,12 @@ export default function BackendsPage() {
                 <Card key={backend.name}>
                   <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
                     <h2 className="font-mono text-lg font-semibold">{backend.name}</h2>
-                    <Badge>{backend.kind}</Badge>
+                    {backend.kind === backend.name ? null : <Badge>{backend.kind}</Badge>}
                     <Badge tone="warn">{t('backends.newInDraft')}</Badge>
                     <span className="min-w-0 flex-1 truncate text-sm text-ink-3">
                       {backend.baseUrl ?? ''}
                     </span>
-                    <LinkButton small href={`/admin/backends/${encodeURIComponent(backend.name)}`}>
-                      {t('backendEdit.edit')}
-                      <span className="sr-only"> {backend.name}</span>
-                    </LinkButton>
+                    <OpenBackend name={backend.name} />
                   </div>
                 </Card>
               ))}

@@ -8,6 +8,7 @@ import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { Code } from '../../../ui/Code.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
+import { Changeable } from '../../../ui/Form.tsx';
 import { Nothing } from '../../../ui/Numbers.tsx';
 import { Pager } from '../../../ui/Pager.tsx';
 import { Empty, ErrorState, Loaded, Skeleton, SkeletonRows } from '../../../ui/States.tsx';
@@ -66,9 +67,11 @@ function Version({
       onClose={onClose}
       footer={
         detail.data ? (
-          <Button kind="primary" onClick={() => detail.data && onRestore(detail.data)}>
-            {t('catalog.restore')}
-          </Button>
+          <Changeable right="change_catalog">
+            <Button kind="primary" onClick={() => detail.data && onRestore(detail.data)}>
+              {t('catalog.restore')}
+            </Button>
+          </Changeable>
         ) : null
       }
     >

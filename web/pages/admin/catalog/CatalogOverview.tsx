@@ -68,6 +68,13 @@ function Upstreams({ upstreams }: { upstreams: AdminCatalog['upstreams'] }) {
   );
 }
 
+const KINDS = {
+  chat_completion: 'chat',
+  image_generation: 'image',
+  embedding: 'embedding',
+  moderation: 'moderation',
+} as const;
+
 function endpointColumns(t: TFunction): Column<AdminCatalogEndpoint>[] {
   return [
     {
@@ -81,7 +88,7 @@ function endpointColumns(t: TFunction): Column<AdminCatalogEndpoint>[] {
         </span>
       ),
     },
-    { id: 'kind', header: t('catalog.kind'), cell: (row) => <code className="text-xs">{row.type}</code> },
+    { id: 'kind', header: t('catalog.kind'), cell: (row) => t(`models.${KINDS[row.type]}`) },
     { id: 'models', header: t('catalog.models'), cell: (row) => <Models endpoint={row} /> },
     { id: 'route', header: t('catalog.route'), cell: (row) => <Route places={row.places} /> },
   ];

@@ -3,6 +3,7 @@ import type { AdminCatalog } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { useApi } from '../../../lib/api.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
+import { useUser } from '../../../lib/session.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Page } from '../../../ui/Card.tsx';
 import { Code } from '../../../ui/Code.tsx';
@@ -33,7 +34,9 @@ export default function CatalogPage() {
 }
 
 const EDITABLE_VIEWS = ['overview', 'import', 'edit', 'history', 'keys'] as const;
-const READ_ONLY_VIEWS = ['overview', 'import', 'edit'] as const;
+const FILE_VIEWS = ['overview', 'import', 'edit'] as const;
+/** For roles that may not change it. */
+const SHOWN_VIEWS = ['overview', 'edit', 'history', 'keys'] as const;
 
 function Views({ catalog }: { catalog: AdminCatalog }) {
   const { t } = useTranslation();
@@ -48,11 +51,13 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
     begin();
     change({ view: 'edit' });
   });
-  const views = source.editable ? EDITABLE_VIEWS : READ_ONLY_VIEWS;
+  const mayChange = useUser().rights.includes('change_catalog');
+  const isEditable = source.editable && mayChange;
+  const views = isEditable ? EDITABLE_VIEWS : source.editable ? SHOWN_VIEWS : FILE_VIEWS;
   const view = oneOf(state['view'], views);
   const tabs = views.map((value) => ({
     value,
-    label: value === 'edit' && !source.editable ? 'YAML' : t(`catalog.${value}`),
+    label: value === 'edit' && !isEditable ? 'YAML' : t(`catalog.${value}`),
   }));
   return (
     <>
@@ -60,14 +65,14 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
       {source.editable ? <PlannedChange /> : null}
       <Tabs label={t('catalog.tab')} value={view} onChange={(next) => change({ view: next })} tabs={tabs}>
         {view === 'overview' ? <CatalogOverview catalog={catalog} /> : null}
-        {view === 'edit' && source.editable ? (
+        {view === 'edit' && isEditable ? (
           data ? (
             <CatalogEditor key={generation} catalog={catalog} draft={draft} />
           ) : (
             <Skeleton className="h-96 w-full rounded-lg" />
           )
         ) : null}
-        {view === 'edit' && !source.editable ? <Code label={t('catalog.yaml')} code={catalog.yaml} /> : null}
+        {view === 'edit' && !isEditable ? <Code label={t('catalog.yaml')} code={catalog.yaml} /> : null}
         {view === 'import' ? (
           <ModelImport
             catalog={catalog}

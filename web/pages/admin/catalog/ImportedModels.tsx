@@ -1,6 +1,8 @@
 import type { TFunction } from 'i18next';
 import { useState, type ReactNode } from 'react';
 import type { AdminCatalogImport } from '../../../lib/answers.ts';
+import { classes } from '../../../lib/classes.ts';
+import { formatPercent } from '../../../lib/numbers.ts';
 import { useShownRows } from '../../../lib/pages.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge } from '../../../ui/Badge.tsx';
@@ -168,8 +170,25 @@ function columns(t: TFunction, { ticked, tick, hasOwnCosts }: ColumnParts): Colu
     ),
     pair('before', t('import.before'), (row) => (row.kind === 'changed' ? row.from : undefined)),
     pair('to', t('import.price'), (row) => row.to),
-    pair('margin', t('import.margin'), (row) => row.margin),
+    {
+      id: 'margin',
+      header: t('priceTable.margin'),
+      align: 'right',
+      cell: ({ kind, margin }) => (kind === 'changed' ? <Nothing /> : <ShownMargin shares={margin} />),
+    },
   ];
+}
+
+function ShownMargin({ shares }: { readonly shares: ImportRow['margin'] }) {
+  const { t, i18n } = useTranslation();
+  if (!shares) return <span className="text-ink-3">{t('priceTable.unknown')}</span>;
+  const texts = shares.map((share) => (share === undefined ? '–' : formatPercent(share, i18n.language)));
+  const isLoss = shares.some((share) => share !== undefined && share < 0);
+  return (
+    <span className={classes('whitespace-nowrap tabular-nums', isLoss && 'text-bad')}>
+      {[...new Set(texts)].join(' / ')}
+    </span>
+  );
 }
 
 function Pair({ pair }: { pair: PricePair | undefined }): ReactNode {

@@ -12,7 +12,7 @@ import { Empty, FormError, Loaded, SkeletonRows } from '../../../ui/States.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
-import { Form } from '../../../ui/Form.tsx';
+import { Changeable, Form } from '../../../ui/Form.tsx';
 
 type AdminProviderKey = ItemOf<'GET /api/console/admin/catalog/keys'>;
 
@@ -46,7 +46,9 @@ export function ProviderKeys() {
           </Card>
         )}
       </Loaded>
-      <SetKey hosts={hosts} />
+      <Changeable right="change_catalog" otherwise={null}>
+        <SetKey hosts={hosts} />
+      </Changeable>
     </div>
   );
 }
@@ -175,7 +177,11 @@ function keyColumns(t: TFunction): Column<AdminProviderKey>[] {
       header: <span className="sr-only">{t('common.delete')}</span>,
       align: 'right',
       card: 'aside',
-      cell: (row) => <DeleteKey name={row.name} />,
+      cell: (row) => (
+        <Changeable right="change_catalog" otherwise={null}>
+          <DeleteKey name={row.name} />
+        </Changeable>
+      ),
     },
   ];
 }

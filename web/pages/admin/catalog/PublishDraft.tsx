@@ -118,17 +118,26 @@ export function Changes({ changes }: Pick<AdminCatalogProposal, 'changes'>) {
               <span>{t(`catalog.thing.${change.thing}`)}</span>
               {change.name === '' ? null : <code className="break-all">{change.name}</code>}
               {change.aspect === null ? null : <span>{aspectName(change.aspect, t)}</span>}
+              {change.kind === 'changed' ? null : <Whole change={change} />}
             </span>
-            {change.before ? (
+            {change.kind === 'changed' && change.before ? (
               <p className="mt-1 break-words text-ink-3 line-through">{change.before}</p>
             ) : null}
-            {change.after ? <p className="mt-1 break-words">{change.after}</p> : null}
+            {change.kind === 'changed' && change.after ? (
+              <p className="mt-1 break-words">{change.after}</p>
+            ) : null}
           </li>
         ))}
       </ul>
       <ShowMore {...more} />
     </>
   );
+}
+
+/** What sums up a thing that comes or goes, unless that is its name. */
+function Whole({ change: { name, before, after } }: { change: AdminCatalogProposal['changes'][number] }) {
+  const text = after ?? before ?? '';
+  return text === '' || text === name ? null : <span className="min-w-0 break-words text-ink-3">{text}</span>;
 }
 
 /** An aspect that this page does not know, from a newer server or of its settings, is named as it is. */

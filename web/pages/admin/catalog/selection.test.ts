@@ -36,8 +36,8 @@ const IMPORT: AdminCatalogImport = {
   paste: '',
 };
 
-test('the margin of a new model is its price without the cost, exactly', () => {
-  expect(importRows(IMPORT)[0]?.margin).toEqual({ input: '0.025', output: '0.20' });
+test('the margin of a new model is the part of its price that the cost leaves', () => {
+  expect(importRows(IMPORT)[0]?.margin).toEqual([0.025 / 0.275, 0.2 / 2.2]);
 });
 
 test('a model is asked for by the backend’s name of it, and everything by none', () => {

@@ -1,5 +1,5 @@
 import type { AdminCatalogImport } from '../../../lib/answers.ts';
-import { addUsd } from '../../../lib/money.ts';
+import { addUsd, approximate } from '../../../lib/money.ts';
 
 type AdminImportPrice = AdminCatalogImport['new'][number]['price'];
 
@@ -12,8 +12,8 @@ export interface ImportRow {
   /** The provider's price for a new model, or the current price of a changed one; undefined if not known. */
   readonly from: PricePair | undefined;
   readonly to: PricePair;
-  /** Only for a new model whose cost is known. */
-  readonly margin: PricePair | undefined;
+  /** Parts of the prices that are kept, such as 0.2; only for a new model whose cost is known. */
+  readonly margin: readonly (number | undefined)[] | undefined;
 }
 
 export interface PricePair {
@@ -24,11 +24,11 @@ export interface PricePair {
 export function importRows({ new: added, changed }: AdminCatalogImport): ImportRow[] {
   return [
     ...added.map((one): ImportRow => {
-      const [from, to] = [one.cost ? pairOf(one.cost) : undefined, pairOf(one.price)];
-      const margin = from && {
-        input: less(to.input, from.input),
-        output: to.output === '' ? '' : less(to.output, from.output),
-      };
+      const [from, to] = [one.cost ? pairOf(one.cost, one.type) : undefined, pairOf(one.price, one.type)];
+      const margin = from && [
+        shareKept(to.input, from.input),
+        ...(to.output === '' ? [] : [shareKept(to.output, from.output)]),
+      ];
       return { name: one.model, model: one.model, title: one.name, kind: 'new', from, to, margin };
     }),
     ...changed.map((one): ImportRow => ({
@@ -57,16 +57,17 @@ export function markupOf(percent: string): string | undefined {
   return String(Math.round((100 + Number(text)) * 10_000) / 1_000_000);
 }
 
-/** An image has one price: nothing is beside it. */
-function pairOf(price: AdminImportPrice): PricePair {
+/** An image has one price, and an embedding writes nothing: there is nothing beside it. */
+function pairOf(price: AdminImportPrice, type?: AdminCatalogImport['new'][number]['type']): PricePair {
   if (price['image'] !== undefined) return { input: textOf(price['image']), output: '' };
-  return { input: textOf(price['input']), output: textOf(price['output']) };
+  return { input: textOf(price['input']), output: type === 'embedding' ? '' : textOf(price['output']) };
 }
 
 function textOf(value: AdminImportPrice[string] | undefined): string {
   return typeof value === 'string' ? value : '0';
 }
 
-function less(left: string, right: string): string {
-  return addUsd(left, `-${right}`);
+/** Undefined where nothing is charged. For showing: prices have few digits. */
+function shareKept(price: string, cost: string): number | undefined {
+  return Number(price) === 0 ? undefined : approximate(addUsd(price, `-${cost}`)) / approximate(price);
 }

@@ -16,7 +16,7 @@ import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { CopyButton } from '../../../ui/Copy.tsx';
 import { TextField } from '../../../ui/Field.tsx';
-import { Form } from '../../../ui/Form.tsx';
+import { Changeable, Form } from '../../../ui/Form.tsx';
 import { Meter } from '../../../ui/Limits.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Empty, FormError } from '../../../ui/States.tsx';
@@ -40,9 +40,11 @@ export default function CodesPage() {
       title={t('codes.title')}
       lead={t('codes.lead')}
       actions={
-        <Button small kind="primary" icon={<Plus size={15} aria-hidden />} onClick={() => setMaking(true)}>
-          {t('codes.make')}
-        </Button>
+        <Changeable right="adjust_money">
+          <Button small kind="primary" icon={<Plus size={15} aria-hidden />} onClick={() => setMaking(true)}>
+            {t('codes.make')}
+          </Button>
+        </Changeable>
       }
     >
       <Batches />
@@ -148,7 +150,12 @@ function batchColumns(t: TFunction): Column<AdminCodeBatch>[] {
       id: 'actions',
       header: <span className="sr-only">{t('codes.cancel')}</span>,
       align: 'right',
-      cell: (row) => (row.open > 0 ? <CancelBatch batch={row} /> : null),
+      cell: (row) =>
+        row.open > 0 ? (
+          <Changeable right="adjust_money">
+            <CancelBatch batch={row} />
+          </Changeable>
+        ) : null,
     },
   ];
 }

@@ -7,6 +7,7 @@ import { usePages } from '../../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
+import { Changeable } from '../../../ui/Form.tsx';
 import { Empty, FormError } from '../../../ui/States.tsx';
 import type { Column } from '../../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
@@ -38,9 +39,11 @@ export function Invites() {
       title={t('codes.invites')}
       hint={t('codes.invitesHint')}
       actions={
-        <Button small busy={make.isPending} onClick={() => make.mutate()}>
-          {t('codes.makeInvite')}
-        </Button>
+        <Changeable right="make_accounts">
+          <Button small busy={make.isPending} onClick={() => make.mutate()}>
+            {t('codes.makeInvite')}
+          </Button>
+        </Changeable>
       }
     >
       <FormError error={make.error} />
@@ -118,7 +121,12 @@ function inviteColumns(t: TFunction): Column<AdminInvite>[] {
       header: <span className="sr-only">{t('codes.revoke')}</span>,
       align: 'right',
       card: 'aside',
-      cell: (row) => (row.usedAt ? null : <Revoke invite={row} />),
+      cell: (row) =>
+        row.usedAt ? null : (
+          <Changeable right="make_accounts">
+            <Revoke invite={row} />
+          </Changeable>
+        ),
     },
   ];
 }

@@ -5,6 +5,7 @@ import { call } from '../../../lib/api.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Dialog, AskDialog } from '../../../ui/Dialog.tsx';
 import { Button } from '../../../ui/Button.tsx';
+import { Changeable } from '../../../ui/Form.tsx';
 import { FormError } from '../../../ui/States.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
@@ -22,7 +23,11 @@ interface DraftBarProps {
 export function DraftBar({ isPending = false, onGone }: DraftBarProps) {
   const { data } = useDraft();
   if (!data?.draft) return null;
-  return <Bar draft={data.draft} isPending={isPending} onGone={onGone} />;
+  return (
+    <Changeable right="change_catalog" otherwise={null}>
+      <Bar draft={data.draft} isPending={isPending} onGone={onGone} />
+    </Changeable>
+  );
 }
 
 interface BarProps {

@@ -2,12 +2,12 @@ import { useState } from 'react';
 import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
-import { useUser } from '../../../lib/session.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Badge } from '../../../ui/Badge.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
+import { Changeable } from '../../../ui/Form.tsx';
 import { FormError } from '../../../ui/States.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
@@ -27,7 +27,6 @@ export function PlannedChange() {
 
 function Waiting({ plan }: { plan: Plan }) {
   const { t } = useTranslation();
-  const mayCancel = useUser().rights.includes('change_catalog');
   const [isOpen, setOpen] = useState(false);
   const cancel = useAction(
     async () =>
@@ -57,11 +56,11 @@ function Waiting({ plan }: { plan: Plan }) {
           </span>
         </p>
         <Button onClick={() => setOpen(true)}>{t('plans.show')}</Button>
-        {mayCancel ? (
+        <Changeable right="change_catalog">
           <Button busy={cancel.isPending} onClick={() => cancel.mutate()}>
             {t('plans.cancel')}
           </Button>
-        ) : null}
+        </Changeable>
       </div>
       <FormError error={cancel.error} />
       <Dialog open={isOpen} kind="wide" title={t('plans.title')} onClose={() => setOpen(false)}>

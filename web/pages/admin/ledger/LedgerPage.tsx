@@ -13,6 +13,7 @@ import { useToday } from '../../../lib/time.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
+import { Changeable } from '../../../ui/Form.tsx';
 import { Nothing } from '../../../ui/Numbers.tsx';
 import { Empty, FormError } from '../../../ui/States.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
@@ -40,9 +41,11 @@ export default function LedgerPage() {
               <p className="text-ink-2">{t('ledger.verifyLead')}</p>
             )}
           </div>
-          <Button kind="primary" busy={verify.isPending} onClick={() => verify.mutate()}>
-            {verify.isPending ? t('ledger.verifying') : t('ledger.verify')}
-          </Button>
+          <Changeable right="check_books">
+            <Button kind="primary" busy={verify.isPending} onClick={() => verify.mutate()}>
+              {verify.isPending ? t('ledger.verifying') : t('ledger.verify')}
+            </Button>
+          </Changeable>
         </div>
         {verify.data && !verify.data.ok ? <Breaches breaches={verify.data.breaches} /> : null}
         <FormError error={verify.error} />

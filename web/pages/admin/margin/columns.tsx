@@ -1,5 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { AdminMargin, AdminMarginSums } from '../../../lib/answers.ts';
+import { approximate } from '../../../lib/money.ts';
 import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Count, Nothing } from '../../../ui/Numbers.tsx';
@@ -79,20 +80,20 @@ export function lossColumns(t: TFunction): Column<AdminLoss>[] {
       header: t('margin.backend'),
       cell: ({ upstream }) => (upstream === null ? <Nothing /> : <code className="text-xs">{upstream}</code>),
     },
-    revenueColumn(t),
-    {
-      id: 'cost',
-      header: t('margin.cost'),
-      align: 'right',
-      cell: ({ costUsd }) => <Money usd={costUsd} />,
-    },
-    {
-      id: 'possible',
-      header: t('margin.possible'),
-      align: 'right',
-      cell: ({ possibleCostUsd }) => <Money usd={possibleCostUsd} />,
-    },
+    chargeColumn('revenue', t('margin.revenue'), (row) => row.chargedUsd),
+    chargeColumn('cost', t('margin.cost'), (row) => row.costUsd),
+    chargeColumn('possible', t('margin.possible'), (row) => row.possibleCostUsd),
   ];
+}
+
+/** Of a single request, often less than a cent. */
+function chargeColumn(id: string, header: string, of: (row: AdminLoss) => string): Column<AdminLoss> {
+  return {
+    id,
+    header,
+    align: 'right',
+    cell: (row) => (approximate(of(row)) === 0 ? <Nothing /> : <Money usd={of(row)} kind="charge" />),
+  };
 }
 
 function revenueColumn<Row extends { readonly chargedUsd: string }>(t: TFunction): Column<Row> {

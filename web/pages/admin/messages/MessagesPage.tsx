@@ -12,6 +12,7 @@ import { Badge, type Tone } from '../../../ui/Badge.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
+import { Changeable } from '../../../ui/Form.tsx';
 import { Empty, FormError, Loaded, Skeleton } from '../../../ui/States.tsx';
 import type { Column } from '../../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
@@ -30,12 +31,16 @@ export default function MessagesPage() {
   const { t } = useTranslation();
   return (
     <Page wide title={t('messages.title')} lead={t('messages.lead')}>
-      <MailCard />
-      <section className="flex flex-col gap-3">
-        <h2 className="text-base font-semibold tracking-tight">{t('messages.ownWebhooks')}</h2>
-        <p className="text-sm text-ink-3">{t('messages.ownWebhooksLead')}</p>
-        <Webhooks calls={OPERATOR_WEBHOOKS} urlHint={t('webhooks.operatorUrlHint')} />
-      </section>
+      <Changeable right="see_business" otherwise={null}>
+        <MailCard />
+        <section className="flex flex-col gap-3">
+          <h2 className="text-base font-semibold tracking-tight">{t('messages.ownWebhooks')}</h2>
+          <p className="text-sm text-ink-3">{t('messages.ownWebhooksLead')}</p>
+          <Changeable right="change_settings">
+            <Webhooks calls={OPERATOR_WEBHOOKS} urlHint={t('webhooks.operatorUrlHint')} />
+          </Changeable>
+        </section>
+      </Changeable>
       <MessageList />
     </Page>
   );
@@ -57,9 +62,11 @@ function MailCard() {
           mail ? (
             <div className="flex flex-wrap items-center gap-3">
               <p className="min-w-0 flex-1 basis-60 break-all">{t('messages.mailOn', mail)}</p>
-              <Button small busy={test.isPending} onClick={() => test.mutate()}>
-                {t('messages.mailTest')}
-              </Button>
+              <Changeable right="change_settings">
+                <Button small busy={test.isPending} onClick={() => test.mutate()}>
+                  {t('messages.mailTest')}
+                </Button>
+              </Changeable>
             </div>
           ) : (
             <p className="text-ink-2">{t('messages.mailOff')}</p>

@@ -185,7 +185,7 @@ function EndToken({ token }: { token: Token }) {
   );
   return (
     <>
-      <Button small className="text-bad" busy={end.isPending} onClick={() => end.mutate()}>
+      <Button small className="text-bad!" busy={end.isPending} onClick={() => end.mutate()}>
         {t('operators.end')}
       </Button>
       <FormError error={end.error} />

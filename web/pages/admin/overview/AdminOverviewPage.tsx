@@ -2,11 +2,14 @@ import CircleCheck from 'lucide-react/icons/circle-check';
 import type { AdminOverview, AdminAttention } from '../../../lib/answers.ts';
 import type { Bar, Series } from '../../../charts/StackedBars.tsx';
 import { UsageChart } from '../../../charts/UsageChart.tsx';
+import { classes } from '../../../lib/classes.ts';
 import { useApi } from '../../../lib/api.ts';
 import { approximate, formatUsd, formatUsdTick } from '../../../lib/money.ts';
+import { useUser } from '../../../lib/session.ts';
 import { formatUtcDay, useNow } from '../../../lib/time.ts';
 import { formatCompactTick, formatCount } from '../../../lib/numbers.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
+import { operatorNav } from '../../../shell/navigation.ts';
 import { Dot } from '../../../ui/Badge.tsx';
 import { Page, Card } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';
@@ -17,6 +20,7 @@ import { Figures } from './Figures.tsx';
 import { TopAccounts, TopModels } from './Tops.tsx';
 
 type AdminDay = AdminOverview['days'][number];
+type Money = NonNullable<AdminOverview['money']>;
 
 const REFRESH_MS = 15_000;
 const CHART_HEIGHT = 120;
@@ -31,8 +35,8 @@ export default function AdminOverviewPage() {
         {(data) => (
           <>
             <Figures data={data} />
-            <div className="grid gap-5 lg:grid-cols-2">
-              <MoneyChart days={data.money.days} />
+            <div className={classes('grid gap-5', data.money && 'lg:grid-cols-2')}>
+              {data.money ? <MoneyChart days={data.money.days} /> : null}
               <TrafficChart days={data.days} />
             </div>
             <BackendFigures backends={data.backends} sample={data.sample} />
@@ -73,6 +77,7 @@ function NothingWrong() {
 function AttentionItems({ items }: { items: AdminAttention['items'] }) {
   const { t, i18n } = useTranslation();
   const now = useNow();
+  const pages = operatorNav(useUser().rights).flatMap(({ items: shown }) => shown.map(({ href }) => href));
   return (
     <ul className="divide-y divide-line border-t border-line">
       {items.map((item) => {
@@ -84,9 +89,11 @@ function AttentionItems({ items }: { items: AdminAttention['items'] }) {
             </span>
             <div className="flex min-w-0 flex-1 flex-wrap items-baseline gap-x-4 gap-y-0.5">
               <span className="min-w-0 flex-1 basis-72 break-words">{text}</span>
-              <Link href={href} className="shrink-0 text-sm font-medium text-accent hover:underline">
-                {t(`attention.links.${link}`)}
-              </Link>
+              {pages.some((page) => page !== '/admin' && href.startsWith(page)) ? (
+                <Link href={href} className="shrink-0 text-sm font-medium text-accent hover:underline">
+                  {t(`attention.links.${link}`)}
+                </Link>
+              ) : null}
             </div>
           </li>
         );
@@ -95,7 +102,7 @@ function AttentionItems({ items }: { items: AdminAttention['items'] }) {
   );
 }
 
-function MoneyChart({ days }: { days: AdminOverview['money']['days'] }) {
+function MoneyChart({ days }: { days: Money['days'] }) {
   const { t, i18n } = useTranslation();
   const all: Series[] = [
     { id: 'revenue', label: t('cockpit.revenue'), colour: 1 },

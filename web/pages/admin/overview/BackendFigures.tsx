@@ -8,7 +8,7 @@ import { Card } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';
 import { Count, Nothing } from '../../../ui/Numbers.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
-import { BREAKER_TONES } from '../backends/BackendCard.tsx';
+import { BREAKER_TONES, MOST } from '../backends/BackendCard.tsx';
 
 type AdminBackendFigures = AdminOverview['backends'][number];
 
@@ -99,6 +99,9 @@ function State({ row }: { row: AdminBackendFigures }) {
 function stateOf(row: AdminBackendFigures, t: TFunction): [Tone, string] {
   if (row.isPaused) return ['neutral', t('backends.pausedByYou')];
   if (row.state === 'closed' && row.hasFailedTest) return ['bad', t('backends.failedTest')];
+  // One that nobody called is not known to work, and one that mostly fails does not.
+  if (row.state === 'closed' && row.calls === 0) return ['neutral', t('backends.idle')];
+  if (row.state === 'closed' && row.failures / row.calls >= MOST) return ['bad', t('backends.failing')];
   return [BREAKER_TONES[row.state], t(`backends.state.${row.state}`)];
 }
 

@@ -9,7 +9,7 @@ import { Money } from '../../../ui/Money.tsx';
 import { Count } from '../../../ui/Numbers.tsx';
 import { Segments } from '../../../ui/Segments.tsx';
 
-type Period = AdminOverview['money']['periods'][number];
+type Period = NonNullable<AdminOverview['money']>['periods'][number];
 type Sums = Period['now'];
 
 /** A smaller change would be shown as 0 %. */
@@ -20,8 +20,14 @@ const PERIODS = ['1', '7', '30'] as const;
 export function Figures({ data }: { data: AdminOverview }) {
   const { t } = useTranslation();
   const [days, setDays] = useState<(typeof PERIODS)[number]>('7');
-  const period = data.money.periods.find((one) => String(one.days) === days);
-  if (!period) return null;
+  const period = data.money?.periods.find((one) => String(one.days) === days);
+  // What comes in and what it costs is not for every role.
+  if (!period)
+    return (
+      <dl className="grid overflow-hidden rounded-lg border border-line sm:w-80">
+        <Balances accounts={data.accounts} />
+      </dl>
+    );
   return (
     <section aria-label={t('cockpit.figures')} className="flex flex-col gap-3">
       <Segments
@@ -37,7 +43,7 @@ export function Figures({ data }: { data: AdminOverview }) {
         <Requests period={period} running={data.openRequests} />
         <Balances accounts={data.accounts} />
       </dl>
-      <LeftOut sums={period.now} overrunUsd={data.overrunUsd} />
+      <LeftOut sums={period.now} overrunUsd={data.overrunUsd ?? '0'} />
     </section>
   );
 }

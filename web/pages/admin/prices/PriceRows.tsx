@@ -92,7 +92,7 @@ function columns(t: TFunction, editing: Editing): Column<AdminPriceRow>[] {
       id: 'model',
       header: t('models.model'),
       card: 'title',
-      className: 'min-w-40',
+      className: 'min-w-44',
       cell: (row) => <ModelCell row={row} />,
     },
     ...moneyColumns(t, edits, cell),
@@ -140,13 +140,23 @@ function moneyColumns(t: TFunction, edits: PriceEdits, cell: Cell): Column<Admin
       cell: (row) => (
         <span className="flex flex-col items-end gap-0.5 max-sm:items-start">
           {hasPrice(row) ? (
-            <Pair>
+            <Pair isFirst={row.type === 'embedding'}>
               {costParts(row).map((part) => (
                 <span key={part}>
                   {cell(row, { field: part, label: t(`priceTable.of.${part}`, { model: row.model }) })}
                 </span>
               ))}
             </Pair>
+          ) : null}
+          {row.imageRange ? (
+            <span className="whitespace-nowrap">
+              <Price usd={row.imageRange.from} />
+              {row.imageRange.from === row.imageRange.to ? null : (
+                <>
+                  –<Price usd={row.imageRange.to} />
+                </>
+              )}
+            </span>
           ) : null}
           {row.hasMore ? (
             <span className="text-xs text-ink-3">
@@ -269,7 +279,7 @@ function ModelCell({ row }: { row: AdminPriceRow }) {
         {isRemoved ? <Badge tone="bad">{t('priceTable.removed')}</Badge> : null}
         {isNew || isRemoved || isSold(row) ? null : <Badge tone="warn">{t('priceTable.unsold')}</Badge>}
       </span>
-      <code className="block text-xs break-all text-ink-3">
+      <code className="block text-xs wrap-anywhere text-ink-3">
         {list} / {model}
       </code>
     </span>
@@ -297,7 +307,7 @@ function Costs({ row, t, cell }: CostsProps) {
       {row.backends.map((backend) => (
         <span key={backend.name} className="flex flex-col items-end gap-0.5 max-sm:items-start">
           {backend.isBuiltIn ? null : (
-            <Pair>
+            <Pair isFirst={row.type === 'embedding'}>
               {costParts(row).map((part) => (
                 <span key={part}>
                   {cell(row, {
@@ -325,8 +335,19 @@ function Costs({ row, t, cell }: CostsProps) {
   );
 }
 
-function Pair({ children }: { children: ReactNode }) {
-  return <span className="inline-flex gap-1.5">{children}</span>;
+interface PairProps {
+  /** There is only the first of two, and it stands below the first of the other rows. */
+  readonly isFirst?: boolean;
+  readonly children: ReactNode;
+}
+
+function Pair({ isFirst, children }: PairProps) {
+  return (
+    <span className="inline-flex gap-1.5">
+      {children}
+      {isFirst ? <span aria-hidden className="w-18 max-sm:hidden" /> : null}
+    </span>
+  );
 }
 
 interface ValueCellProps {

@@ -26,6 +26,7 @@ const row: AdminPriceRow = {
   backends: [backend],
   free: false,
   hasMore: false,
+  imageRange: null,
   published: null,
   isNew: false,
   isRemoved: false,

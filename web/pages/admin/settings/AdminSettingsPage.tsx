@@ -10,7 +10,7 @@ import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Field, Textarea, TextField, Switch } from '../../../ui/Field.tsx';
-import { Form } from '../../../ui/Form.tsx';
+import { Changeable, Form, useShownOnly } from '../../../ui/Form.tsx';
 import { FormError, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 
@@ -26,13 +26,14 @@ export default function AdminSettingsPage() {
   const settings = useApi('GET /api/console/admin/settings', undefined, { staleTime: Infinity });
   return (
     <Page title={t('adminSettings.title')}>
-      <Loaded query={settings} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
-        {(data) => <SettingsForm settings={data} />}
-      </Loaded>
-      <LogoCard />
-      <WelcomeCreditCard />
-      <AttentionCard />
-      <PublicPagesCard />
+      <Changeable right="change_settings">
+        <Loaded query={settings} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
+          {(data) => <SettingsForm settings={data} />}
+        </Loaded>
+        <WelcomeCreditCard />
+        <AttentionCard />
+        <PublicPagesCard />
+      </Changeable>
     </Page>
   );
 }
@@ -66,6 +67,7 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
     <Form className="flex flex-col gap-5" onSubmit={() => !wrongRate && save.mutate()}>
       <SiteCard field={field} />
       <IssuerCard field={field} />
+      <LogoCard />
       <Card title={t('adminSettings.signUp')}>
         <SignUpChoice value={signUp} onChange={setSignUp} />
       </Card>
@@ -229,6 +231,7 @@ async function logoOf(file: File, failed: string): Promise<string> {
 
 function SignUpChoice({ value, onChange }: { value: SignUpMode; onChange: (mode: SignUpMode) => void }) {
   const { t } = useTranslation();
+  if (useShownOnly()) return <p>{t(`adminSettings.${value}`)}</p>;
   return (
     <fieldset className="flex flex-col gap-2.5">
       <legend className="sr-only">{t('adminSettings.signUp')}</legend>

@@ -7,6 +7,7 @@ import { AskDialog } from '../../../../ui/Dialog.tsx';
 import { Badge, type Tone } from '../../../../ui/Badge.tsx';
 import { Button } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';
+import { Changeable } from '../../../../ui/Form.tsx';
 import { FormError } from '../../../../ui/States.tsx';
 import { toast } from '../../../../ui/Toast.tsx';
 import { READS_OF_DRAFT, useDraftEdit } from '../../draft/draft.ts';
@@ -58,7 +59,11 @@ export function BackendKeys({ backend, origin }: BackendKeysProps) {
                 {t('backendEdit.disableKey')}
               </Button>
             </div>
-            {source === 'missing' ? <MissingKey name={name} host={origin} /> : null}
+            {source === 'missing' ? (
+              <Changeable right="change_catalog" otherwise={null}>
+                <MissingKey name={name} host={origin} />
+              </Changeable>
+            ) : null}
           </li>
         ))}
         {spareKeys.map(({ name, hint }) => (

@@ -8,6 +8,7 @@ import { Badge } from '../../../../ui/Badge.tsx';
 import { Button, LinkButton } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';
 import { Input } from '../../../../ui/Field.tsx';
+import { Changeable } from '../../../../ui/Form.tsx';
 import { Price } from '../../../../ui/Money.tsx';
 import { Nothing } from '../../../../ui/Numbers.tsx';
 import { ShowMore } from '../../../../ui/Pager.tsx';
@@ -45,19 +46,27 @@ export function BackendModels({ backend }: { backend: AdminBackendDetail }) {
           label={t('backendEdit.models')}
           rows={rows}
           rowKey={({ list, model }) => `${list}\n${model}`}
-          columns={columns(t, (one) => edit.mutate([one]))}
+          columns={columns(t, { isBuiltIn: !isImportable, onEdit: (one) => edit.mutate([one]) })}
         />
       )}
       <ShowMore {...more} />
       <div className="px-5 pb-4">
         <FormError error={edit.error} />
-        <AddModel backend={backend} />
+        <Changeable right="change_catalog" otherwise={null}>
+          <AddModel backend={backend} />
+        </Changeable>
       </div>
     </Card>
   );
 }
 
-function columns(t: TFunction, onEdit: (edit: DraftEdit) => void): Column<AdminBackendModel>[] {
+interface ColumnParts {
+  /** It takes nothing. */
+  readonly isBuiltIn: boolean;
+  readonly onEdit: (edit: DraftEdit) => void;
+}
+
+function columns(t: TFunction, { isBuiltIn, onEdit }: ColumnParts): Column<AdminBackendModel>[] {
   const side = (id: 'input' | 'output', header: string): Column<AdminBackendModel> => ({
     id,
     header,
@@ -98,8 +107,10 @@ function columns(t: TFunction, onEdit: (edit: DraftEdit) => void): Column<AdminB
           <span className="whitespace-nowrap">
             <Price usd={cost.input} /> / <Price usd={cost.output} />
           </span>
-        ) : (
+        ) : isBuiltIn ? (
           <Nothing />
+        ) : (
+          <span className="text-ink-3">{t('priceTable.unknown')}</span>
         ),
     },
     side('input', t('backendEdit.input')),

@@ -8,7 +8,7 @@ import { AskDialog } from '../../../../ui/Dialog.tsx';
 import { LinkButton, Button } from '../../../../ui/Button.tsx';
 import { Page, Card } from '../../../../ui/Card.tsx';
 import { TextField, SelectField } from '../../../../ui/Field.tsx';
-import { Form } from '../../../../ui/Form.tsx';
+import { Changeable, Form } from '../../../../ui/Form.tsx';
 import { Loaded, Skeleton, FormError } from '../../../../ui/States.tsx';
 import { useDraftEdit } from '../../draft/draft.ts';
 import { DraftBar } from '../../draft/DraftBar.tsx';
@@ -28,7 +28,11 @@ export default function EditBackendPage() {
       actions={<LinkButton href="/admin/backends">{t('newBackend.back')}</LinkButton>}
     >
       <Loaded query={detail} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
-        {(backend) => <Parts key={backend.name} backend={backend} />}
+        {(backend) => (
+          <Changeable right="change_catalog">
+            <Parts key={backend.name} backend={backend} />
+          </Changeable>
+        )}
       </Loaded>
       <DraftBar />
     </Page>
@@ -50,7 +54,9 @@ function Parts({ backend }: { backend: AdminBackendDetail }) {
       )}
       <BackendOrder backend={backend} />
       <BackendModels backend={backend} />
-      <RemoveBackend backend={backend} />
+      <Changeable right="change_catalog" otherwise={null}>
+        <RemoveBackend backend={backend} />
+      </Changeable>
     </>
   );
 }
@@ -105,7 +111,11 @@ function BackendOrder({ backend }: { backend: AdminBackendDetail }) {
         {backend.endpoints.map((endpoint) => (
           <EndpointOrder key={endpoint.code} endpoint={endpoint} />
         ))}
-        {backend.otherEndpoints.length > 0 ? <AddToEndpoint backend={backend} /> : null}
+        {backend.otherEndpoints.length > 0 ? (
+          <Changeable right="change_catalog" otherwise={null}>
+            <AddToEndpoint backend={backend} />
+          </Changeable>
+        ) : null}
       </div>
     </Card>
   );

@@ -10,6 +10,7 @@ import { useTranslation } from '../../../../lib/translation.tsx';
 import { Badge } from '../../../../ui/Badge.tsx';
 import { IconButton } from '../../../../ui/Button.tsx';
 import { Check, Input } from '../../../../ui/Field.tsx';
+import { useShownOnly } from '../../../../ui/Form.tsx';
 import { FormError } from '../../../../ui/States.tsx';
 import { useDraftEdit } from '../../draft/draft.ts';
 import {
@@ -47,6 +48,7 @@ export function EndpointOrder({ endpoint }: { endpoint: AdminBackendEndpoint }) 
     setRows(movedRow(rows, from, to));
   };
   const drag = useDrag(move);
+  const isShownOnly = useShownOnly();
   return (
     <section aria-label={t('backendEdit.orderOf', { name: endpoint.name })}>
       <h3 className="mb-2 flex flex-wrap items-center gap-2 font-medium">
@@ -57,7 +59,7 @@ export function EndpointOrder({ endpoint }: { endpoint: AdminBackendEndpoint }) 
         {rows.map((row, index) => (
           <li
             key={row.upstream}
-            {...drag.itemProps(index)}
+            {...(isShownOnly ? {} : drag.itemProps(index))}
             className={classes(
               'flex flex-wrap items-center gap-x-3 gap-y-2 px-3 py-2',
               index > 0 && (row.isJoined ? 'border-t border-dashed border-line' : 'border-t border-line'),
@@ -154,6 +156,7 @@ interface RowProps {
 function Row({ row, index, rows, onChange, onMove, onRemove }: RowProps) {
   const { t, i18n } = useTranslation();
   const { upstream } = row;
+  const isShownOnly = useShownOnly();
   const share = shareOf(rows, index);
   const move = (by: number) => {
     const button = `${upstream} ${by}`;
@@ -167,7 +170,9 @@ function Row({ row, index, rows, onChange, onMove, onRemove }: RowProps) {
   };
   return (
     <>
-      <GripVertical size={15} aria-hidden className="shrink-0 cursor-grab text-ink-3" />
+      {isShownOnly ? null : (
+        <GripVertical size={15} aria-hidden className="shrink-0 cursor-grab text-ink-3" />
+      )}
       <code className="min-w-0 flex-1 basis-32 text-sm font-medium break-all">{upstream}</code>
       {index > 0 ? (
         <Check

@@ -6,8 +6,8 @@ import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button, LinkButton } from '../../../../ui/Button.tsx';
 import { Page } from '../../../../ui/Card.tsx';
 import { TextField } from '../../../../ui/Field.tsx';
-import { Form } from '../../../../ui/Form.tsx';
-import { FormError, Loaded, Skeleton } from '../../../../ui/States.tsx';
+import { Changeable, Form } from '../../../../ui/Form.tsx';
+import { Empty, FormError, Loaded, Skeleton } from '../../../../ui/States.tsx';
 import { toast } from '../../../../ui/Toast.tsx';
 import { READS_OF_DRAFT, replaceDraft } from '../../draft/draft.ts';
 import { ModelsStep } from './ModelsStep.tsx';
@@ -44,28 +44,34 @@ export default function NewBackendPage() {
       lead={t('newBackend.lead')}
       actions={<LinkButton href="/admin/backends">{t('newBackend.back')}</LinkButton>}
     >
-      {chosen ? (
-        <Provider chosen={chosen} onChoose={choose} onStored={() => setChosen({ ...chosen, hasKey: true })} />
-      ) : (
-        <Loaded query={providers} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
-          {(data) => (
-            <ProviderTiles providers={data} entered={entered} onEnter={setEntered} onChoose={choose} />
-          )}
-        </Loaded>
-      )}
-      {chosen && !needsKey ? (
-        <ModelsStep
-          key={chosen.name}
-          chosen={chosen}
-          taken={draft && draft.new.length + draft.changed.length}
-          onDraft={(made) => {
-            if (made) keep.mutate(made);
-            else setDraft(undefined);
-          }}
-        />
-      ) : null}
-      <FormError error={keep.error} />
-      {draft ? <PublishStep draft={draft} /> : null}
+      <Changeable right="change_catalog" otherwise={<Empty title={t('newBackend.notAllowed')} />}>
+        {chosen ? (
+          <Provider
+            chosen={chosen}
+            onChoose={choose}
+            onStored={() => setChosen({ ...chosen, hasKey: true })}
+          />
+        ) : (
+          <Loaded query={providers} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
+            {(data) => (
+              <ProviderTiles providers={data} entered={entered} onEnter={setEntered} onChoose={choose} />
+            )}
+          </Loaded>
+        )}
+        {chosen && !needsKey ? (
+          <ModelsStep
+            key={chosen.name}
+            chosen={chosen}
+            taken={draft && draft.new.length + draft.changed.length}
+            onDraft={(made) => {
+              if (made) keep.mutate(made);
+              else setDraft(undefined);
+            }}
+          />
+        ) : null}
+        <FormError error={keep.error} />
+        {draft ? <PublishStep draft={draft} /> : null}
+      </Changeable>
     </Page>
   );
 }

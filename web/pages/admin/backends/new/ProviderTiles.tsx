@@ -13,6 +13,7 @@ import {
   type ChosenProvider,
   type EnteredServer,
 } from './provider.ts';
+import { StepTitle } from './Step.tsx';
 
 interface ProviderTilesProps {
   readonly providers: AdminProviders;
@@ -59,7 +60,7 @@ export function ProviderTiles({ providers, ...own }: ProviderTilesProps) {
   const shown = tiles.filter(({ name, title }) => `${name} ${title}`.toLowerCase().includes(wanted));
   return (
     <>
-      <Card title={t('newBackend.providers')}>
+      <Card title={<StepTitle number={1} title={t('newBackend.providers')} />}>
         <TextField
           label={t('newBackend.search')}
           type="search"
