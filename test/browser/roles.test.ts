@@ -117,7 +117,7 @@ async function pressEverything({ page, context }: BrowserSession, paths: readonl
   return { sent, refused };
 }
 
-const MOST_ROUNDS = 12;
+const MOST_ROUNDS = 60;
 
 function operationOf(method: string, path: string): Sent | undefined {
   for (const { name, may } of ROUTES as readonly { name: string; may?: OperatorRight }[]) {
@@ -155,7 +155,8 @@ function pressAll(): boolean {
   ].filter(
     (button) => !button.dataset['pressed'] && button.checkVisibility() && button.ariaLabel !== 'Close',
   );
-  for (const button of buttons) {
+  // In a dialog one after the other, the last first: each may ask again, and before that button is one to leave.
+  for (const button of dialog ? buttons.slice(-1) : buttons) {
     button.dataset['pressed'] = 'yes';
     button.click();
   }

@@ -27,8 +27,16 @@ export const adminOverviewRoutes = [
     async handle(parts, { operator: { role } }) {
       const now = parts.clock.now();
       const all = await recentOf(parts.store).get('overview', now, () => computeOverview(parts, now));
-      if (operatorMay(role, 'see_business')) return all;
-      return { ...all, money: null, overrunUsd: null, lostPaymentsUsd: null };
+      const seesMoney = operatorMay(role, 'see_business');
+      return {
+        ...all,
+        /** Null for roles that do not see margins. */
+        money: seesMoney ? all.money : null,
+        /** What backends used beyond holds: the operator's loss, ever. Null for roles that do not see margins. */
+        overrunUsd: seesMoney ? all.overrunUsd : null,
+        /** What refunds and disputes took beyond balances, less what came back. Null as above. */
+        lostPaymentsUsd: seesMoney ? all.lostPaymentsUsd : null,
+      };
     },
   }),
 ];
@@ -63,9 +71,7 @@ async function computeOverview(parts: RouteParts, now: number) {
     },
     openRequests,
     // The losses of payments are on the same account.
-    /** What backends used beyond holds: the operator's loss, ever. */
     overrunUsd: usd((loss?.balance ?? 0) - lostPayments),
-    /** What refunds and disputes took beyond balances, less what came back. */
     lostPaymentsUsd: usd(lostPayments),
     topModels: models.map((row) =>
       Object.assign({ endpoint: row.endpoint, model: row.model }, usageCounts(row)),

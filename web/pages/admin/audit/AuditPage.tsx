@@ -8,6 +8,7 @@ import { utcText } from '../../../lib/time.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';
+import { Nothing } from '../../../ui/Numbers.tsx';
 import { Empty } from '../../../ui/States.tsx';
 import type { Column } from '../../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
@@ -70,18 +71,18 @@ function Detail({ action, detail }: Pick<AdminAuditItem, 'action' | 'detail'>) {
   const answer = answerOf(detail)?.key;
   const isTold = actionText(action, texts, detail).text !== actionText(action, texts).text;
   const isSaid = (key: string, value: unknown): boolean => value === '' || (isTold && key === answer);
+  const told = Object.entries(detail).filter(([key, value]) => !isSaid(key, value));
+  if (told.length === 0) return <Nothing />;
   return (
     <dl className="flex flex-wrap gap-x-4 gap-y-0.5 text-sm">
-      {Object.entries(detail).map(([key, value]) =>
-        isSaid(key, value) ? null : (
-          <div key={key} className="min-w-0">
-            <dt className="inline text-ink-3">{labels[key] ?? spaced(key)}</dt>
-            <dd className="ml-1.5 inline wrap-anywhere" title={plainText(value)}>
-              {valueText(key, value, { t, language: i18n.language, labels })}
-            </dd>
-          </div>
-        ),
-      )}
+      {told.map(([key, value]) => (
+        <div key={key} className="min-w-0">
+          <dt className="inline text-ink-3">{labels[key] ?? spaced(key)}</dt>
+          <dd className="ml-1.5 inline wrap-anywhere" title={plainText(value)}>
+            {valueText(key, value, { t, language: i18n.language, labels })}
+          </dd>
+        </div>
+      ))}
     </dl>
   );
 }
@@ -158,6 +159,7 @@ function Action({ row: { action, detail }, t }: { row: AdminAuditItem; t: TFunct
 }
 
 function Target({ row: { target, targetEmail } }: { row: AdminAuditItem }) {
+  if (target === '') return <Nothing />;
   if (targetEmail === null) return <code className="text-xs break-all">{target}</code>;
   return (
     <Link

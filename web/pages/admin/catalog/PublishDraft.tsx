@@ -152,15 +152,38 @@ function BelowCost({ prices }: { readonly prices: AdminCatalogProposal['belowCos
   return (
     <div role="alert" className="mt-4 rounded-md border border-bad-line px-3 py-2 text-sm">
       <h3 className="mb-1 font-semibold text-bad">{t('catalog.belowCost', { count: prices.length })}</h3>
-      <ul>
-        {prices.map(({ group, model, item, priceUsd, costUsd, backend }) => (
-          <li key={`${group} ${model} ${item} ${backend}`} className="break-words">
-            <code>{model}</code> {group === null ? null : <Badge>{group}</Badge>}{' '}
-            {t('catalog.belowCostLine', { item, price: priceUsd, cost: costUsd, backend })}
-          </li>
-        ))}
-      </ul>
+      <PricesBelowCost prices={prices.slice(0, FEW)} />
+      {prices.length > FEW ? (
+        <details className="mt-1">
+          <summary className="cursor-pointer text-ink-2">
+            {t('catalog.morePrices', { count: prices.length - FEW })}
+          </summary>
+          <PricesBelowCost prices={prices.slice(FEW)} />
+        </details>
+      ) : null}
     </div>
+  );
+}
+
+/** More would push the button to publish out of sight. */
+const FEW = 6;
+
+function PricesBelowCost({ prices }: { readonly prices: AdminCatalogProposal['belowCost'] }) {
+  const { t } = useTranslation();
+  return (
+    <ul>
+      {prices.map(({ group, model, item, priceUsd, costUsd, backend }) => (
+        <li key={`${group} ${model} ${item} ${backend}`} className="break-words">
+          <code>{model}</code> {group === null ? null : <Badge>{group}</Badge>}{' '}
+          {t('catalog.belowCostLine', {
+            item: item.replaceAll('_', ' '),
+            price: priceUsd,
+            cost: costUsd,
+            backend,
+          })}
+        </li>
+      ))}
+    </ul>
   );
 }
 

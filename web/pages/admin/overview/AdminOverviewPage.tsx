@@ -35,7 +35,7 @@ export default function AdminOverviewPage() {
         {(data) => (
           <>
             <Figures data={data} />
-            <div className={classes('grid gap-5', data.money && 'lg:grid-cols-2')}>
+            <div className={classes('grid gap-5', data.money !== null && 'lg:grid-cols-2')}>
               {data.money ? <MoneyChart days={data.money.days} /> : null}
               <TrafficChart days={data.days} />
             </div>

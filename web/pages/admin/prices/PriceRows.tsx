@@ -305,7 +305,14 @@ function Costs({ row, t, cell }: CostsProps) {
   return (
     <span className="flex flex-col items-end gap-1.5 max-sm:items-start">
       {row.backends.map((backend) => (
-        <span key={backend.name} className="flex flex-col items-end gap-0.5 max-sm:items-start">
+        <span
+          key={backend.name}
+          className={classes(
+            'flex gap-x-2 gap-y-0.5 max-sm:flex-col max-sm:items-start',
+            // Beside each other where there are several, so that rows stay low.
+            row.backends.length > 1 ? 'flex-row-reverse items-center' : 'flex-col items-end',
+          )}
+        >
           {backend.isBuiltIn ? null : (
             <Pair isFirst={row.type === 'embedding'}>
               {costParts(row).map((part) => (
@@ -383,7 +390,7 @@ const ValueCell = memo(function ValueCell({
   const isWrong = isBad(field, value);
   const isCount = field === 'context' || field === 'maxOutput';
   return (
-    <span className={classes('inline-block w-18 max-w-full', isCount && 'max-sm:w-full')}>
+    <span className={classes('inline-block w-18 max-w-full', isCount ? 'max-sm:w-full' : 'max-sm:w-24')}>
       <Input
         aria-label={label}
         aria-invalid={isWrong || undefined}
