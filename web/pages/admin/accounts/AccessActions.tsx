@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { Answer } from '../../../../src/console/contract/routes.ts';
+import type { SignedInUser } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { formatExactUsd } from '../../../lib/money.ts';
@@ -63,14 +64,7 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
     { refresh: ACCOUNT_READS },
   );
   if (account.isRemoved) return <p className="text-ink-2">{t('accounts.isRemoved')}</p>;
-  const possible: AccessAction[] = [
-    account.status === 'active' ? 'disable' : 'enable',
-    ...(account.cardsOff ? (['allowCards'] as const) : []),
-    ...(account.tokenHint ? (['revokeToken'] as const) : []),
-    ...(account.status === 'active' ? (['resetLink'] as const) : []),
-    ...(account.hasSignIn ? (['resetPassword'] as const) : []),
-  ];
-  const actions = possible.filter((name) => rights.includes(RIGHTS[name]));
+  const actions = actionsFor(account, rights);
   if (actions.length === 0) return null;
   return (
     <section>
@@ -118,6 +112,18 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
       ) : null}
     </section>
   );
+}
+
+/** What can be done now, and by this role. */
+function actionsFor(account: AdminAccountDetail, rights: SignedInUser['rights']): AccessAction[] {
+  const possible: AccessAction[] = [
+    account.status === 'active' ? 'disable' : 'enable',
+    ...(account.cardsOff ? (['allowCards'] as const) : []),
+    ...(account.tokenHint ? (['revokeToken'] as const) : []),
+    ...(account.status === 'active' ? (['resetLink'] as const) : []),
+    ...(account.hasSignIn ? (['resetPassword'] as const) : []),
+  ];
+  return possible.filter((name) => rights.includes(RIGHTS[name]));
 }
 
 /** The token comes after the `#`, which browsers do not send. */
