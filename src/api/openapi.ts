@@ -326,7 +326,7 @@ function example(code: ApiFaultCode): Fault {
 
 const EXAMPLES: Record<ApiFaultCode, readonly [message: string, more?: FaultOptions]> = {
   invalid_json: ['The body is not valid JSON.'],
-  invalid_field: ['temperature: Too big: expected number to be <=2', { param: 'temperature' }],
+  invalid_field: ['temperature must be at most 2.', { param: 'temperature' }],
   missing_field: ['model is required.', { param: 'model' }],
   unknown_endpoint: ["There is no endpoint 'svc_chatt'.", { param: 'endpoint' }],
   unsupported_endpoint: ["Endpoint 'svc_tgter' does not do chat completions.", { param: 'endpoint' }],

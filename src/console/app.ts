@@ -4,6 +4,7 @@ import { makeReader } from '../activity/reader.ts';
 import { NO_BODY, type BodyRule } from '../http/request-body.ts';
 import type { HttpRoute, IncomingRequest, Method } from '../http/router.ts';
 import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
+import { issueText } from '../http/issue-text.ts';
 import { Fault } from '../std/fault.ts';
 import type { Operator } from '../identity/accounts/operators.ts';
 import type { TeamRight } from '../identity/accounts/roles.ts';
@@ -166,7 +167,8 @@ function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.ou
   const [issue] = error.issues;
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
   const param = [...(issue?.path ?? []).map(String), ...(unknown === undefined ? [] : [unknown])].join('.');
-  throw new Fault('invalid_field', issue?.message ?? 'This is not valid.', { param });
+  const text = issue && issueText(issue, param);
+  throw new Fault('invalid_field', text ?? issue?.message ?? 'This is not valid.', { param });
 }
 
 /** If a name occurs twice, its first value counts. */

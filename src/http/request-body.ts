@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { issueText } from './issue-text.ts';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { JsonBeyondLimit, parseJson, type JsonText } from '../std/json-parse.ts';
 import { JSON_LIMITS, JsonScan } from '../std/json-scan.ts';
@@ -472,7 +473,8 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, value: unkno
   if (issue && !isOfType && at(value, issue.path) === undefined) {
     throw new Fault('missing_field', `${param} is required.`, { param });
   }
-  throw new Fault('invalid_field', `${param}: ${issue?.message ?? 'is not valid'}`, { param });
+  const text = issue && issueText(issue, param);
+  throw new Fault('invalid_field', text ?? `${param}: ${issue?.message ?? 'is not valid'}`, { param });
 }
 
 type Issue = z.core.$ZodIssue;
