@@ -72,6 +72,8 @@ export async function teamView(parts: RouteParts, member: TeamMember) {
   return {
     name: team.name ?? '',
     role: member.role,
+    /** By the operator, or because a payment was disputed that is spent: none of its accounts is admitted. */
+    isPaused: team.status !== 'active',
     /** What this role may do. */
     rights: rightsOf(member.role),
     /** The own row among the accounts. */

@@ -400,10 +400,15 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     expect((await maker.browser.call('POST', '/api/console/team/leave')).status).toBe(409);
   });
 
-  test('an operator who revokes the token of a person, or disables them, does so in their team, too', async () => {
-    const { member } = await newTeam();
+  test('an operator who revokes the token of a person, or disables them, does so in their team, too, and pauses a whole team', async () => {
+    const { member, id } = await newTeam();
     await member.browser.must('POST', '/api/console/token');
     const { ownId } = await teamOf(member);
+    await operator.must('POST', `/api/console/admin/accounts/${id}/disable`);
+    expect(await teamOf(member)).toMatchObject({ isPaused: true });
+    expect(await site.ledger.identify({ kind: 'account', id: ownId as AccountId })).toBeUndefined();
+    await operator.must('POST', `/api/console/admin/accounts/${id}/enable`);
+    expect(await teamOf(member)).toMatchObject({ isPaused: false });
     await operator.must('POST', `/api/console/admin/accounts/${member.id}/revoke-token`);
     expect((await row(ownId)).token_hash).toBeNull();
     await member.browser.must('POST', '/api/console/token');

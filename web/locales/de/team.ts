@@ -29,6 +29,7 @@ export const deTeam: TeamStrings = {
     held: 'Reserviert für laufende Anfragen',
     funds: 'Guthaben aufladen',
     billing: 'Abrechnung',
+    teamPaused: 'Dieses Team ist pausiert, alle Anfragen werden abgelehnt. Wenden Sie sich an den Betreiber.',
     role: 'Ihre Rolle: {{role}}.',
     usage: 'Letzte 30 Tage',
     usageHint: 'Berechnete Kosten nach Konto und Modell.',

@@ -86,6 +86,11 @@ function OwnTeam({ team }: { team: Team }) {
   const { rights } = team;
   return (
     <>
+      {team.isPaused ? (
+        <p role="alert" className="rounded-lg border border-bad-line bg-bad-soft px-5 py-4 text-bad">
+          {t('team.teamPaused')}
+        </p>
+      ) : null}
       <div className={team.money ? 'grid gap-5 lg:grid-cols-[1fr_1.2fr]' : 'flex flex-col gap-5'}>
         {team.money ? (
           <Balance money={team.money} limit={team.nextLimit} mayPay={rights.includes('change_money')} />
