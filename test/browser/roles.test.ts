@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page, Route } from 'playwright-core';
 import { ROUTES } from '../../src/console/routes.ts';
-import {
-  OPERATOR_RIGHTS,
-  operatorMay,
-  type OperatorRight,
-} from '../../src/identity/accounts/operator-roles.ts';
+import { OPERATOR_RIGHTS, operatorMay, type OperatorRight } from '../../src/identity/accounts/roles.ts';
 import type { OperatorRole } from '../../src/store/schema-services.ts';
 import { BrowserEnvironment, follow, settled, type BrowserSession } from './browser-environment.ts';
 import { PAGES } from './pages.ts';

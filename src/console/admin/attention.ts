@@ -10,7 +10,7 @@ import {
   unsettledHolds,
 } from '../../activity/attention.ts';
 import { runningOut, type RunningOut } from '../../activity/running-out.ts';
-import { operatorMay } from '../../identity/accounts/operator-roles.ts';
+import { operatorMay } from '../../identity/accounts/roles.ts';
 import { leastLoss } from '../../identity/sign-in/site.ts';
 import { DAY_MS, dayOf } from '../../std/calendar.ts';
 import type { NanoUsd } from '../../std/money.ts';

@@ -3,7 +3,7 @@ import { backendLatencies, type LatencySample } from '../../activity/backend-lat
 import { runningRequests } from '../../activity/request-log.ts';
 import { ALL_ACCOUNTS, sumUsage } from '../../activity/usage.ts';
 import { usageModels, dayTotals, type DayTotal } from '../../activity/usage-sums.ts';
-import { operatorMay } from '../../identity/accounts/operator-roles.ts';
+import { operatorMay } from '../../identity/accounts/roles.ts';
 import { lostByPayments } from '../../payments/payment-rows.ts';
 import { OVERRUN_ACCOUNT } from '../../ledger/decide.ts';
 import { DAY_MS, dayOf } from '../../std/calendar.ts';
