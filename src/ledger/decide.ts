@@ -5,8 +5,6 @@ import type {
   Caller,
   Admission,
   AdmissionRequest,
-  Attempt,
-  AttemptCost,
   Ceiling,
   Ending,
   Outcome,
@@ -96,32 +94,54 @@ export function decide(account: AccountState, request: AdmissionRequest, nowUs: 
   const { team } = account;
   const rate = rateDecision(account, nowUs);
   const teamRate = team && rateDecision(team, nowUs);
-  const required = cheapestUseful(request);
-  const refuse = (
-    reason: RefusalReason,
-    retryAfterMs?: number,
-    limit?: ReachedLimit,
-    before = rate.before,
-  ): Decision => ({ kind: 'refuse', reason, retryAfterMs, required, rate: before, limit });
-  if (!account.active) return refuse('invalid_token');
-  if (rate.waitUs > 0) return refuse('rate_limit_exceeded', Math.ceil(rate.waitUs / 1000));
-  if (teamRate && teamRate.waitUs > 0)
-    return refuse('rate_limit_exceeded', Math.ceil(teamRate.waitUs / 1000), undefined, teamRate.before);
-  if (account.openHolds >= account.concurrent || (team && team.openHolds >= team.concurrent))
-    return refuse('concurrency_limit_exceeded', HOLD_RETRY_MS);
-
-  const share = shareOf(account, request);
-  if (share.kind === 'count_first') return refuse('count_first');
-  if (share.kind === 'short') return refuse(share.reason, share.retryAfterMs, share.limit);
-  const { hold, output } = share;
+  const limited = limitedBy(account, rate, teamRate, nowUs);
+  const share = limited ?? shareOf(account, request);
+  if (share.kind === 'fits')
+    return {
+      kind: 'admit',
+      hold: share.hold,
+      output: share.output,
+      arrivalUs: rate.nextUs,
+      teamArrivalUs: teamRate?.nextUs,
+      rate: rateState(account.perMinute, rate.nextUs, nowUs),
+    };
+  const refused = share.kind === 'short' ? share : COUNT_FIRST;
   return {
-    kind: 'admit',
-    hold,
-    output,
-    arrivalUs: rate.nextUs,
-    teamArrivalUs: teamRate?.nextUs,
-    rate: rate.after,
+    kind: 'refuse',
+    reason: refused.reason,
+    retryAfterMs: refused.retryAfterMs,
+    required: cheapestUseful(request),
+    rate: limited?.teamRate ?? rateState(account.perMinute, rate.arrivalUs, nowUs),
+    limit: refused.limit,
   };
+}
+
+type Short = Extract<HeldShare, { kind: 'short' }>;
+
+const COUNT_FIRST: Short = { kind: 'short', reason: 'count_first' };
+
+/** What keeps a request out whatever it costs; where that is its team's rate, with the state of that. */
+// oxlint-disable-next-line max-params -- two rates at one moment
+function limitedBy(
+  account: AccountState,
+  rate: RateDecision,
+  teamRate: RateDecision | undefined,
+  nowUs: number,
+): (Short & { readonly teamRate?: RateState }) | undefined {
+  const { team } = account;
+  if (!account.active) return { kind: 'short', reason: 'invalid_token' };
+  if (rate.waitUs > 0)
+    return { kind: 'short', reason: 'rate_limit_exceeded', retryAfterMs: Math.ceil(rate.waitUs / 1000) };
+  if (team && teamRate && teamRate.waitUs > 0)
+    return {
+      kind: 'short',
+      reason: 'rate_limit_exceeded',
+      retryAfterMs: Math.ceil(teamRate.waitUs / 1000),
+      teamRate: rateState(team.perMinute, teamRate.arrivalUs, nowUs),
+    };
+  if (account.openHolds >= account.concurrent || (team && team.openHolds >= team.concurrent))
+    return { kind: 'short', reason: 'concurrency_limit_exceeded', retryAfterMs: HOLD_RETRY_MS };
+  return undefined;
 }
 
 /** What a request would hold of an account's money. */
@@ -150,18 +170,23 @@ export function shareOf(account: Money, request: SharedRequest): HeldShare {
 }
 
 /** GCRA with a burst of one minute's worth. A clock that jumped back can block for at most that burst. */
-export function rateDecision(account: Pick<AccountState, 'arrivalUs' | 'perMinute'>, nowUs: number) {
+export function rateDecision(
+  account: Pick<AccountState, 'arrivalUs' | 'perMinute'>,
+  nowUs: number,
+): RateDecision {
   const limit = account.perMinute;
   const stepUs = Math.ceil(60_000_000 / limit);
   const burstUs = stepUs * limit;
   const arrivalUs = Math.min(Math.max(account.arrivalUs, nowUs), nowUs + burstUs);
   const nextUs = arrivalUs + stepUs;
-  return {
-    nextUs,
-    waitUs: Math.max(0, nextUs - nowUs - burstUs),
-    before: rateState(limit, arrivalUs, nowUs),
-    after: rateState(limit, nextUs, nowUs),
-  };
+  return { arrivalUs, nextUs, waitUs: Math.max(0, nextUs - nowUs - burstUs) };
+}
+
+interface RateDecision {
+  readonly arrivalUs: number;
+  /** The same once this request was admitted. */
+  readonly nextUs: number;
+  readonly waitUs: number;
 }
 
 export function rateState(limit: number, arrivalUs: number, nowUs: number): RateState {
@@ -357,51 +382,6 @@ const MAX_STORED_MS = 2_147_483_647;
 /** The ledger stores whole milliseconds, however times were measured. */
 export function storedMs(ms: number): number {
   return Math.min(Math.max(0, Math.round(ms)), MAX_STORED_MS);
-}
-
-/**
- * What a receipt says besides its columns: rarely needed, so it is one short JSON text. Absent when there is nothing.
- */
-interface StoredDetail {
-  readonly error?: string | undefined;
-  readonly finish?: string | undefined;
-  readonly attempts?: readonly StoredAttempt[] | undefined;
-}
-
-/** The upstream is left out (0) where it is the receipt's own, as it nearly always is. */
-export type StoredAttempt = readonly [
-  result: number,
-  durationMs: number,
-  upstream?: string | 0,
-  reason?: string | 0,
-  cost?: number,
-  basis?: number,
-];
-
-export const ATTEMPT_RESULTS: readonly Attempt['result'][] = ['served', 'failed', 'skipped'];
-
-export const COST_BASES: readonly AttemptCost['basis'][] = ['reported', 'priced', 'possible'];
-
-export function detailText({ errorCode, finishReason, attempts, upstream }: Ending): string | null {
-  if (errorCode === undefined && finishReason === undefined && attempts.length === 0) return null;
-  const detail: StoredDetail = {
-    error: errorCode,
-    finish: finishReason,
-    attempts: attempts.length === 0 ? undefined : attempts.map((attempt) => stored(attempt, upstream)),
-  };
-  return JSON.stringify(detail);
-}
-
-function stored(attempt: Attempt, receiptUpstream: string | undefined): StoredAttempt {
-  const { result, durationMs, reason } = attempt;
-  const upstream = attempt.upstream === receiptUpstream ? 0 : attempt.upstream;
-  const code = ATTEMPT_RESULTS.indexOf(result);
-  if (attempt.cost !== undefined) {
-    const { amount, basis } = attempt.cost;
-    return [code, durationMs, upstream, reason ?? 0, amount, COST_BASES.indexOf(basis)];
-  }
-  if (reason !== undefined) return [code, durationMs, upstream, reason];
-  return upstream === 0 ? [code, durationMs] : [code, durationMs, upstream];
 }
 
 /** What the attempts of a request cost the operator. */

@@ -14,7 +14,6 @@ import {
   bookableOverrun,
   causeOf,
   chargeFor,
-  detailText,
   NO_CHARGE,
   OVERRUN_ACCOUNT,
   REQUEST_ACTOR,
@@ -25,6 +24,7 @@ import {
   type RequestCost,
 } from '../decide.ts';
 import type { LedgerAccount } from '../decide.ts';
+import { detailText } from '../receipt.ts';
 import type { Ending, HoldState, Progress, Settled, Settlement, UsageSource } from '../port.ts';
 import {
   extraUsageOf,
