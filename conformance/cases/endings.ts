@@ -26,7 +26,7 @@ export const ENDINGS: readonly Case[] = [
     title: 'The same: the backend is told',
     bound: `it generates at most ${LEFT_AFTER + MOST_MORE} tokens`,
     needs: [],
-    isAlone: false,
+    isAlone: true,
     async run(stage) {
       const account = stage.gateway.money && (await stage.account({ usd: 1 }));
       const scene = stage.backend.scene({ words: WORDS, wordMs: 10 });
@@ -120,7 +120,8 @@ function ended({ id, title, ...ending }: Ending & { readonly id: string; readonl
     title,
     bound: boundOf(CLOSE),
     needs: ['money'],
-    isAlone: false,
+    // How far a stream has come when its client leaves is a matter of time, which other cases would take.
+    isAlone: ending.wish.leave !== undefined,
     run: (stage) => charged(stage, ending),
   };
 }
