@@ -390,7 +390,7 @@ const ValueCell = memo(function ValueCell({
   const isWrong = isBad(field, value);
   const isCount = field === 'context' || field === 'maxOutput';
   return (
-    <span className={classes('inline-block w-18 max-w-full', isCount ? 'max-sm:w-full' : 'max-sm:w-24')}>
+    <span className={classes('inline-block w-18 max-w-full', isCount && 'max-sm:w-full')}>
       <Input
         aria-label={label}
         aria-invalid={isWrong || undefined}
