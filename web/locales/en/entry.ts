@@ -51,7 +51,7 @@ export const entry = {
   setup: {
     neededTitle: 'This server is being set up',
     neededLead:
-      'You can sign in when the server has an administrator. If you run this server, open the setup link printed at its start:',
+      'You can sign in when the server has an administrator. If you run this server, open the one-time setup link printed at its start:',
     neededHint: 'The link works once, for 30 minutes. Restart the server to get a new one.',
     title: 'Set up {{name}}',
     invalidTitle: 'This link is no longer valid',
