@@ -32,7 +32,12 @@ function ruleOf(issue: Issue): string | undefined {
       );
     case 'invalid_value':
       return `be ${oneOf(issue.values.map((value) => JSON.stringify(value)))}`;
-    default:
+    case 'custom':
+    case 'invalid_element':
+    case 'invalid_format':
+    case 'invalid_key':
+    case 'not_multiple_of':
+    case 'unrecognized_keys':
       return undefined;
   }
 }

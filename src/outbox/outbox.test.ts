@@ -202,7 +202,7 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
       };
       const left = Promise.withResolvers<void>();
       const endless = new ReadableStream({
-        pull: (to) => void to.enqueue(Buffer.alloc(65_536, 'x')),
+        pull: (to) => to.enqueue(Buffer.alloc(65_536, 'x')),
         cancel: () => left.resolve(),
       });
       expect(await answered(endless)).toBe(`answered 500: ${'x'.repeat(200)}`);
