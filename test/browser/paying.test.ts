@@ -124,7 +124,7 @@ test('a card that fails turns the automatic top-up off and says why, on the page
   while ((await db.selectFrom('top_up').select('enabled').executeTakeFirstOrThrow()).enabled === 1)
     await Bun.sleep(20);
   await page.reload();
-  const why = 'Turned off, because the last payment failed: there is not enough money on the card.';
+  const why = 'Turned off because the last payment failed: there is not enough money on the card.';
   await page.getByText(why).waitFor();
   await mailed('there is not enough money on the card');
 });
