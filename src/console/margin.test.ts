@@ -121,6 +121,22 @@ describe.each(['SQLite', 'Postgres'])('the margin on %s', (store) => {
     expect((await customer.call('GET', '/api/console/admin/margin')).status).toBe(403);
   });
 
+  test('is kept from roles that do not see margins, in receipts and files', async () => {
+    const made = { name: 'desk', role: 'support', expiresAt: site.clock.now() + 86_400_000 };
+    const { token } = await admin.must<{ token: string }>('POST', '/api/console/admin/operator-tokens', made);
+    const headers = { authorization: `Bearer ${token}` };
+    const { status, body } = await site
+      .browser()
+      .call<AdminReceipt>('GET', `/api/operator/v1/requests/${lossId}`, undefined, headers);
+    expect([status, body.costUsd, body.possibleCostUsd, body.marginUsd]).toEqual([200, null, null, null]);
+    expect(body.attempts.map(({ upstream, cost }) => [upstream, cost])).toEqual([
+      ['first', null],
+      ['hosted', null],
+    ]);
+    const file = await site.browser().raw('GET', '/api/operator/v1/requests.csv', { headers });
+    expect([file.status, /cost/.test(await file.text())]).toEqual([200, false]);
+  });
+
   test('knows what failed attempts cost once a provider’s bill is booked: through the API, once, and under a name', async () => {
     const start_time = Math.floor(site.clock.now() / 86_400_000) * 86_400;
     const bill = (value: number, more: object = {}) => ({

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
 import { requestById, type LoggedRequest, type RequestFilter } from '../../activity/request-log.ts';
 import { ALL_ACCOUNTS } from '../../activity/usage.ts';
+import { operatorMay } from '../../identity/accounts/roles.ts';
 import { Fault } from '../../std/fault.ts';
 import { attemptsOf } from '../../ledger/receipt.ts';
 import type { RequestRow } from '../../store/schema.ts';
@@ -55,8 +56,10 @@ export const adminRequestRoutes = [
     may: 'see_customers',
     summary: 'Download requests as CSV',
     query: fileSchema,
-    handle: async (parts, { query }) =>
-      csvResponse('all-requests', requestCsv(parts, await adminFilter(parts, query), { columns: CSV_ALL })),
+    async handle(parts, { query, operator: { role } }) {
+      const columns = operatorMay(role, 'see_business') ? CSV_BUSINESS : CSV_ALL;
+      return csvResponse('all-requests', requestCsv(parts, await adminFilter(parts, query), { columns }));
+    },
   }),
   route('GET /api/console/admin/request-values', {
     who: 'operator',
@@ -69,12 +72,12 @@ export const adminRequestRoutes = [
     who: 'operator',
     may: 'see_customers',
     summary: 'Get a receipt',
-    async handle(parts, { params }) {
+    async handle(parts, { params, operator: { role } }) {
       const row = await requestById(parts.store.db, params.id);
       if (!row) throw new Fault('not_found', 'There is no such request.');
       return {
         ...receiptDetail(row, parts.catalog.current()),
-        ...costsOf(row),
+        ...costsOf(row, operatorMay(role, 'see_business')),
         ...operatorView(row, await emailsOf(parts.store.db, [row.account_id])),
       };
     },
@@ -100,8 +103,8 @@ async function adminFilter(
   return { ...filterOf({ ...query, search: isAccount ? undefined : query.search }, accountId), backend };
 }
 
-/** What each attempt cost us, as far as it is known. */
-function costsOf(row: RequestRow) {
+/** What each attempt cost us, as far as it is known; null throughout for roles that do not see margins. */
+function costsOf(row: RequestRow, seesMoney: boolean) {
   const { cost, possible_cost: possible } = row;
   return {
     attempts: attemptsOf(row).map(({ upstream, result, reason, durationMs, cost: booked }) => ({
@@ -109,15 +112,16 @@ function costsOf(row: RequestRow) {
       result,
       reason: reason ?? null,
       durationMs,
-      /** As the provider reports it, by the catalog's prices, or the most that a failed attempt may cost. Null: not known. */
-      cost: booked ? { usd: usd(booked.amount), basis: booked.basis } : null,
+      /** As the provider reports it, by the catalog's prices, or the most that a failed attempt may cost. Null: not known, or not shown to the role. */
+      cost: seesMoney && booked ? { usd: usd(booked.amount), basis: booked.basis } : null,
     })),
-    /** Null where that is not known. */
-    costUsd: cost === null ? null : usd(cost),
-    /** What failed attempts may cost beside it. */
-    possibleCostUsd: usd(possible),
-    /** The charge less both costs; null if neither is known. */
-    marginUsd: cost === null && possible === 0 ? null : usd(row.charged - (cost ?? 0) - possible),
+    /** Null where that is not known, or not shown to the role. */
+    costUsd: !seesMoney || cost === null ? null : usd(cost),
+    /** What failed attempts may cost beside it. Null for roles that do not see margins. */
+    possibleCostUsd: seesMoney ? usd(possible) : null,
+    /** The charge less both costs; null if neither is known, or for roles that do not see margins. */
+    marginUsd:
+      !seesMoney || (cost === null && possible === 0) ? null : usd(row.charged - (cost ?? 0) - possible),
   };
 }
 
@@ -136,6 +140,11 @@ const CSV_ALL: typeof CSV_OWN = [
   ['account', (row) => row.account_id],
   ['upstream', (row) => row.upstream],
   ['overrun_usd', (row) => usd(row.overrun)],
+];
+
+/** With what requests cost us, for roles that see margins. */
+const CSV_BUSINESS: typeof CSV_OWN = [
+  ...CSV_ALL,
   ['cost_usd', (row) => (row.cost === null ? null : usd(row.cost))],
   ['possible_cost_usd', (row) => usd(row.possible_cost)],
 ];

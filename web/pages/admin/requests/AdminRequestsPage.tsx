@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import Download from 'lucide-react/icons/download';
-import type { ItemOf } from '../../../../src/console/contract/routes.ts';
+import type { Answer, ItemOf } from '../../../../src/console/contract/routes.ts';
 import { urlOf, useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { useSearchState } from '../../../lib/search.ts';
@@ -131,32 +131,37 @@ function AdminReceipt({ id, onClose }: { id: string | undefined; onClose: () => 
       <Loaded query={receipt} skeleton={<Skeleton className="h-96 w-full" />}>
         {(data) => (
           <ReceiptView
-            receipt={data}
+            receipt={shownReceipt(data)}
             actions={<CopyCurl receipt={data} />}
             more={[
               { label: t('requests.account'), value: data.email },
               { label: t('requests.backend'), value: data.upstream ?? <Nothing /> },
               { label: t('receipt.node'), value: <code className="text-xs">{data.node}</code> },
               { label: t('receipt.overrun'), value: <Money usd={data.overrunUsd} plain exact /> },
-              {
-                label: t('receipt.cost'),
-                value:
-                  data.costUsd === null ? t('receipt.costUnknown') : <Money usd={data.costUsd} plain exact />,
-              },
-              { label: t('receipt.possibleCost'), value: <Money usd={data.possibleCostUsd} plain exact /> },
-              {
-                label: t('receipt.margin'),
-                value:
-                  data.marginUsd === null ? (
-                    t('receipt.costUnknown')
-                  ) : (
-                    <Money usd={data.marginUsd} plain exact />
-                  ),
-              },
+              ...costLines(data, t),
             ]}
           />
         )}
       </Loaded>
     </Dialog>
   );
+}
+
+type AdminReceiptDetail = Answer<'GET /api/console/admin/requests/{id}'>;
+
+/** What attempts cost is left out for roles that do not see margins. */
+function shownReceipt(receipt: AdminReceiptDetail) {
+  if (receipt.possibleCostUsd !== null) return receipt;
+  return { ...receipt, attempts: receipt.attempts.map(({ cost: _, ...attempt }) => attempt) };
+}
+
+function costLines({ costUsd, possibleCostUsd, marginUsd }: AdminReceiptDetail, t: TFunction) {
+  if (possibleCostUsd === null) return [];
+  const known = (usd: string | null) =>
+    usd === null ? t('receipt.costUnknown') : <Money usd={usd} plain exact />;
+  return [
+    { label: t('receipt.cost'), value: known(costUsd) },
+    { label: t('receipt.possibleCost'), value: known(possibleCostUsd) },
+    { label: t('receipt.margin'), value: known(marginUsd) },
+  ];
 }
