@@ -230,12 +230,15 @@ function deltaOf(
   return { tool_calls: [{ index: 0, function: { arguments: piece } }] };
 }
 
+/** What a gateway has not read when its connection breaks it may never get, and this is about what it got. */
+const READ_MS = 500;
+
 async function breakOff(how: 'cut' | 'freeze', reply: Reply, call: OpenCall): Promise<void> {
   if (how === 'freeze') {
     const until = Date.now() + SILENCE_MS;
     while (reply.isOpen && Date.now() < until) await pause(LOOK_MS);
     call.wasGivenUp = !reply.isOpen;
-  }
+  } else await pause(READ_MS);
   reply.cut();
 }
 

@@ -15,6 +15,10 @@ const EVERYTHING = { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag
 const CONTRAST = { runOnly: { type: 'rule', values: ['color-contrast'] } };
 const STRUCTURE = { ...EVERYTHING, rules: { 'color-contrast': { enabled: false } } };
 
+/** What a dialog changes about the page behind it, which is checked by itself. */
+const BEHIND_DIALOGS = { runOnly: { type: 'rule', values: ['aria-hidden-focus'] } };
+const LAST_DIALOG = '[data-last-dialog]';
+
 const EVERYBODY = ['anybody', 'user', 'admin'] as const;
 const DESK = { viewport: { width: 1280, height: 720 } };
 /** The longer language on the narrower screen: one visit shows what either of them breaks. */
@@ -113,7 +117,11 @@ for (const who of ['user', 'admin'] as const) {
       const name = way.join(' > ');
       await follow(page, way[0]);
       await openDialog(page, way).catch((error: Error) => faults.push(`${name}: ${error.message}`));
-      faults.push(...(await faultsOf(page, EVERYTHING)).map((fault) => `${name}: ${fault}`));
+      const found = [
+        ...(await faultsOf(page, EVERYTHING, LAST_DIALOG)),
+        ...(await faultsOf(page, BEHIND_DIALOGS)),
+      ];
+      faults.push(...found.map((fault) => `${name}: ${fault}`));
       await leaveDialogs(page);
     }
     await page.goto('/app/playground?model=svc_chat+house-echo');
@@ -150,7 +158,9 @@ async function openDialog(page: Page, [, ...pressed]: DialogWay): Promise<void> 
     await within.getByRole('button', named).or(page.getByRole('menuitem', named)).first().click();
     await settled(page);
   }
-  await page.getByRole('dialog').last().waitFor();
+  const opened = page.getByRole('dialog').last();
+  await opened.waitFor();
+  await opened.evaluate((dialog) => dialog.setAttribute('data-last-dialog', ''));
   // A dialog that is still fading in is paler than it will be.
   await settled(page);
 }
@@ -295,7 +305,7 @@ const DISTINCT = 'data-distinct-text';
  * The contrast of all texts takes many times as long as all other rules together, and most of a page repeats what was
  * checked: only one element of each combination of colours, size and weight is looked at.
  */
-async function faultsOf(page: Page, rules: object): Promise<string[]> {
+async function faultsOf(page: Page, rules: object, within = 'html'): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) {
     await page.evaluate(axe.source);
     await page.evaluate((rule) => (globalThis as WithAxe).axe?.configure({ rules: [rule] }), {
@@ -303,10 +313,10 @@ async function faultsOf(page: Page, rules: object): Promise<string[]> {
       selector: `[${DISTINCT}]`,
     });
   }
-  if (rules !== STRUCTURE) await page.evaluate(markDistinctTexts, DISTINCT);
-  const violations = await page.evaluate<readonly Violation[] | undefined, object>(
-    async (options) => (await (globalThis as WithAxe).axe?.run('html', options))?.violations,
-    { ...rules, ...QUICK },
+  if (rules !== STRUCTURE && rules !== BEHIND_DIALOGS) await page.evaluate(markDistinctTexts, DISTINCT);
+  const violations = await page.evaluate<readonly Violation[] | undefined, [string, object]>(
+    async ([scope, options]) => (await (globalThis as WithAxe).axe?.run(scope, options))?.violations,
+    [within, { ...rules, ...QUICK }],
   );
   if (!violations) throw new Error('the checker did not load');
   return violations.map(

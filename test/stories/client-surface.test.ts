@@ -358,7 +358,7 @@ describe('an error', () => {
     });
     expect(await problemOf({ role: 'user', content: 7 })).toMatchObject({
       param: 'messages.0.content',
-      message: expect.stringContaining('string or array'),
+      message: expect.stringContaining('a text or a list'),
     });
   });
 
