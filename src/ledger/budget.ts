@@ -1,6 +1,7 @@
-import { dayOf, periodStart, type Period } from '../std/calendar.ts';
+import { dayOf, periodEnd, periodStart, type Period } from '../std/calendar.ts';
 import { addNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
 import type { AccountRow } from '../store/schema.ts';
+import type { ReachedLimit } from './port.ts';
 
 type BudgetColumns = Pick<
   AccountRow,
@@ -56,3 +57,9 @@ export const BUDGET_HELD = `(SELECT COALESCE(SUM(h.held), 0) FROM hold h
     WHERE h.account_id = a.id AND h.created_at >= a.budget_from)`;
 
 export const BUDGET_SO_FAR = `budget_used = ${BUDGET_USED}, budget_held = ${BUDGET_HELD}`;
+
+/** When the next period of a limit begins. */
+export function limitEnd(limit: ReachedLimit, nowMs: number): number | undefined {
+  const [, per = limit] = limit.split('_');
+  return periodEnd(per as Period, nowMs);
+}

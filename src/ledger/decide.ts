@@ -1,10 +1,12 @@
-import { periodEnd, type Period } from '../std/calendar.ts';
+import type { Period } from '../std/calendar.ts';
 import type { AccountId } from '../std/ids.ts';
 import { addNano, MAX_BALANCE, minNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
 import type {
   Caller,
   Admission,
   AdmissionRequest,
+  Attempt,
+  AttemptCost,
   Ceiling,
   Ending,
   Outcome,
@@ -251,12 +253,6 @@ function lesser(one: number, other: number): NanoUsd {
   return nanoUsd(Math.min(one, other));
 }
 
-/** When the next period of a limit begins. */
-export function limitEnd(limit: ReachedLimit, nowMs: number): number | undefined {
-  const [, per = limit] = limit.split('_');
-  return periodEnd(per as Period, nowMs);
-}
-
 const BUDGET_LIMITS: Readonly<Record<Period, ReachedLimit>> = {
   day: 'budget_day',
   week: 'budget_week',
@@ -384,6 +380,41 @@ export function storedMs(ms: number): number {
   return Math.min(Math.max(0, Math.round(ms)), MAX_STORED_MS);
 }
 
+/** An attempt as it is stored. The upstream is left out (0) where it is the receipt's own, as it nearly always is. */
+export type StoredAttempt = readonly [
+  result: number,
+  durationMs: number,
+  upstream?: string | 0,
+  reason?: string | 0,
+  cost?: number,
+  basis?: number,
+];
+
+export const ATTEMPT_RESULTS: readonly Attempt['result'][] = ['served', 'failed', 'skipped'];
+export const COST_BASES: readonly AttemptCost['basis'][] = ['reported', 'priced', 'possible'];
+
+/** What a receipt says besides its columns: rarely needed, so it is one short JSON text. Absent when there is nothing. */
+export function detailText({ errorCode, finishReason, attempts, upstream }: Ending): string | null {
+  if (errorCode === undefined && finishReason === undefined && attempts.length === 0) return null;
+  return JSON.stringify({
+    error: errorCode,
+    finish: finishReason,
+    attempts: attempts.length === 0 ? undefined : attempts.map((attempt) => stored(attempt, upstream)),
+  });
+}
+
+function stored(attempt: Attempt, receiptUpstream: string | undefined): StoredAttempt {
+  const { result, durationMs, reason } = attempt;
+  const upstream = attempt.upstream === receiptUpstream ? 0 : attempt.upstream;
+  const code = ATTEMPT_RESULTS.indexOf(result);
+  if (attempt.cost !== undefined) {
+    const { amount, basis } = attempt.cost;
+    return [code, durationMs, upstream, reason ?? 0, amount, COST_BASES.indexOf(basis)];
+  }
+  if (reason !== undefined) return [code, durationMs, upstream, reason];
+  return upstream === 0 ? [code, durationMs] : [code, durationMs, upstream];
+}
+
 /** What the attempts of a request cost the operator. */
 export interface RequestCost {
   /** The cost of the attempt that served; `undefined`: not known. */
@@ -414,13 +445,6 @@ export function possibleCost(amount: NanoUsd): RequestCost {
     ? NOTHING_SPENT
     : { spent: undefined, lost: [{ upstream: '', amount }], possible: amount };
 }
-
-/** Entries of requests say what was sold. */
-export function causeOf(request: { readonly endpoint: string; readonly model: string }): string {
-  return `${request.endpoint}/${request.model}`;
-}
-
-export const REQUEST_ACTOR = 'request';
 
 /** Of the address of an account that was removed; addresses of this domain exist nowhere. */
 export const REMOVED_DOMAIN = '@removed.invalid';

@@ -49,3 +49,10 @@ export function redeemedEntry(codeHash: string, batch: string): Pick<NewEntry, '
 function refused(message: string): Fault {
   return new Fault('invalid_field', message, { param: 'amount' });
 }
+
+/** Entries of requests say what was sold. */
+export function causeOf(request: { readonly endpoint: string; readonly model: string }): string {
+  return `${request.endpoint}/${request.model}`;
+}
+
+export const REQUEST_ACTOR = 'request';

@@ -5,7 +5,8 @@ import type { RequestRow } from '../store/schema.ts';
 import { IMAGE_PRICE, TOKEN_PRICE } from './testing/contract-harness.ts';
 import { costOf } from './price.ts';
 import { NO_USAGE, type Price } from './price.ts';
-import { detailText, receiptOf, receiptView } from './receipt.ts';
+import { detailText } from './decide.ts';
+import { receiptOf, receiptView } from './receipt.ts';
 
 function row(price: Price, more: Partial<RequestRow> = {}): RequestRow {
   return {

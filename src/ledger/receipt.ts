@@ -1,7 +1,8 @@
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import { FACTOR_ONE, type PricedItem } from '../std/price-dimensions.ts';
 import type { RequestRow } from '../store/schema.ts';
-import { CAP_BY, RETRY_OF, type Attempt, type AttemptCost, type Ending } from './port.ts';
+import { ATTEMPT_RESULTS, COST_BASES, type StoredAttempt } from './decide.ts';
+import { CAP_BY, RETRY_OF, type Attempt } from './port.ts';
 import { costOf } from './price.ts';
 import { pricedParts, type PricedPart } from './priced-parts.ts';
 import type { Price, Usage } from './price.ts';
@@ -156,49 +157,4 @@ function noteOf({ result, reason }: Attempt, kind: string): string | undefined {
 
 function dollars(amount: NanoUsd): string {
   return exactUsd(BigInt(amount), 9);
-}
-
-/**
- * What a receipt says besides its columns: rarely needed, so it is one short JSON text. Absent when there is nothing.
- */
-interface StoredDetail {
-  readonly error?: string | undefined;
-  readonly finish?: string | undefined;
-  readonly attempts?: readonly StoredAttempt[] | undefined;
-}
-
-/** The upstream is left out (0) where it is the receipt's own, as it nearly always is. */
-type StoredAttempt = readonly [
-  result: number,
-  durationMs: number,
-  upstream?: string | 0,
-  reason?: string | 0,
-  cost?: number,
-  basis?: number,
-];
-
-const ATTEMPT_RESULTS: readonly Attempt['result'][] = ['served', 'failed', 'skipped'];
-
-const COST_BASES: readonly AttemptCost['basis'][] = ['reported', 'priced', 'possible'];
-
-export function detailText({ errorCode, finishReason, attempts, upstream }: Ending): string | null {
-  if (errorCode === undefined && finishReason === undefined && attempts.length === 0) return null;
-  const detail: StoredDetail = {
-    error: errorCode,
-    finish: finishReason,
-    attempts: attempts.length === 0 ? undefined : attempts.map((attempt) => stored(attempt, upstream)),
-  };
-  return JSON.stringify(detail);
-}
-
-function stored(attempt: Attempt, receiptUpstream: string | undefined): StoredAttempt {
-  const { result, durationMs, reason } = attempt;
-  const upstream = attempt.upstream === receiptUpstream ? 0 : attempt.upstream;
-  const code = ATTEMPT_RESULTS.indexOf(result);
-  if (attempt.cost !== undefined) {
-    const { amount, basis } = attempt.cost;
-    return [code, durationMs, upstream, reason ?? 0, amount, COST_BASES.indexOf(basis)];
-  }
-  if (reason !== undefined) return [code, durationMs, upstream, reason];
-  return upstream === 0 ? [code, durationMs] : [code, durationMs, upstream];
 }

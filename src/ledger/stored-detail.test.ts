@@ -2,12 +2,13 @@ import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import type { AccountRow } from '../store/schema.ts';
 import { nanoUsd } from '../std/money.ts';
-import { bookableOverrun, causeOf, storedMs } from './decide.ts';
+import { bookableOverrun, detailText, storedMs } from './decide.ts';
+import { causeOf } from './entries.ts';
 import { balanceAfter, redeemedEntry } from './entries.ts';
 import { LedgerAccount } from './decide.ts';
 import type { Attempt, Ending } from './port.ts';
 import { checkedUsage, NO_USAGE } from './price.ts';
-import { detailText, attemptsOf } from './receipt.ts';
+import { attemptsOf } from './receipt.ts';
 import { WIDE } from './testing/contract-harness.ts';
 
 /** What is written beside the numbers of a receipt, and what an account's row means. */

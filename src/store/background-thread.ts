@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { hasSpareFiles } from '../std/open-files.ts';
-import type { Store } from './store.ts';
+import type { ConnectionPool } from './connection-pool.ts';
 
 /**
  * A second thread with a connection of its own, for slow work of SQLite: copying the WAL into the database, and
@@ -109,8 +109,14 @@ parentPort.on('message', ({ id, path, sql, parameters }) => {
 /** Reads with `?` for each value. The caller names the row's type, which its SQL must keep. */
 export type SlowQuery = <Row>(text: string, values: readonly (string | number)[]) => Promise<Row[]>;
 
+interface ReadStore {
+  readonly backend:
+    | { readonly kind: 'sqlite'; readonly background: BackgroundThread }
+    | { readonly kind: 'postgres'; readonly pool: ConnectionPool };
+}
+
 /** For what reads many rows: on SQLite not on the thread that serves requests. */
-export function slowQuery({ backend }: Pick<Store, 'backend'>): SlowQuery {
+export function slowQuery({ backend }: ReadStore): SlowQuery {
   if (backend.kind === 'sqlite') return (text, values) => backend.background.query(text, values);
   return async <Row>(text: string, values: readonly (string | number)[]) => {
     const { rows } = await backend.pool.query(numbered(text), [...values]);

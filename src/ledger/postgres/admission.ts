@@ -1,11 +1,11 @@
 import type { AccountId } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
+import { limitEnd } from '../budget.ts';
 import {
   HOLD_RETRY_MS,
   holdRange,
   type HoldRange,
   leastShareOf,
-  limitEnd,
   OUTPUT_FLOOR,
   rateDecision,
   rateState,

@@ -9,8 +9,7 @@ import {
   SOURCE_CODES,
   STATE_CODES,
 } from '../../store/receipt-codes.ts';
-import { isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING, requestCost, storedMs } from '../decide.ts';
-import { detailText } from '../receipt.ts';
+import { detailText, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING, requestCost, storedMs } from '../decide.ts';
 import type { Ending, HoldState, Settled, Settlement, UsageSource } from '../port.ts';
 import {
   checkedUsage,

@@ -33,7 +33,8 @@ import {
   type VerifyOptions,
   type WalletMove,
 } from '../port.ts';
-import { availableOf, decide, limitEnd, UNKNOWN_CALLER } from '../decide.ts';
+import { limitEnd } from '../budget.ts';
+import { availableOf, decide, UNKNOWN_CALLER } from '../decide.ts';
 import { snapshotOf } from '../account-snapshot.ts';
 import type { LedgerAccount } from '../decide.ts';
 import { tokenRefusal, tokenUse } from '../token-limits.ts';

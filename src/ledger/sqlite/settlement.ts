@@ -12,11 +12,10 @@ import {
 import {
   availableOf,
   bookableOverrun,
-  causeOf,
   chargeFor,
+  detailText,
   NO_CHARGE,
   OVERRUN_ACCOUNT,
-  REQUEST_ACTOR,
   requestCost,
   storedMs,
   type Charge,
@@ -24,7 +23,7 @@ import {
   type RequestCost,
 } from '../decide.ts';
 import type { LedgerAccount } from '../decide.ts';
-import { detailText } from '../receipt.ts';
+import { causeOf, REQUEST_ACTOR } from '../entries.ts';
 import type { Ending, HoldState, Progress, Settled, Settlement, UsageSource } from '../port.ts';
 import {
   extraUsageOf,

@@ -25,7 +25,7 @@ export const enTeam = {
     held: 'On hold for running requests',
     funds: 'Add funds',
     billing: 'Billing',
-    teamPaused: 'This team is paused, and all its requests are refused. Contact the operator.',
+    teamPaused: 'This team is paused, and its requests are rejected. Contact the operator.',
     role: 'Your role: {{role}}.',
     usage: 'Last 30 days',
     usageHint: 'What was charged, by account and model.',
