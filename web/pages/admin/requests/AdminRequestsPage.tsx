@@ -152,7 +152,8 @@ type AdminReceiptDetail = Answer<'GET /api/console/admin/requests/{id}'>;
 /** What attempts cost is left out for roles that do not see margins. */
 function shownReceipt(receipt: AdminReceiptDetail) {
   if (receipt.possibleCostUsd !== null) return receipt;
-  return { ...receipt, attempts: receipt.attempts.map(({ cost: _, ...attempt }) => attempt) };
+  const attempts = receipt.attempts.map((attempt) => ({ ...attempt, cost: undefined }));
+  return { ...receipt, attempts };
 }
 
 function costLines({ costUsd, possibleCostUsd, marginUsd }: AdminReceiptDetail, t: TFunction) {
