@@ -152,7 +152,12 @@ type AdminReceiptDetail = Answer<'GET /api/console/admin/requests/{id}'>;
 /** What attempts cost is left out for roles that do not see margins. */
 function shownReceipt(receipt: AdminReceiptDetail) {
   if (receipt.possibleCostUsd !== null) return receipt;
-  const attempts = receipt.attempts.map((attempt) => ({ ...attempt, cost: undefined }));
+  const attempts = receipt.attempts.map(({ upstream, result, reason, durationMs }) => ({
+    upstream,
+    result,
+    reason,
+    durationMs,
+  }));
   return { ...receipt, attempts };
 }
 
