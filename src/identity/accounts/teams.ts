@@ -459,12 +459,14 @@ function requireNothingPending({ open_holds, owed }: Account): void {
     );
 }
 
+/** In the order in which they came: not every database sorts ids by their bytes. */
 async function accountsOf(db: Kysely<Schema>, teamId: string): Promise<Account[]> {
   return await db
     .selectFrom('account')
     .selectAll()
     .where('wallet_id', '=', teamId)
     .where('ended_at', 'is', null)
+    .orderBy('created_at')
     .orderBy('id')
     .execute();
 }
