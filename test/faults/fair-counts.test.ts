@@ -34,6 +34,11 @@ async function countedMs(account: TestAccount, content: string): Promise<number>
   return ms;
 }
 
+/** Of two, so that a pause of the machine is not taken for a wait. */
+async function shortestMs(): Promise<number> {
+  return Math.min(await countedMs(other, ORDINARY_TEXT), await countedMs(other, ORDINARY_TEXT));
+}
+
 /** Counts of one account that go on until the test ends them. */
 async function whileCounting(texts: number, run: () => Promise<void>): Promise<void> {
   const over = new AbortController();
@@ -53,15 +58,15 @@ async function whileCounting(texts: number, run: () => Promise<void>): Promise<v
 
 test('a long text of one account takes its share of the time, and leaves another’s count its own', async () => {
   await countedMs(other, 'warm');
-  const alone = Math.min(await countedMs(other, ORDINARY_TEXT), await countedMs(other, ORDINARY_TEXT));
+  const alone = await shortestMs();
   await whileCounting(1, async () => {
-    expect(await countedMs(other, ORDINARY_TEXT)).toBeLessThan(8 * alone);
+    expect(await shortestMs()).toBeLessThan(8 * alone);
   });
 }, 60_000);
 
 test('many long texts of one account take no more than one', async () => {
-  const alone = Math.min(await countedMs(other, ORDINARY_TEXT), await countedMs(other, ORDINARY_TEXT));
+  const alone = await shortestMs();
   await whileCounting(6, async () => {
-    expect(await countedMs(other, ORDINARY_TEXT)).toBeLessThan(8 * alone);
+    expect(await shortestMs()).toBeLessThan(8 * alone);
   });
 }, 60_000);
