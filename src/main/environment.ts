@@ -101,7 +101,7 @@ export const ENVIRONMENT = {
   TOLLGATE_DATABASE_DEADLINE_MS: {
     group: 'database',
     about:
-      'How long a request waits for Postgres before it is refused with `service_unavailable`. The waits for a free connection (four ninths of it) and for a statement (five ninths) grow and shrink with it; 900 is enough for a database 200 ms away.',
+      'How long a request waits for Postgres before it is refused with `service_unavailable`. The waits for a free connection (four ninths of it) and for a statement (five ninths) grow and shrink with it; 900 is enough for a database 100 ms away, 1800 for one 200 ms away.',
     fallback: LEDGER_DEADLINE_MS,
     range: [100, 60_000],
   },
