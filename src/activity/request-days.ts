@@ -57,7 +57,7 @@ function usedDays(db: Kysely<Schema>, filter: DayFilter, latest: number) {
   const endpoint = filter.endpoint === undefined ? sql`` : sql` AND u.endpoint = ${filter.endpoint}`;
   const failed = filter.failedOnly ? sql` AND u.failures > 0` : sql``;
   return newestDays(db, {
-    accountId: filter.accountId ?? ALL_ACCOUNTS,
+    accounts: [filter.accountId ?? ALL_ACCOUNTS],
     where: sql`${model}${endpoint}${failed}`,
     from: filter.from === undefined ? 0 : dayOf(filter.from - SLACK_MS),
     to: Number.isFinite(latest) ? dayOf(latest + SLACK_MS) : LAST_DAY,
@@ -66,7 +66,7 @@ function usedDays(db: Kysely<Schema>, filter: DayFilter, latest: number) {
 }
 
 interface NewestDays {
-  readonly accountId: string;
+  readonly accounts: readonly string[];
   /** More conditions on the row `u`, each with its AND. */
   readonly where?: RawBuilder<unknown>;
   /** yyyymmdd, both inclusive. */
@@ -76,25 +76,32 @@ interface NewestDays {
 }
 
 /**
- * The newest days with a sum. One step of the recursion reads one entry of an index, however many models a day has; a
- * plain GROUP BY would read them all.
+ * The newest days with a sum of any of these accounts. One step of the recursion reads one entry of an index for each,
+ * however many models a day has; a plain GROUP BY would read them all.
  */
-export function newestDays(db: Kysely<Schema>, { accountId, where = sql``, from, to, limit }: NewestDays) {
-  const before = (bound: ReturnType<typeof sql>) => sql`(SELECT u.day FROM usage_day u
-    WHERE u.account_id = ${accountId}${where} AND u.day >= ${from} AND u.day < ${bound} ORDER BY u.day DESC LIMIT 1)`;
-  return db
-    .withRecursive(
-      'used(day)',
-      () =>
-        sql<{
-          day: number | null;
-        }>`(SELECT ${before(sql`${to + 1}`)} UNION ALL SELECT ${before(sql`used.day`)} FROM used WHERE used.day IS NOT NULL)`,
-    )
-    .selectFrom('used')
-    .select('day')
-    .where('day', 'is not', null)
-    .$narrowType<{ day: number }>()
-    .limit(limit);
+export function newestDays(db: Kysely<Schema>, { accounts, where = sql``, from, to, limit }: NewestDays) {
+  const before = (bound: ReturnType<typeof sql>) => sql`(SELECT max((SELECT u.day FROM usage_day u
+    WHERE u.account_id = asked.id${where} AND u.day >= ${from} AND u.day < ${bound} ORDER BY u.day DESC LIMIT 1)) FROM asked)`;
+  return (
+    db
+      // Recursive too, in name: what follows the first keyword is so for all that follow it.
+      .withRecursive(
+        'asked(id)',
+        () => sql<{ id: string }>`(VALUES ${sql.join(accounts.map((id) => sql`(${id})`))})`,
+      )
+      .withRecursive(
+        'used(day)',
+        () =>
+          sql<{
+            day: number | null;
+          }>`(SELECT ${before(sql`${to + 1}`)} UNION ALL SELECT ${before(sql`used.day`)} FROM used WHERE used.day IS NOT NULL)`,
+      )
+      .selectFrom('used')
+      .select('day')
+      .where('day', 'is not', null)
+      .$narrowType<{ day: number }>()
+      .limit(limit)
+  );
 }
 
 function runningOf(db: Kysely<Schema>, { accountId, endpoint, model }: DayFilter) {

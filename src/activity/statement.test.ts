@@ -12,11 +12,11 @@ import { systemClock } from '../std/clock.ts';
 import type { AccountId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { modelsOfDays } from './charged-days.ts';
 import { entryKinds } from './list-values.ts';
 import { makeReader, type Reader } from './reader.ts';
 import {
   countLines,
-  modelsOfDays,
   statementPage,
   type StatementCursor,
   type StatementFilter,
@@ -242,6 +242,25 @@ describe.each(Object.entries(DATABASES))('a statement on %s', (_name, { database
     expect(await entryKinds(parts, undefined)).toEqual(kinds() as never);
     expect(await entryKinds(parts, busy)).toEqual(kinds(busy) as never);
     expect(await entryKinds(parts, 'acc_nobody')).toEqual([]);
+  });
+
+  test('a line of a team’s charges is what all its accounts were charged on that day', async () => {
+    const own = requests.filter(({ account }) => others.includes(account));
+    const [team = ''] = others;
+    const join = (wallet: string | null) =>
+      store.db.updateTable('account').set({ wallet_id: wallet }).where('id', 'in', others).execute();
+    await join(team);
+    const filter: StatementFilter = { accountId: team, kind: 'charge' };
+    const lines = await pageThrough(filter, 3);
+    const counted = await countLines({ db: store.db, reader }, filter);
+    await join(null);
+    expect(new Set(own.map(({ account }) => account)).size).toBeGreaterThan(1);
+    expect(lines.map(({ id, amount, charges }) => [id, amount, charges?.requests])).toEqual(
+      chargesOf(own)
+        .toSorted((a, b) => b.at - a.at)
+        .map(({ id, amount }) => [id, amount, own.filter(({ day }) => id === `day-${day}`).length]),
+    );
+    expect(counted).toEqual({ rows: lines.length, more: false });
   });
 
   // The last two change what there is.

@@ -3,7 +3,8 @@ import { spanOf } from '../ledger/archive.ts';
 import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { EntryKind, EntryTable, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
-import { LAST_DAY, newestDays } from './request-days.ts';
+import { chargedDays, countChargedDays, type ChargedDay } from './charged-days.ts';
+import { LAST_DAY } from './request-days.ts';
 import {
   anyContains,
   countRows,
@@ -17,8 +18,6 @@ import {
   type TableFilter,
   type TablePage,
 } from './table-page.ts';
-import { spendersOf } from './accounts.ts';
-import { usageDays } from './usage-sums.ts';
 import { ALL_ACCOUNTS } from './usage.ts';
 
 export interface StatementFilter {
@@ -88,70 +87,17 @@ export async function statementPage(
   return { lines, next: page.next && { at: Number(at), id: String(id) }, searchedTo: page.searchedTo };
 }
 
-const PAID_FOR = sql` AND u.requests > 0`;
-
 /** More days than anybody looks through. */
 const MOST_DAYS = 4_000;
 
 /** How many lines there are: entries, and a day of charges as one. */
 export async function countLines(parts: Parts, filter: StatementFilter): Promise<RowCount> {
+  const { accountId = ALL_ACCOUNTS, from = 0, to = LAST_DAY } = filter;
   const [entries, days] = await Promise.all([
     filter.kind === 'charge' ? { rows: 0, more: false } : countRows(parts, ENTRY_TABLE, entryFilter(filter)),
-    countDays(parts, filter),
+    hasDays(filter) ? countChargedDays(parts, accountId, { from, to, limit: MOST_DAYS + 1 }) : 0,
   ]);
   return { rows: entries.rows + days, more: entries.more || days > MOST_DAYS };
-}
-
-async function countDays(
-  { db, reader }: Parts,
-  { accountId = ALL_ACCOUNTS, kind, from = 0, to = LAST_DAY, search }: StatementFilter,
-): Promise<number> {
-  if (search || (kind !== undefined && kind !== 'charge')) return 0;
-  const range = { where: PAID_FOR, from, to, limit: MOST_DAYS + 1 };
-  const spenders = await spendersOf(db, accountId);
-  const found = await Promise.all(
-    spenders.map((id) => reader.all(newestDays(db, { accountId: id, ...range }))),
-  );
-  return new Set(found.flat().map(({ day }) => day)).size;
-}
-
-/** What a wallet's requests of one day were for. */
-export interface DayModels {
-  readonly day: number;
-  /** The one with the largest charge. */
-  readonly model: string;
-  readonly models: number;
-}
-
-/** What the requests of these days were for. */
-export async function modelsOfDays(
-  { db, reader }: DayParts,
-  walletId: string,
-  days: readonly number[],
-): Promise<ReadonlyMap<number, DayModels>> {
-  if (days.length === 0) return new Map();
-  const spenders = await spendersOf(db, walletId);
-  // Day after day: a window over all of them takes ten times as long where there are hundreds of models.
-  const own = sql`usage_day u WHERE u.account_id IN (${sql.join(spenders)}) AND u.day = asked.day${PAID_FOR}`;
-  const named = await reader.all(
-    db
-      .with(
-        'asked(day)',
-        () => sql<{ day: number }>`(VALUES ${sql.join(days.map((day) => sql`(${sql.lit(day)})`))})`,
-      )
-      .selectFrom('asked')
-      .select([
-        'day',
-        sql<string | null>`(SELECT u.model FROM ${own}
-          GROUP BY u.model ORDER BY sum(u.charged) DESC, u.model LIMIT 1)`.as('model'),
-        sql<number | string>`(SELECT count(DISTINCT u.model) FROM ${own})`.as('models'),
-      ]),
-  );
-  return new Map(
-    named.flatMap(({ day, model, models }) =>
-      model === null ? [] : [[day, { day, model, models: Number(models) }] as const],
-    ),
-  );
 }
 
 type EntryRow = Omit<Selectable<EntryTable>, 'once'>;
@@ -200,14 +146,19 @@ function entrySearch({ text, isOperator }: StatementSearch): RawBuilder<boolean>
   return sql<boolean>`(${found} OR CAST(t.id AS TEXT) = ${text})`;
 }
 
+function hasDays({ kind = 'charge', search }: StatementFilter): boolean {
+  return kind === 'charge' && !search;
+}
+
 /** The days of a page whose oldest entry is of this moment. */
 async function dayLines(
   parts: Parts,
-  { accountId = ALL_ACCOUNTS, kind, from = 0, to = LAST_DAY, search }: StatementFilter,
+  filter: StatementFilter,
   { before, limit }: PageRequest,
   oldest: number,
 ): Promise<StatementLine[]> {
-  if (search || (kind !== undefined && kind !== 'charge')) return [];
+  if (!hasDays(filter)) return [];
+  const { accountId = ALL_ACCOUNTS, from = 0, to = LAST_DAY } = filter;
   const days = await chargedDays(parts, accountId, {
     from: Math.max(from, dayOf(oldest)),
     to: Math.min(to, before ? dayOf(before.at - DAY_MS) : LAST_DAY),
@@ -230,69 +181,4 @@ const DAY_ID = 'day-';
 
 function isDay({ id }: StatementCursor): boolean {
   return id.startsWith(DAY_ID);
-}
-
-export interface ChargedDay {
-  readonly day: number;
-  readonly requests: number;
-  readonly charged: number;
-  /** Its receipts were archived. */
-  readonly archived: boolean;
-}
-
-interface DaysAsked {
-  readonly from: number;
-  readonly to: number;
-  readonly limit: number;
-}
-
-type DayParts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
-
-/**
- * The newest days of a range (yyyymmdd, both inclusive) on which a wallet paid for requests, the newest first. What is among
- * the newest days of all its accounts is among the newest of each that had requests then.
- */
-export async function chargedDays(
-  parts: DayParts,
-  walletId: string,
-  asked: DaysAsked,
-): Promise<readonly ChargedDay[]> {
-  const spenders = await spendersOf(parts.db, walletId);
-  const found = await Promise.all(spenders.map((id) => daysOfAccount(parts, id, asked)));
-  const [only, ...others] = found;
-  if (only && others.length === 0) return only;
-  return [...Map.groupBy(found.flat(), ({ day }) => day)]
-    .map(([day, parts]) => ({
-      day,
-      requests: parts.reduce((sum, { requests }) => sum + requests, 0),
-      charged: parts.reduce((sum, { charged }) => sum + charged, 0),
-      archived: parts.some(({ archived }) => archived),
-    }))
-    .toSorted((a, b) => b.day - a.day)
-    .slice(0, asked.limit);
-}
-
-async function daysOfAccount(
-  { db, reader }: DayParts,
-  accountId: string,
-  { from, to, limit }: DaysAsked,
-): Promise<ChargedDay[]> {
-  const used = await reader.all(newestDays(db, { accountId, where: PAID_FOR, from, to, limit }));
-  const [newest, oldest] = [used[0]?.day, used.at(-1)?.day];
-  if (newest === undefined || oldest === undefined) return [];
-  const [days, archived] = await Promise.all([
-    usageDays({ db, reader }, { accountId, from: oldest, to: newest }),
-    reader.all(
-      db
-        .selectFrom('archived_day')
-        .select('day')
-        .where('account_id', '=', accountId)
-        .where('day', '>=', oldest)
-        .where('day', '<=', newest),
-    ),
-  ]);
-  const gone = new Set(archived.map(({ day }) => day));
-  return days
-    .map(({ day, requests, charged }) => ({ day, requests, charged, archived: gone.has(day) }))
-    .toReversed();
 }

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { monthSpent } from '../activity/accounts.ts';
 import { entryKinds, paymentStates } from '../activity/list-values.ts';
+import { modelsOfDays, type DayModels } from '../activity/charged-days.ts';
 import {
   countLines,
-  modelsOfDays,
-  type DayModels,
   statementPage,
   type StatementFilter,
   type StatementLine,

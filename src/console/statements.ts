@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { issuedNumbers, issueStatement, type MonthlyStatement } from '../activity/monthly-statement.ts';
 import { monthText, statementCsv } from '../activity/statement-csv.ts';
-import { chargedDays, type ChargedDay } from '../activity/statement.ts';
+import { chargedDays, type ChargedDay } from '../activity/charged-days.ts';
 import { Fault } from '../std/fault.ts';
 import { logoName, readLogo, readSite } from '../identity/sign-in/site.ts';
 import { monthOf } from '../std/calendar.ts';
