@@ -59,6 +59,7 @@ function world(answers: readonly Admission[], card?: (call: number) => boolean):
     ledger: {
       admit: (request: AdmissionRequest) =>
         Promise.resolve(answers[Math.min(asked.push(request), answers.length) - 1]),
+      identify: () => Promise.resolve({ isNetworkAllowed: true, now: 0 }),
     },
     catalog: () => ({ limits: {} }),
     metrics: { refused: (reason: string) => void told.push(['refused', reason]) },
@@ -154,6 +155,12 @@ describe('an admission', () => {
   });
 });
 
+test('a request whose price changes again and again is quoted six times, and can be tried again later', async () => {
+  const { ask, asked } = world([refused('quote_again')]);
+  expect(await ask()).toMatchObject({ code: 'service_unavailable', retryAfterMs: 1_000 });
+  expect(asked).toHaveLength(6);
+});
+
 describe('an input that the ledger wants counted', () => {
   const counted = { kind: 'tokens', input: 10, output: 100, choices: 1 } as const;
 
@@ -229,6 +236,17 @@ describe('a refusal tells', () => {
     expect((await told('limit_reached')).message).toBe(
       "The account's monthly limit is reached (available $0.000000003, required $0.00000004).",
     );
+  });
+
+  test('whose balance it is', async () => {
+    for (const reason of [...SHORT_OF_MONEY, 'limit_reached'] as const) {
+      const own = refused(reason);
+      const ofTeam = { ...own, isTeam: true } as Admission;
+      const messages = [own, ofTeam].map(async (answer) => String((await world([answer]).ask()) as Fault));
+      const [mine, teams] = await Promise.all(messages);
+      expect(mine).toMatch(/: (?:The|The account's) (?:balance|monthly limit) /);
+      expect(teams).toMatch(/: The team's (?:balance|monthly limit) /);
+    }
   });
 });
 

@@ -83,6 +83,7 @@ describe('an answer that ended before its report', () => {
       uncounted: { ceilingByCount: () => Promise.resolve({ ...CEILING, input: 3 }) },
     });
     expect(await rest(counted, 2)).toEqual([SERVED]);
+    expect(await rest(counted, 3)).toEqual([SERVED]);
     expect(await rest(quoteWith({}, ['b']))).toEqual([SERVED]);
   });
 });

@@ -77,6 +77,8 @@ describe('a cut', () => {
     const faces = '😀'.repeat(5);
     expect(cutBefore(faces, 0, 4)).toEqual({ at: 4, isSafe: false });
     expect(cutBefore(faces, 0, 5)).toEqual({ at: 4, isSafe: false });
+    // The first character that is no half.
+    expect(cutBefore('\ue000'.repeat(5), 0, 4)).toEqual({ at: 4, isSafe: false });
     // One half alone is all that there is room for.
     expect(cutBefore(faces, 4, 5)).toEqual({ at: 5, isSafe: false });
   });

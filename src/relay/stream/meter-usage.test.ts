@@ -111,6 +111,15 @@ test('what is known so far is never below what was reported, nor below the least
   expect(delivered(told(usage(5, 0)), said(WORDS))).toBe(least);
 });
 
+test('an input that was reported as none is what was counted of it', async () => {
+  const input = chatInput();
+  const meter = new Meter(input);
+  meter.observe(told(usage(0, 5)));
+  const counted = await input.chargedInput();
+  expect(counted).toBeGreaterThan(0);
+  expect(meter.delivered()).toMatchObject({ input: counted, output: 5 });
+});
+
 test('an input of one token is known as soon as it was reported', () => {
   const meter = new Meter(chatInput());
   meter.observe(told(usage(1, 5)));

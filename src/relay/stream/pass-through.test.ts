@@ -182,6 +182,16 @@ describe('a stream', () => {
     ]);
   });
 
+  test('names the model as the client asked for it, wherever its first event was split', async () => {
+    const first = 'event: message_start\ndata: {"type":"message_start","message":{"model":"theirs"}}\n\n';
+    const text = `${first}event: ping\n\n`;
+    for (let at = 1; at < text.length; at++) {
+      const { events } = await open({ bytes: text.slice(0, at) }, { bytes: text.slice(at) });
+      const read = (await readToEnd(events)).events.map(({ data }) => data).join('');
+      expect([at, read]).toEqual([at, text.replace('theirs', 'ours')]);
+    }
+  });
+
   test('that ends before its first byte is no answer', async () => {
     const thrown = await readNativeAnswer(streamed().answer, 'ours').catch((error: unknown) => error);
     expect(thrown).toMatchObject({ kind: 'protocol', message: 'the stream ended before it began' });

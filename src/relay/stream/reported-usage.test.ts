@@ -2,9 +2,17 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { MAX_COUNT } from '../../ledger/price.ts';
 import { nanoUsd } from '../../std/money.ts';
-import { readImageUsage, readUsage, reportedCost, usageOf } from './reported-usage.ts';
+import { mediaIn, readImageUsage, readUsage, reportedCost, usageOf } from './reported-usage.ts';
 
 const plain = { cached: 0, reasoning: 0, images: 0 };
+
+test('sound and pictures that a message shows are counted, and nothing else is', () => {
+  expect(mediaIn({ audio: { data: 'AAAAAAAA' } })).toEqual({ soundBytes: 6, pictures: 0 });
+  expect(mediaIn({ audio: null, images: [{}, {}] })).toEqual({ soundBytes: 0, pictures: 2 });
+  expect(mediaIn({ audio: { data: 'AAAA' }, images: [{}] })).toEqual({ soundBytes: 3, pictures: 1 });
+  for (const none of [undefined, 'AAAA', {}, { audio: 'AAAA' }, { audio: { data: 7 } }, { images: 'one' }])
+    expect(mediaIn(none)).toBeUndefined();
+});
 
 describe('the usage that a backend reports', () => {
   test.each([
