@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { parseCatalog } from '../catalog/parse.ts';
+import { nanoUsd } from '../std/money.ts';
 import { imagesMeasured, type MadeImages } from './image-terms.ts';
 import { quoteImages, type ImageQuote } from './images.ts';
 import type { ImageCall, RelayParts } from './call.ts';
@@ -48,6 +49,22 @@ const measured = (made: Partial<MadeImages>) =>
 test('what the backend reports is charged', () => {
   const usages = [{ input_tokens: 7, output_tokens: 100 }];
   expect(measured({ usages })).toMatchObject({ usage: { input: 7, output: 100 }, source: 'upstream' });
+});
+
+test('what the backend says that each image cost is added up, as far as it says it', () => {
+  const cost = (...costs: (number | undefined)[]) =>
+    measured({
+      images: costs.length,
+      usages: costs.map((one) => ({
+        input_tokens: 7,
+        output_tokens: 100,
+        ...(one !== undefined && { cost: one }),
+      })),
+    }).cost;
+  expect(cost(0.01, 0.02)).toBe(nanoUsd(30_000_000));
+  expect(cost(undefined, 0.02)).toBe(nanoUsd(20_000_000));
+  expect(cost(0.01, undefined)).toBe(nanoUsd(10_000_000));
+  expect(cost(undefined)).toBeUndefined();
 });
 
 test('a report without output counts only where nothing was made', () => {

@@ -1,6 +1,16 @@
 import { describe, expect, test } from 'bun:test';
 import type { ChatRequest } from '../wire/openai/chat.ts';
-import { DEFAULT_WEB_SEARCHES, pricedOptions } from './priced-options.ts';
+import { NO_USAGE } from '../ledger/price.ts';
+import { DEFAULT_WEB_SEARCHES, pricedOptions, withAskedSearches } from './priced-options.ts';
+
+test('searches that were asked for and not reported are ours, and whoever counted the rest is still told', () => {
+  const usage = { ...NO_USAGE, input: 3, output: 2 };
+  const source = (counted: 'upstream' | 'counted' | 'mixed') =>
+    withAskedSearches({ usage, source: counted }, 1).source;
+  expect([source('upstream'), source('counted'), source('mixed')]).toEqual(['mixed', 'counted', 'mixed']);
+  const { usage: asked } = withAskedSearches({ usage, source: 'upstream' }, 1);
+  expect(asked).toEqual({ ...usage, extra: { webSearches: 1 } });
+});
 
 /** What raises the price of a chat must raise its hold: each of these is asked for in one place alone. */
 
