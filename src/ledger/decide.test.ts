@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { nanoUsd } from '../std/money.ts';
 import { chatAdmission, FREE, IMAGE_PRICE, TOKEN_PRICE } from './testing/contract-harness.ts';
-import { availableOf, decide, type AccountState, type Decision } from './decide.ts';
+import { availableOf, decide, possibleCost, type AccountState, type Decision } from './decide.ts';
 import {
   expectedAvailable,
   expectedBacklogAfter,
@@ -235,3 +235,9 @@ function inBigInts({ balance, held, owed, openHolds, monthSpent, monthlyLimit, b
     team: team && { openHolds: team.openHolds, concurrent: team.concurrent, rate: rateOf(team) },
   };
 }
+
+test('what cannot have cost anything is no cost, and the smallest amount is one', () => {
+  expect(possibleCost(nanoUsd(0))).toMatchObject({ spent: undefined, lost: [], possible: nanoUsd(0) });
+  const lost = [{ upstream: '', amount: nanoUsd(1) }];
+  expect(possibleCost(nanoUsd(1))).toEqual({ spent: undefined, lost, possible: nanoUsd(1) });
+});

@@ -5,6 +5,7 @@ import { nanoUsd } from '../std/money.ts';
 import { priceToText } from './price.ts';
 import type { TokenPrice } from './priced-parts.ts';
 import { extraChargeBreaches } from './verify-extra.ts';
+import { oldestHoldMs } from './verify-checks.ts';
 
 /** Receipts whose price has parts that SQL does not know, as the ledger wrote them: a dollar per million each way. */
 const PRICE: TokenPrice = {
@@ -45,4 +46,10 @@ test('a receipt with a usage that the table of dimensions cannot price is named'
     expect(await extraChargeBreaches(books(1, [], extra), id(0))).toMatchObject([
       { invariant: 'I4', subject: id(0), detail: expect.stringContaining('unknown') },
     ]);
+});
+
+test('where nobody knows how long a request may live, four calls with the longest deadlines are no breach', () => {
+  const hours = 4 * (1 + 24);
+  expect(oldestHoldMs()).toBeGreaterThanOrEqual(hours * 3_600_000);
+  expect(oldestHoldMs(5_000, 300) - oldestHoldMs(0, 0)).toBe(5_300);
 });
