@@ -74,99 +74,57 @@ export function isModelList(value: unknown): value is readonly ModelMap[] {
   );
 }
 
-function childOf(value: CatalogValue | undefined, key: string): CatalogValue | undefined {
-  if (isCatalogMap(value)) return Object.hasOwn(value, key) ? value[key] : undefined;
-  return isModelList(value) ? value.find(({ model }) => model === key) : undefined;
+/** One value as a change for {@link withChanges}; null removes what is there. */
+export function changeAt(path: CatalogPath, value: CatalogValue): CatalogMap {
+  return path.reduceRight<CatalogValue>((inner, key) => ({ [key]: inner }), value) as CatalogMap;
 }
 
-/** The catalog with another value at the path; `undefined` removes what is there. */
-export function withValue(
-  catalog: CatalogMap,
-  path: CatalogPath,
-  wanted: CatalogValue | undefined,
-): CatalogMap {
-  const [section = '', ...rest] = path;
-  return withoutMissing({ ...catalog, [section]: changed(childOf(catalog, section), rest, wanted, true) });
+/**
+ * The catalog with changes: maps in maps are joined, null removes, and anything else takes the place of what was there.
+ * Models of a list go by their ids, thousands in one pass; new ones come last. A map in which nothing is left goes too.
+ */
+export function withChanges(catalog: CatalogMap, changes: CatalogMap): CatalogMap {
+  const sections = Object.entries(changes).map(([section, change]) => {
+    const known = Object.hasOwn(catalog, section) ? catalog[section] : undefined;
+    // Sections stay.
+    return [section, changed(known, change, [section]) ?? (known && {})] as const;
+  });
+  return withoutMissing({ ...catalog, ...Object.fromEntries(sections) });
 }
 
-/** Maps on the way are made where they are missing, and removed where nothing is left in them; sections stay. */
 function changed(
   value: CatalogValue | undefined,
+  change: CatalogValue,
   path: CatalogPath,
-  wanted: CatalogValue | undefined,
-  isSection = false,
 ): CatalogValue | undefined {
-  const [key, ...rest] = path;
-  if (key === undefined) return wanted;
-  const child = changed(childOf(value, key), rest, wanted);
-  if (isModelList(value)) return withModel(value, key, child);
-  if (value !== undefined && !isCatalogMap(value))
-    throw new ImportError(`${path.join('.')} is in a form that cannot be changed here; edit it.`);
-  const map = withoutMissing({ ...value, [key]: child });
-  return Object.keys(map).length === 0 && !isSection ? undefined : map;
+  if (change === null) return undefined;
+  if (!isCatalogMap(change)) return change;
+  if (path.length === 2 && path[0] === 'lists') return changedList(value, change, path);
+  const known = isCatalogMap(value) ? value : {};
+  const entries = Object.entries(change).map(([key, inner]) => {
+    const before = Object.hasOwn(known, key) ? known[key] : undefined;
+    return [key, changed(before, inner, [...path, key])] as const;
+  });
+  const left = withoutMissing({ ...known, ...Object.fromEntries(entries) });
+  return Object.keys(left).length === 0 ? undefined : left;
 }
 
-function withModel(
-  models: readonly ModelMap[],
-  id: string,
-  model: CatalogValue | undefined,
+function changedList(
+  models: CatalogValue = [],
+  changes: CatalogMap,
+  path: CatalogPath,
 ): readonly CatalogValue[] {
-  const kept = model === undefined ? [] : [model];
-  if (!models.some((known) => known.model === id)) return [...models, ...kept];
-  return models.flatMap((known) => (known.model === id ? kept : [known]));
-}
-
-/** What is to be set in a model of a list; null removes what is there. */
-export interface ModelValues {
-  readonly list: string;
-  readonly model: string;
-  readonly set: CatalogMap;
-}
-
-/** The catalog with other values of models, of thousands at once: each list is gone through a single time. */
-export function withModelValues(catalog: CatalogMap, values: readonly ModelValues[]): CatalogMap {
-  const left = new Map<string, CatalogMap>();
-  for (const { list, model, set } of values) {
-    const key = `${list}\n${model}`;
-    left.set(key, joined(left.get(key) ?? {}, set));
-  }
-  const lists = Object.entries(left.size > 0 && isCatalogMap(catalog['lists']) ? catalog['lists'] : {});
-  const changed = lists.map(([list, models]): [string, CatalogValue] => {
-    if (!isModelList(models)) return [list, models];
-    const set = (model: ModelMap): CatalogMap => {
-      const key = `${list}\n${model.model}`;
-      const wanted = left.get(key);
-      left.delete(key);
-      // A model keeps its name.
-      return wanted ? { ...withoutNulls(joined(model, wanted)), model: model.model } : model;
-    };
-    return [list, models.map(set)];
-  });
-  const [missing] = left.keys();
-  if (missing !== undefined)
-    throw new ImportError(
-      `lists.${missing.replace('\n', ' has no model ')} that can be changed here; edit it.`,
-    );
-  return changed.length === 0 ? catalog : { ...catalog, lists: Object.fromEntries(changed) };
-}
-
-/** Maps in maps are joined too: what one backend takes leaves what others take as it is. */
-function joined(map: CatalogMap, set: CatalogMap): CatalogMap {
-  const entries = Object.entries(set).map(([key, value]): [string, CatalogValue] => {
-    const known = map[key];
-    return [key, isCatalogMap(known) && isCatalogMap(value) ? joined(known, value) : value];
-  });
-  return { ...map, ...Object.fromEntries(entries) };
-}
-
-/** Without what is null, and without maps that have nothing else. */
-function withoutNulls(map: CatalogMap): CatalogMap {
-  const entries = Object.entries(map).map(([key, value]): [string, CatalogValue | undefined] => {
-    const kept = isCatalogMap(value) ? withoutNulls(value) : value;
-    const isGone = kept === null || (isCatalogMap(kept) && Object.keys(kept).length === 0);
-    return [key, isGone ? undefined : kept];
-  });
-  return withoutMissing(Object.fromEntries(entries));
+  if (!isModelList(models))
+    throw new ImportError(`${path.join('.')} is in a form that cannot be changed here; edit it.`);
+  const left = new Map(Object.entries(changes));
+  const apply = (model: CatalogMap | undefined, id: string): CatalogValue[] => {
+    const change = left.get(id);
+    left.delete(id);
+    const after = change === undefined ? model : changed(model, change, [...path, id]);
+    return after === undefined ? [] : [after];
+  };
+  const kept = models.flatMap((model) => apply(model, model.model));
+  return [...kept, ...[...left.keys()].flatMap((id) => apply(undefined, id))];
 }
 
 export function withoutMissing(entries: Readonly<Record<string, CatalogValue | undefined>>): CatalogMap {

@@ -2,15 +2,14 @@ import { z } from 'zod';
 import { formatUsd, nanoUsd, parseUsd } from '../../std/money.ts';
 import {
   amountOf,
+  changeAt,
   isCatalogMap,
   isModelList,
-  withModelValues,
+  withChanges,
   withoutMissing,
-  withValue,
   type CatalogMap,
   type CatalogPath,
   type CatalogValue,
-  type ModelValues,
 } from '../catalog-data.ts';
 import type { CatalogFile } from '../file-schema.ts';
 import { timesFactor } from '../import/markup.ts';
@@ -123,19 +122,32 @@ export function editDraft(catalog: CatalogMap, file: CatalogFile, edits: readonl
   const values = edits.filter((edit) => edit.kind === 'set_model');
   const others = edits.filter((edit) => edit.kind !== 'set_model');
   for (const edit of values) requireModel(file, edit);
-  const draft = new Draft(
-    withModelValues(
-      catalog,
-      values.map((edit) => valuesOf(edit, file)),
-    ),
-  );
+  const draft = new Draft(catalog);
+  // In one pass: there may be thousands.
+  draft.change({ lists: valuesOfLists(values, file) });
   for (const edit of others) applyEdit(draft, file, edit);
   return draft.catalog;
 }
 
 type EditOf<Kind extends DraftEdit['kind']> = Extract<DraftEdit, { kind: Kind }>;
 
-function valuesOf(edit: EditOf<'set_model'>, file: CatalogFile): ModelValues {
+function valuesOfLists(edits: readonly EditOf<'set_model'>[], file: CatalogFile): CatalogMap {
+  const lists = [...Map.groupBy(edits, ({ list }) => list)].map(([list, ofList]) => {
+    const models = [...Map.groupBy(ofList, ({ model }) => model)].map(
+      ([model, [first, ...later]]) =>
+        [model, first ? valuesOf(later.reduce(joined, first), file) : {}] as const,
+    );
+    return [list, Object.fromEntries(models)] as const;
+  });
+  return Object.fromEntries(lists);
+}
+
+/** What one backend takes leaves what others take as it is. */
+function joined(edit: EditOf<'set_model'>, later: EditOf<'set_model'>): EditOf<'set_model'> {
+  return { ...edit, ...later, cost: { ...edit.cost, ...later.cost } };
+}
+
+function valuesOf(edit: EditOf<'set_model'>, file: CatalogFile): CatalogMap {
   const { list, model, context } = edit;
   const before = file.lists[list]?.find((entry) => entry.model === model);
   const price = {
@@ -146,7 +158,7 @@ function valuesOf(edit: EditOf<'set_model'>, file: CatalogFile): ModelValues {
   };
   const isPriced = [edit.input, edit.output, edit.image].some((amount) => Number(amount ?? 0) > 0);
   const room = context ?? before?.context ?? UNKNOWN_CONTEXT;
-  const set = withoutMissing({
+  return withoutMissing({
     // A model that gets a price is no longer free.
     free: before?.free && isPriced ? null : undefined,
     ...price,
@@ -155,7 +167,6 @@ function valuesOf(edit: EditOf<'set_model'>, file: CatalogFile): ModelValues {
     ...abilitiesOf(edit, room),
     cost: edit.cost && costsOf(edit.cost),
   });
-  return { list, model, set };
 }
 
 function written(amount: string | null | undefined): CatalogValue | undefined {
@@ -186,12 +197,8 @@ function costsOf(costs: NonNullable<EditOf<'set_model'>['cost']>): CatalogMap {
   );
 }
 
-/** The same model with each price times a factor in millionths; a free one stays free. */
-function scaledPrices(
-  list: string,
-  model: CatalogMap & { readonly model: string },
-  factor: number,
-): ModelValues {
+/** Each price of the model times a factor in millionths; a free one stays free. */
+function scaledPrices(model: CatalogMap, factor: number): CatalogMap {
   const scaled = (value: CatalogValue): CatalogValue => {
     if (isCatalogMap(value))
       return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, scaled(inner)]));
@@ -202,20 +209,21 @@ function scaledPrices(
   const prices = Object.entries(model).filter(
     ([key]) => (key in PRICE_KEYS && key !== 'service_tiers') || key === 'reasoning',
   );
-  const set = Object.fromEntries(prices.map(([key, value]) => [key, scaled(value)]));
-  return { list, model: model.model, set };
+  return Object.fromEntries(prices.map(([key, value]) => [key, scaled(value)]));
 }
 
 function scalePrices(draft: Draft, file: CatalogFile, { models, factor }: EditOf<'scale_prices'>): void {
   for (const one of models) requireModel(file, one);
-  const wanted = new Set(models.map(({ list, model }) => `${list}\n${model}`));
-  const lists = isCatalogMap(draft.catalog['lists']) ? draft.catalog['lists'] : {};
-  const values = Object.entries(lists).flatMap(([list, entries]) =>
-    (isModelList(entries) ? entries : [])
-      .filter(({ model }) => wanted.has(`${list}\n${model}`))
-      .map((model) => scaledPrices(list, model, factor)),
-  );
-  draft.catalog = withModelValues(draft.catalog, values);
+  const { lists = {} } = draft.catalog;
+  const changes = [...Map.groupBy(models, ({ list }) => list)].map(([list, ofList]) => {
+    const wanted = new Set(ofList.map(({ model }) => model));
+    const known = isCatalogMap(lists) ? lists[list] : undefined;
+    const scaled = (isModelList(known) ? known : [])
+      .filter(({ model }) => wanted.has(model))
+      .map((model) => [model.model, scaledPrices(model, factor)] as const);
+    return [list, Object.fromEntries(scaled)] as const;
+  });
+  draft.change({ lists: Object.fromEntries(changes) });
 }
 
 class Draft {
@@ -225,9 +233,13 @@ class Draft {
     this.catalog = catalog;
   }
 
+  change(changes: CatalogMap): void {
+    this.catalog = withChanges(this.catalog, changes);
+  }
+
   /** `undefined` removes what is there. */
   set(path: CatalogPath, value: CatalogValue | undefined): void {
-    this.catalog = withValue(this.catalog, path, value);
+    this.change(changeAt(path, value ?? null));
   }
 }
 

@@ -3,57 +3,39 @@ import type { Catalog, Endpoint, EndpointType } from '../catalog.ts';
 import {
   amountOf,
   isCatalogMap,
-  withModelValues,
+  withChanges,
   withoutMissing,
   type CatalogMap,
   type CatalogValue,
-  type ModelValues,
 } from '../catalog-data.ts';
-import { ImportError } from '../mistakes.ts';
 import { catalogYaml, flowText } from '../yaml-text.ts';
 import type { AddedModel, ChangedModel, ImportPlan, ModelAmounts } from './plan.ts';
 
+/** Changes of a catalog, as {@link withChanges} takes them. */
 export interface CatalogEdit {
-  readonly upstreams: CatalogMap;
-  /** Appended to lists, which are made where they are missing. */
-  readonly models: Readonly<Record<string, readonly CatalogMap[]>>;
-  readonly endpoints: CatalogMap;
-  readonly updates: readonly ModelValues[];
+  readonly added: CatalogMap;
+  /** Of models that are there. */
+  readonly updates: CatalogMap;
 }
 
 /** The catalog with these changes. */
-export function editCatalog(catalog: CatalogMap, edit: CatalogEdit): CatalogMap {
-  const lists = Object.entries(edit.models).map(([list, added]): [string, CatalogValue] => {
-    const models = sectionOf(catalog, 'lists')[list] ?? [];
-    if (!Array.isArray(models)) throw new ImportError(`lists.${list} is no list.`);
-    return [list, [...models, ...added]];
-  });
-  const added = {
-    upstreams: edit.upstreams,
-    lists: Object.fromEntries(lists),
-    endpoints: edit.endpoints,
-  };
-  const filled = Object.entries(added).filter(([, entries]) => Object.keys(entries).length > 0);
-  const sections = filled.map(([key, entries]): [string, CatalogMap] => [
-    key,
-    { ...sectionOf(catalog, key), ...entries },
-  ]);
-  return withModelValues({ ...catalog, ...Object.fromEntries(sections) }, edit.updates);
-}
-
-function sectionOf(catalog: CatalogMap, key: string): CatalogMap {
-  const section = catalog[key] ?? {};
-  if (!isCatalogMap(section)) throw new ImportError(`The catalog's ${key} is no map.`);
-  return section;
+export function editCatalog(catalog: CatalogMap, { added, updates }: CatalogEdit): CatalogMap {
+  return withChanges(withChanges(catalog, added), updates);
 }
 
 /** The same changes as lines to paste. */
-export function pasteText(edit: CatalogEdit): string {
-  const added = editCatalog({}, { ...edit, updates: [] });
-  const updated = edit.updates.map(
-    ({ list, model, set }) => `# lists.${list}, ${model}: ${flowText(set, ['lists', list, 0])}`,
+export function pasteText({ added, updates: { lists = {} } }: CatalogEdit): string {
+  const whole = withChanges({}, added);
+  const updated = entriesOf(lists).flatMap(([list, models]) =>
+    entriesOf(models).map(
+      ([model, set]) => `# lists.${list}, ${model}: ${flowText(set, ['lists', list, 0])}`,
+    ),
   );
-  return [...(Object.keys(added).length === 0 ? [] : [catalogYaml(added).trimEnd()]), ...updated].join('\n');
+  return [...(Object.keys(whole).length === 0 ? [] : [catalogYaml(whole).trimEnd()]), ...updated].join('\n');
+}
+
+function entriesOf(value: CatalogValue): [string, CatalogValue][] {
+  return isCatalogMap(value) ? Object.entries(value) : [];
 }
 
 /** How a plan is written into a catalog. `undefined`: there is nothing to write. */
@@ -63,25 +45,27 @@ export function editOf(
   upstream: { readonly name: string; readonly title: string },
 ): CatalogEdit | undefined {
   if (added.length + changed.length === 0) return undefined;
-  const models: Record<string, CatalogMap[]> = {};
+  const lists: Record<string, CatalogMap> = {};
   const endpoints: Record<string, CatalogMap> = {};
   for (const type of ['chat_completion', 'embedding', 'image_generation'] as const) {
     const ofType = added.filter((model) => model.type === type);
     if (ofType.length === 0) continue;
     const home = ownList(catalog, upstream.name, type);
     const list = home ?? freeName(listsOf(catalog), `${upstream.name}_${SUFFIX[type].list}`);
-    models[list] = ofType.map((model) => entryOf(model, upstream.name));
+    lists[list] = Object.fromEntries(ofType.map((model) => [model.id, entryOf(model, upstream.name)]));
     if (home !== undefined) continue;
     const code = freeName(new Set(catalog.endpoints.keys()), `${upstream.name}${SUFFIX[type].code}`);
     const name = `${upstream.title}${SUFFIX[type].name}`;
     endpoints[code] = { name, type, lists: [list], upstreams: [upstream.name] };
   }
-  const updates = changed.map((model) => ({
-    list: model.list,
-    model: model.id,
-    set: changedKeys(model, upstream.name),
-  }));
-  return { upstreams: {}, models, endpoints, updates };
+  const updated = Object.entries(Object.groupBy(changed, ({ list }) => list)).map(
+    ([list, models = []]) =>
+      [
+        list,
+        Object.fromEntries(models.map((model) => [model.id, changedKeys(model, upstream.name)])),
+      ] as const,
+  );
+  return { added: { lists, endpoints }, updates: { lists: Object.fromEntries(updated) } };
 }
 
 const SUFFIX = {

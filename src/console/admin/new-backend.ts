@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defaultAddress } from '../../catalog/address.ts';
-import { storedText, withValue } from '../../catalog/catalog-data.ts';
+import { changeAt, storedText, withChanges } from '../../catalog/catalog-data.ts';
 import { catalogData } from '../../catalog/parse.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
 import { imagePrice, markupFactor, tokenPrice } from '../../catalog/price-schema.ts';
@@ -143,7 +143,8 @@ export const newBackendRoutes = [
       if (!parts.catalog.current().upstreams.has(id))
         throw new Fault('not_found', 'There is no such backend.');
       const { json, version } = editor.newest();
-      const changed = withValue(catalogData(json) ?? {}, ['upstreams', id, 'paused'], paused || undefined);
+      const change = changeAt(['upstreams', id, 'paused'], paused || null);
+      const changed = withChanges(catalogData(json) ?? {}, change);
       const note = paused ? `${id} paused` : `${id} resumed`;
       return await saveDraft(editor, operator.id, {
         text: storedText(changed),

@@ -1,7 +1,7 @@
 import { defaultAddress } from '../../catalog/address.ts';
 import type { Catalog, UpstreamConfig } from '../../catalog/catalog.ts';
 import type { AssumedAbilities } from '../../catalog/import/abilities.ts';
-import { storedText, withoutMissing, type CatalogMap } from '../../catalog/catalog-data.ts';
+import { storedText, withChanges, withoutMissing, type CatalogMap } from '../../catalog/catalog-data.ts';
 import { editCatalog, editOf, pasteText, type CatalogEdit } from '../../catalog/import/catalog-edit.ts';
 import { ImportError } from '../../catalog/mistakes.ts';
 import { planImport, type ImportPlan, type OwnPrices } from '../../catalog/import/plan.ts';
@@ -80,7 +80,10 @@ export async function previewImport(
     isWanted,
   });
   const edit = editOf(plan, start.catalog, { name: upstream.name, title: titleOf(upstream) });
-  const whole: CatalogEdit | undefined = edit && { ...edit, upstreams: start.added };
+  const whole: CatalogEdit | undefined = edit && {
+    ...edit,
+    added: { upstreams: start.added, ...edit.added },
+  };
   const changed = whole && write(text, editCatalog(start.data, whole));
   // A draft with a mistake must not be offered.
   if (changed !== undefined) parse(changed);
@@ -150,8 +153,7 @@ function withUpstream(
     );
   }
   const added = { [name]: entry };
-  const edit = { upstreams: added, models: {}, endpoints: {}, updates: [] };
-  const draft = parse(storedText(editCatalog(data, edit)));
+  const draft = parse(storedText(withChanges(data, { upstreams: added })));
   const upstream = draft.upstreams.get(name);
   if (!upstream) throw new ImportError(`The upstream '${name}' cannot be added.`);
   return { catalog: draft, upstream, added, data };
