@@ -3,11 +3,10 @@ import { testPostgres } from '../../test/support/postgres.ts';
 import { RequestTags } from '../activity/request-tags.ts';
 import { chooseTags } from '../identity/accounts/account-limits.ts';
 import { removeAccount } from '../identity/accounts/removal.ts';
-import { Teams } from '../identity/accounts/teams.ts';
 import { dayOf } from '../std/calendar.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
-import { nanoUsd } from '../std/money.ts';
-import { KEY, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+import { People } from './testing/people.ts';
 
 const DAY_MS = 86_400_000;
 /** What a spreadsheet would run, and what ends a cell. */
@@ -24,41 +23,22 @@ interface TagUsage {
 
 describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   let site: TestConsole;
-  let teams: Teams;
   let tags: RequestTags;
-  let people = 0;
+  let people: People;
 
   beforeAll(async () => {
     const databaseUrl = store === 'postgres' ? await (await testPostgres()).freshDatabase() : undefined;
     site = await testConsole(databaseUrl ? { databaseUrl } : {});
     await site.admin();
-    teams = new Teams({ store: site.store, ledger: site.ledger, pepper: KEY, clock: site.clock });
+    people = new People(site);
     tags = new RequestTags(site.store);
   });
   afterEach(async () => expect((await site.ledger.verify()).breaches).toEqual([]));
   afterAll(() => site.close());
 
-  interface Person {
-    readonly browser: Browser;
-    readonly id: AccountId;
-    readonly email: string;
-  }
-
-  async function person(): Promise<Person> {
-    const email = `tagger-${++people}@example.com`;
-    const browser = await site.user(email);
-    // An account's id, as the server says.
-    return { browser, id: (await browser.accountId()) as AccountId, email };
-  }
-
   async function newTeam() {
-    const owner = await person();
-    const { id } = await teams.create(`tagged ${people}`, owner, {
-      balance: nanoUsd(50_000_000_000),
-      actor: 'test',
-    });
-    const { app } = await teams.makeApp(id, 'nightly', {});
-    return { id, owner, app };
+    const own = await people.ownTeam();
+    return { ...own, app: (await people.teams.makeApp(own.id, 'nightly', {})).app };
   }
 
   /** As the relay does it: admitted, its tags kept, charged. */
@@ -116,8 +96,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
 
   test('a member sees the own requests alone, and another team nothing, whatever they ask for', async () => {
     const [mine, theirs] = [await newTeam(), await newTeam()];
-    const joined = await person();
-    const member = await teams.add(mine.id, joined, {});
+    const joined = await people.one();
+    const member = await people.teams.add(mine.id, joined, {});
     for (const team of [mine, theirs]) await choose(team.owner.browser, ['project']);
     await ask(mine.app.id, mine.id, { project: 'secret' });
     await ask(member.id, mine.id, { project: 'own' });
@@ -150,7 +130,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('tags leave with their receipts, and with the account that they belong to', async () => {
-    const owner = await person();
+    const owner = await people.one();
     await owner.browser.must('PUT', '/api/console/tags', { names: ['project'] });
     await site.credit(owner.id, 5);
     const rows = async () =>

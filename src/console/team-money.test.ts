@@ -2,19 +2,16 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { STRIPE_KEY } from '../../test/payments/stripe-rules.ts';
 import { StripeStandIn, WEBHOOK_SECRET } from '../../test/payments/stripe-stand-in.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
-import { Teams } from '../identity/accounts/teams.ts';
 import { RedeemCodes } from '../ledger/codes.ts';
 import { StripeProvider } from '../payments/stripe/stripe-provider.ts';
-import type { AccountId } from '../std/ids.ts';
 import { nanoUsd } from '../std/money.ts';
 import type { RouteDeclaration } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { pdfPages } from './testing/pdf-pages.ts';
-import { KEY, PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+import { KEY, PASSWORD, testConsole, type TestConsole } from './testing/harness.ts';
+import { People, ROLES, type Person, type Role } from './testing/people.ts';
 
 const DAY_MS = 86_400_000;
-const ROLES = ['owner', 'admin', 'viewer', 'member'] as const;
-type Role = (typeof ROLES)[number];
 const SEEING = ['owner', 'admin', 'viewer'] as const;
 const PAYING = ['owner'] as const;
 const SPENDING = ['owner', 'admin', 'member'] as const;
@@ -60,9 +57,8 @@ const MONEY_ROUTES: Readonly<Record<string, { readonly who: readonly Role[]; rea
 
 describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   let site: TestConsole;
-  let teams: Teams;
   let stripe: StripeStandIn;
-  let people = 0;
+  let people: People;
 
   beforeAll(async () => {
     const databaseUrl = store === 'postgres' ? await (await testPostgres()).freshDatabase() : undefined;
@@ -74,7 +70,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     advance(-100 * DAY_MS);
     const admin = await site.admin();
     await admin.must('PATCH', '/api/console/admin/settings', { topUpAmounts: ['10'] });
-    teams = new Teams({ store: site.store, ledger: site.ledger, pepper: KEY, clock: site.clock });
+    people = new People(site);
   });
   afterEach(async () => expect((await site.ledger.verify()).breaches).toEqual([]));
   afterAll(async () => {
@@ -85,35 +81,6 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   function advance(ms: number): void {
     site.advance(ms);
     stripe.clock += Math.floor(ms / 1_000);
-  }
-
-  interface Person {
-    readonly browser: Browser;
-    readonly id: AccountId;
-    readonly email: string;
-  }
-
-  async function person(): Promise<Person> {
-    const email = `payer-${++people}@example.com`;
-    const browser = await site.user(email);
-    // An account's id, as the server says.
-    return { browser, id: (await browser.accountId()) as AccountId, email };
-  }
-
-  async function newTeam(): Promise<Record<Role, Person> & { readonly id: AccountId }> {
-    const owner = await person();
-    const { id } = await teams.create(`wallet ${people}`, owner, {
-      balance: nanoUsd(5_000_000_000),
-      actor: 'test',
-    });
-    const joined = async (role: Role): Promise<Person> => {
-      const one = await person();
-      await teams.add(id, one, { role });
-      return one;
-    };
-    const [admin, viewer, member] = [await joined('admin'), await joined('viewer'), await joined('member')];
-    // The primary key of an account is an account id.
-    return { id: id as AccountId, owner, admin, viewer, member };
   }
 
   async function balanceOf(id: string): Promise<number> {
@@ -130,9 +97,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     expect(declared.map(({ name }) => name).toSorted()).toEqual(
       Object.keys(MONEY_ROUTES).toSorted() as never,
     );
-    const team = await newTeam();
-    const other = await newTeam();
-    const strangers = { stranger: await person(), nobody: { browser: site.browser() } };
+    const team = await people.team();
+    const other = await people.team();
+    const strangers = { stranger: await people.one(), nobody: { browser: site.browser() } };
     for (const [name, { who, body }] of Object.entries(MONEY_ROUTES)) {
       const tried = async ({ browser }: Pick<Person, 'browser'>): Promise<number> =>
         (await browser.call(name.split(' ')[0] ?? '', pathOf(name), body)).status;
@@ -154,7 +121,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('an owner of another team sees and pays that team alone, whatever the address says', async () => {
-    const [mine, theirs] = [await newTeam(), await newTeam()];
+    const [mine, theirs] = [await people.team(), await people.team()];
     await site.credit(theirs.id, 3);
     const read = async (more: string) =>
       await mine.owner.browser.call('GET', `/api/console/wallet?wallet=${more}`);
@@ -165,10 +132,10 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('the playground takes the chosen balance: the own one, or the team’s with the account of its member', async () => {
-    const team = await newTeam();
+    const team = await people.team();
     const { member } = team;
     await site.credit(member.id, 1);
-    const account = (await teams.membership(member.id))?.id ?? '';
+    const account = (await people.teams.membership(member.id))?.id ?? '';
     const ask = async (wallet: string): Promise<string> => {
       const path = `/api/console/playground/chat?wallet=${wallet}`;
       const body = { endpoint: 'svc_chat', model: 'm', messages: [{ role: 'user', content: 'x' }] };
@@ -195,7 +162,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('a code that an owner redeems for the team is credited to the team, and never to the owner', async () => {
-    const team = await newTeam();
+    const team = await people.team();
     const codes = new RedeemCodes({ store: site.store, ledger: site.ledger, key: KEY, clock: site.clock });
     const made = await codes.make({
       amount: nanoUsd(2_000_000_000),
@@ -216,7 +183,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('a card payment that an owner begins for the team is the team’s, and leads back to the team’s page', async () => {
-    const team = await newTeam();
+    const team = await people.team();
     const { paymentId, url } = await team.owner.browser.must<{ paymentId: string; url: string }>(
       'POST',
       '/api/console/payments/checkout?wallet=team',
@@ -243,13 +210,13 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('a team’s statement has a line for each account, which add up with the entries to its balance', async () => {
-    const team = await newTeam();
-    const { app } = await teams.makeApp(team.id, 'nightly', {});
-    const member = await teams.membership(team.member.id);
+    const team = await people.team();
+    const { app } = await people.teams.makeApp(team.id, 'nightly', {});
+    const member = await people.teams.membership(team.member.id);
     await site.charge(app.id, { model: 'of-app', usage: { input: 1_001, cached: 0, output: 7 } });
     await site.charge(app.id, { model: 'of-app', usage: { input: 3, cached: 0 } });
     await site.charge(member?.id ?? '', { model: 'of-member', usage: { input: 13, cached: 0 } });
-    await teams.end(app);
+    await people.teams.end(app);
     const month = monthNow();
     const days = `/api/console/statements/${month}/days?wallet=team`;
     const [day] = await team.viewer.browser.must<{ requests: number }[]>('GET', days);
@@ -273,13 +240,13 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('a team is closed by an owner while nothing runs: its tokens end, and what was paid goes to an owner', async () => {
-    const team = await newTeam();
-    const { app } = await teams.makeApp(team.id, 'last one', {});
+    const team = await people.team();
+    const { app } = await people.teams.makeApp(team.id, 'last one', {});
     const close = async ({ browser }: Pick<Person, 'browser'>): Promise<number> =>
       (await browser.call('POST', '/api/console/team/close')).status;
     for (const role of ['admin', 'viewer', 'member'] as const)
       expect([role, await close(team[role])]).toEqual([role, 403]);
-    expect(await close(await person())).toBe(404);
+    expect(await close(await people.one())).toBe(404);
     const tokenOf = async () =>
       (
         await site.store.db

@@ -7,11 +7,10 @@ import { nanoUsd } from '../std/money.ts';
 import type { RouteDeclaration } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { KEY, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+import { People, ROLES, type Person, type Role } from './testing/people.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
 
 const DAY_MS = 86_400_000;
-const ROLES = ['owner', 'admin', 'viewer', 'member'] as const;
-type Role = (typeof ROLES)[number];
 
 interface TeamAnswer {
   readonly team: {
@@ -27,52 +26,18 @@ interface TeamAnswer {
 
 describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   let site: TestConsole;
-  let teams: Teams;
   let operator: Browser;
-  let people = 0;
+  let people: People;
+  let apps = 0;
 
   beforeAll(async () => {
     const databaseUrl = store === 'postgres' ? await (await testPostgres()).freshDatabase() : undefined;
     site = await testConsole(databaseUrl ? { databaseUrl } : {});
     operator = await site.admin();
-    teams = new Teams({ store: site.store, ledger: site.ledger, pepper: KEY, clock: site.clock });
+    people = new People(site);
   });
   afterEach(async () => expect((await site.ledger.verify()).breaches).toEqual([]));
   afterAll(() => site.close());
-
-  interface Person {
-    readonly browser: Browser;
-    readonly id: AccountId;
-    readonly email: string;
-  }
-
-  async function person(): Promise<Person> {
-    const email = `person-${++people}@example.com`;
-    const browser = await site.user(email);
-    // An account's id, as the server says.
-    return { browser, id: (await browser.accountId()) as AccountId, email };
-  }
-
-  /** Somebody of each role in one team. */
-  async function newTeam(): Promise<Record<Role, Person> & { readonly id: string }> {
-    const owner = await person();
-    const { id } = await teams.create(`team ${owner.email.replace('@', '.')}`, owner, {
-      balance: nanoUsd(5_000_000_000),
-      actor: 'test',
-    });
-    const joined = async (role: Role): Promise<Person> => {
-      const one = await person();
-      await teams.add(id, one, { role });
-      return one;
-    };
-    return {
-      id,
-      owner,
-      admin: await joined('admin'),
-      viewer: await joined('viewer'),
-      member: await joined('member'),
-    };
-  }
 
   async function row(id: string): Promise<Account> {
     return await site.store.db
@@ -112,15 +77,19 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
 
   async function newTarget(teamId: string, target: 'app' | 'member' | 'owner'): Promise<Account> {
     if (target === 'app') {
-      const name = `app ${++people}`;
-      return (await teams.makeApp(teamId, name, { budget: { amount: nanoUsd(1_000), per: 'day' } })).app;
+      const name = `app ${++apps}`;
+      return (await people.teams.makeApp(teamId, name, { budget: { amount: nanoUsd(1_000), per: 'day' } }))
+        .app;
     }
-    return await teams.add(teamId, await person(), { role: target });
+    return await people.teams.add(teamId, await people.one(), { role: target });
   }
 
   test('every action on an account of a team is open to the roles that may, and to nobody else', async () => {
-    const team = await newTeam();
-    const strangers = { 'owner of another team': (await newTeam()).owner, 'in no team': await person() };
+    const team = await people.team();
+    const strangers = {
+      'owner of another team': (await people.team()).owner,
+      'in no team': await people.one(),
+    };
     const callers = {
       ...strangers,
       member: team.member,
@@ -144,9 +113,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
         if (mayDo && path !== 'apps/{id}/resume') expect(await row(aimed.id)).not.toEqual(aimed);
         else expect(await row(aimed.id)).toEqual(aimed);
         if (mayDo && (await row(aimed.id)).ended_at === null && target !== 'owner')
-          await teams.end(await row(aimed.id));
+          await people.teams.end(await row(aimed.id));
       }
-      await teams.end(account);
+      await people.teams.end(account);
     }
   });
 
@@ -190,12 +159,12 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
       ...ACTIONS.map(({ path }) => `POST /api/console/team/${path}`),
     ];
     expect(routes.toSorted()).toEqual([...new Set(tabled)].toSorted() as never);
-    const stranger = (await person()).browser;
-    let team = await newTeam();
+    const stranger = (await people.one()).browser;
+    let team = await people.team();
     const nobody = site.browser();
     for (const [name, { who, body }] of Object.entries(ROUTES_OF_TEAM)) {
       // Both end it.
-      if (/leave|close/.test(name)) team = await newTeam();
+      if (/leave|close/.test(name)) team = await people.team();
       const [method = '', path = ''] = name.split(' ');
       const tried = async (browser: Browser) =>
         (await browser.call(method, path.replace('{id}', 'nobody-has-this'), body)).status;
@@ -212,8 +181,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('apps and invitations are made by owners and admins, an invitation to own by owners', async () => {
-    const team = await newTeam();
-    const outsider = await person();
+    const team = await people.team();
+    const outsider = await people.one();
     const mayMake = { owner: 200, admin: 200, viewer: 403, member: 403 };
     for (const [path, body, expected] of [
       ['apps', (role: string) => ({ name: `of ${role}` }), mayMake],
@@ -229,7 +198,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     }
     const [invite] = (await teamOf(team.owner)).invites;
     const path = `/api/console/team/invites/${invite?.id}`;
-    const other = await newTeam();
+    const other = await people.team();
     for (const [who, expected] of [
       [team.viewer, 403],
       [team.member, 403],
@@ -241,8 +210,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('owners, admins and viewers see every account and what it used; a member sees the own one alone', async () => {
-    const team = await newTeam();
-    const { app } = await teams.makeApp(team.id, 'nightly', {});
+    const team = await people.team();
+    const { app } = await people.teams.makeApp(team.id, 'nightly', {});
     const ownId = (await teamOf(team.member)).ownId;
     const ofApp = await site.charge(app.id, { model: 'used-by-app' });
     const ofMember = await site.charge(ownId, { model: 'used-by-member' });
@@ -262,7 +231,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
         expect([role, path, status]).toEqual([role, path, seesAll ? 200 : 404]);
       }
     }
-    const stranger = (await newTeam()).owner;
+    const stranger = (await people.team()).owner;
     expect((await stranger.browser.call('GET', `/api/console/team/requests/${ofApp}`)).status).toBe(404);
     for (const path of ['', '/usage', '/requests']) {
       const text = await (await stranger.browser.raw('GET', `/api/console/team${path}`)).text();
@@ -271,7 +240,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('its owners see who changed the team; no other role, no other team, and nobody without the right leaves an entry', async () => {
-    const [team, other] = [await newTeam(), await newTeam()];
+    const [team, other] = [await people.team(), await people.team()];
     const made = await team.admin.browser.must<{ app: { id: string } }>('POST', '/api/console/team/apps', {
       name: 'logged',
     });
@@ -297,11 +266,11 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     ] as never);
     expect((await log(other.owner)).body.items).toEqual([]);
     for (const one of [team.admin, team.viewer, team.member]) expect((await log(one)).status).toBe(403);
-    expect((await log(await person())).status).toBe(404);
+    expect((await log(await people.one())).status).toBe(404);
   });
 
   test('people set what their own token may do, after their password; in a team its owners do', async () => {
-    const { browser, id } = await person();
+    const { browser, id } = await people.one();
     const limits = { budget: { amountUsd: '3', per: 'week' }, models: ['svc_chat/*'], networks: null };
     await browser.must('POST', '/api/console/token/limits', limits);
     expect(await row(id)).toMatchObject({ budget: 3_000_000_000, token_models: 'svc_chat/*' });
@@ -317,19 +286,19 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
       expect((await browser.call('POST', '/api/console/token/limits', wrong)).status).toBe(400);
     await browser.must('POST', '/api/console/token/limits', { budget: null, models: null });
     expect(await row(id)).toMatchObject({ budget: null, token_models: null });
-    const { member } = await newTeam();
+    const { member } = await people.team();
     expect((await member.browser.call('POST', '/api/console/token/limits', limits)).status).toBe(403);
   });
 
   test('a hundred apps do no more at once than a team may, and there is no hundred-and-first account', async () => {
-    const owner = await person();
-    const { id } = await teams.create(`many ${owner.id}`, owner, {
+    const owner = await people.one();
+    const { id } = await people.teams.create(`many ${owner.id}`, owner, {
       balance: nanoUsd(5_000_000_000),
       actor: 'test',
     });
     const apps: Account[] = [];
     for (let number = 1; number < 100; number++)
-      apps.push((await teams.makeApp(id, `app ${number}`, {})).app);
+      apps.push((await people.teams.makeApp(id, `app ${number}`, {})).app);
     const tooMany = { name: 'one more' };
     expect((await owner.browser.call('POST', '/api/console/team/apps', tooMany)).status).toBe(409);
     const limits = { chatPerMinute: 600, imagesPerMinute: 60, concurrent: 3 };
@@ -349,8 +318,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('the newest requests of all accounts come page by page, each once', async () => {
-    const team = await newTeam();
-    const { app } = await teams.makeApp(team.id, 'paged', {});
+    const team = await people.team();
+    const { app } = await people.teams.makeApp(team.id, 'paged', {});
     const { ownId } = await teamOf(team.member);
     const made: string[] = [];
     for (const id of [app.id, ownId, app.id, app.id, ownId]) made.push(await site.charge(id));
@@ -367,7 +336,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('whoever makes a team loses the own token, and moves what was paid, never a gift', async () => {
-    const maker = await person();
+    const maker = await people.one();
     await site.credit(maker.id, 2);
     await site.ledger.post({
       accountId: maker.id,
@@ -401,7 +370,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('an operator who revokes the token of a person, or disables them, does so in their team, too, and pauses a whole team', async () => {
-    const { member, id } = await newTeam();
+    const { member, id } = await people.team();
     await member.browser.must('POST', '/api/console/token');
     const { ownId } = await teamOf(member);
     await operator.must('POST', `/api/console/admin/accounts/${id}/disable`);
@@ -419,7 +388,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('an invitation works once, within a week, with the rights of whoever made it, and the own token ends', async () => {
-    const team = await newTeam();
+    const team = await people.team();
     const invitedBy = async ({ browser }: Person, role = 'member'): Promise<string> => {
       const budget = { amountUsd: '0.50', per: 'month' };
       const path = '/api/console/team/invites';
@@ -427,7 +396,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     };
     const join = async ({ browser }: Person, secret: string): Promise<number> =>
       (await browser.call('POST', '/api/console/team/join', { secret })).status;
-    const guest = await person();
+    const guest = await people.one();
     await guest.browser.must('POST', '/api/console/token');
     const secret = await invitedBy(team.admin);
     const offer = await guest.browser.must('POST', '/api/console/team/invited', { secret });
@@ -436,22 +405,22 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     expect((await row(guest.id)).token_hash).toBeNull();
     const [own] = (await teamOf(guest)).accounts;
     expect(own?.budget).toMatchObject({ amountUsd: '0.50', per: 'month', usedUsd: '0.00' });
-    expect(await join(await person(), secret)).toBe(410);
+    expect(await join(await people.one(), secret)).toBe(410);
     expect(await join(guest, await invitedBy(team.admin))).toBe(409);
-    const [first, second] = [await person(), await person()];
+    const [first, second] = [await people.one(), await people.one()];
     const contested = await invitedBy(team.owner);
     const results = await Promise.all([join(first, contested), join(second, contested)]);
     expect(results.toSorted()).toEqual([200, 410]);
     const orphan = await invitedBy(team.admin, 'admin');
-    await teams.end((await teams.membership(team.admin.id)) ?? (await row(team.admin.id)));
-    expect(await join(await person(), orphan)).toBe(410);
+    await people.teams.end((await people.teams.membership(team.admin.id)) ?? (await row(team.admin.id)));
+    expect(await join(await people.one(), orphan)).toBe(410);
     const late = await invitedBy(team.owner);
     site.advance(7 * DAY_MS);
-    expect(await join(await person(), late)).toBe(410);
+    expect(await join(await people.one(), late)).toBe(410);
   });
 
   test('a budget is there from the moment its account is, and nothing that joins is without a person', async () => {
-    const { id, owner } = await newTeam();
+    const { id, owner } = await people.team();
     const setBudget = () => Promise.reject(new Error('came too late'));
     const ledger = {
       post: site.ledger.post.bind(site.ledger),
@@ -464,9 +433,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     if (!ownerRow) throw new Error('has no owner');
     const { secret } = await atOnce.invite(ownerRow, { role: 'member', budget });
     const joined = [
-      await atOnce.accept(secret, await person()),
-      await atOnce.add(id, await person(), { budget }),
-      (await atOnce.makeApp(id, `budgeted ${++people}`, { budget })).app,
+      await atOnce.accept(secret, await people.one()),
+      await atOnce.add(id, await people.one(), { budget }),
+      (await atOnce.makeApp(id, `budgeted ${++apps}`, { budget })).app,
     ];
     for (const account of joined)
       expect(account).toMatchObject({ budget: 2_000, budget_per: 'day', status: 'active' });
@@ -478,7 +447,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('nobody gets a token at the moment in which they leave, or begin only to look on', async () => {
-    const team = await newTeam();
+    const team = await people.team();
     const accounts = new Accounts({ store: site.store, ledger: site.ledger, pepper: KEY, clock: site.clock });
     const [viewerId, memberId] = [(await teamOf(team.viewer)).ownId, (await teamOf(team.member)).ownId];
     await team.member.browser.must('POST', '/api/console/team/leave');
@@ -490,7 +459,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
   });
 
   test('who only looks on has no token, whoever leaves is out, and a removed member pays with own money again', async () => {
-    const team = await newTeam();
+    const team = await people.team();
     expect((await team.viewer.browser.call('POST', '/api/console/token')).status).toBe(403);
     await team.member.browser.must('POST', '/api/console/token');
     await team.member.browser.must('POST', '/api/console/team/leave');
