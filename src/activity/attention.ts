@@ -1,10 +1,10 @@
 import { sql, type Kysely } from 'kysely';
+import { DAY_MS } from '../std/calendar.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 
-const DAY_MS = 86_400_000;
 /** How long before its end something is told. */
 const ENDS_WITHIN_MS = 7 * DAY_MS;
 const SECRET_ENDS_WITHIN_MS = DAY_MS;

@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely';
-import { DAY_MS, dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf, dayStart, startOfDay } from '../std/calendar.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 
@@ -66,19 +66,14 @@ const LONG_DAYS = 365;
 /** How long a balance lasts at the pace of the last week, today included as far as it has passed. */
 export function balanceForecast(available: number, spent: readonly Spent[], now: number): BalanceForecast {
   if (available <= 0) return { kind: 'empty' };
-  const startOfToday = Math.floor(now / DAY_MS) * DAY_MS;
-  const start = startOfToday - PACE_DAYS * DAY_MS;
+  const start = startOfDay(now) - PACE_DAYS * DAY_MS;
   const paid = spent.filter(({ charged }) => charged > 0);
   const lately = paid.filter(({ day }) => day >= dayOf(start));
   const sum = lately.reduce((total, { charged }) => total + charged, 0);
   if (sum === 0) return { kind: 'no_spending' };
   const isNew = paid.every(({ day }) => day >= dayOf(start));
-  const from = isNew ? startOf(Math.min(...lately.map(({ day }) => day))) : start;
+  const from = isNew ? dayStart(Math.min(...lately.map(({ day }) => day))) : start;
   if (now - from < DAY_MS) return { kind: 'too_early' };
   const lastsMs = (available / sum) * (now - from);
   return lastsMs > LONG_DAYS * DAY_MS ? { kind: 'long' } : { kind: 'until', at: Math.round(now + lastsMs) };
-}
-
-function startOf(day: number): number {
-  return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
 }

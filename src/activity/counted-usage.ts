@@ -3,7 +3,7 @@ import { CompiledQuery } from 'kysely';
 import { CACHED_WITH_EXTRA, CACHE_SAVING, cacheSaving } from '../ledger/cache-saving.ts';
 import { isFailure } from '../ledger/decide.ts';
 import { extraUsageOf, priceFromText } from '../ledger/price.ts';
-import { dayOf, QUARTER_MS } from '../std/calendar.ts';
+import { DAY_MS, dayOf, QUARTER_MS } from '../std/calendar.ts';
 import { requestIdAt } from '../std/ids.ts';
 import { numbered, type SlowQuery } from '../store/background-thread.ts';
 import { OUTCOME_CODES, RECEIPT_OUTCOMES } from '../store/receipt-codes.ts';
@@ -26,7 +26,6 @@ export interface CountedDay {
   readonly clients: readonly CountedClient[];
 }
 
-const DAY_MS = 86_400_000;
 /** A request gets its id on arrival and its day on admission, possibly by another node's clock. */
 const SLACK_MS = 3_600_000;
 /** A client may send a new name with each request; beyond this number, names are left out of the count. */

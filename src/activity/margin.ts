@@ -1,6 +1,6 @@
 import { sql, type Kysely, type Selectable } from 'kysely';
 import { priceFromText } from '../ledger/price.ts';
-import { DAY_MS } from '../std/calendar.ts';
+import { DAY_MS, dayStart } from '../std/calendar.ts';
 import { requestIdAt } from '../std/ids.ts';
 import type { BackendDayTable, Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
@@ -87,11 +87,6 @@ async function priceGroupSums(
 }
 
 const GROUPED = '%"group":%';
-
-/** The start of the day yyyymmdd, in milliseconds. */
-function dayStart(day: number): number {
-  return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
-}
 
 interface SummedDays {
   readonly days: readonly (Sums & Pick<BackendDayRow, 'day'>)[];

@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf, dayStart, startOfDay } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { FAULTS } from '../std/fault.ts';
-import { requestIdAt, requestTime } from '../std/ids.ts';
+import { requestIdAt } from '../std/ids.ts';
 import { slowQuery } from '../store/background-thread.ts';
 import { COMPLETED, OUTCOME_CODES } from '../store/receipt-codes.ts';
 import type { Store } from '../store/store.ts';
+import { firstReceipt, OPEN_MS } from './usage-hours.ts';
 
 /** Times until the first token, or until an image is there, are counted up to each of these, and longer ones apart. */
 export const WAIT_BOUNDS_MS = [
@@ -58,9 +59,6 @@ function bucketSql(value: string, bounds: readonly number[]): string {
 export const ALL_MODELS = '';
 export const FIGURE_DAYS = 90;
 
-const DAY_MS = 86_400_000;
-/** A request that began yesterday may end today. */
-const OPEN_MS = 2 * 3_600_000;
 /** After so long the rest is left to the next run. */
 const RUN_MS = 10_000;
 const ROWS_TOGETHER = 200;
@@ -101,18 +99,7 @@ async function firstOpenDay(store: Store, now: number): Promise<number> {
     .orderBy('day', 'desc')
     .limit(1)
     .executeTakeFirst();
-  return last ? Math.min(startOf(last.day), startOfDay(now - OPEN_MS)) : 0;
-}
-
-async function firstReceipt(store: Store, from: number): Promise<number | undefined> {
-  const row = await store.db
-    .selectFrom('receipt')
-    .select('id')
-    .where('id', '>=', requestIdAt(from))
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst();
-  return row && requestTime(row.id);
+  return last ? Math.min(dayStart(last.day), startOfDay(now - OPEN_MS)) : 0;
 }
 
 interface CountedModel {
@@ -208,13 +195,4 @@ async function writeDay({ db }: Store, day: number, counted: Iterable<CountedMod
       )
       .execute();
   }
-}
-
-function startOfDay(ms: number): number {
-  return Math.floor(ms / DAY_MS) * DAY_MS;
-}
-
-/** The start of a day given as yyyymmdd, in milliseconds. */
-function startOf(day: number): number {
-  return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
 }

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { Schema } from '../store/schema.ts';
 import {
   FIGURE_DAYS,
@@ -11,7 +11,6 @@ import {
   type BucketCounts,
 } from './model-days.ts';
 
-const DAY_MS = 86_400_000;
 /** Speeds are of the last days only: what was slow in summer may be fast now. */
 const SPEED_DAYS = 30;
 /** Fewer say nothing. */

@@ -1,5 +1,5 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf, dayStart } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
@@ -20,7 +20,6 @@ interface DayFilter {
   readonly failedOnly: boolean;
 }
 
-const DAY_MS = 86_400_000;
 /** A request gets its id on arrival and its day on admission, possibly by another node's clock. */
 const SLACK_MS = 3_600_000;
 const MAX_DAYS = 400;
@@ -44,7 +43,7 @@ export async function idRangesOf(
   const running = await reader.all(runningOf(db, filter));
   const sums = await reader.all(usedDays(db, filter, latest));
   const days = new Set([...running.map(({ id }) => dayOf(requestTime(id))), ...sums.map(({ day }) => day)]);
-  const ranges = mergedRanges([...days].toSorted((a, b) => b - a).map(startOf)).filter(
+  const ranges = mergedRanges([...days].toSorted((a, b) => b - a).map(dayStart)).filter(
     // A search that continued in newer ids than `before` would never end.
     ({ from }) => before === undefined || from < before,
   );
@@ -123,9 +122,4 @@ function mergedRanges(starts: readonly number[]): { from: string; to: string }[]
     else ranges.push({ from, to });
   }
   return ranges;
-}
-
-/** The start of a day given as yyyymmdd, in milliseconds. */
-function startOf(day: number): number {
-  return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
 }

@@ -1,6 +1,6 @@
 import { containing, MOST_ROWS, type RowCount } from './table-page.ts';
 import { sql, type Kysely, type RawBuilder, type SelectQueryBuilder } from 'kysely';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { RequestRow, Schema } from '../store/schema.ts';
 import { COMPLETED, OUTCOME_CODES, RECEIPT_OUTCOMES } from '../store/receipt-codes.ts';
@@ -355,5 +355,3 @@ export async function wasArchived(db: Kysely<Schema>, id: string, accountId: str
     .executeTakeFirst();
   return day !== undefined;
 }
-
-const DAY_MS = 86_400_000;

@@ -1,11 +1,11 @@
 import { spanOf } from '../ledger/archive.ts';
-import { DAY_MS, dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf, startOfDay } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { requestIdAt } from '../std/ids.ts';
 import { numbered, slowQuery, type SlowQuery } from '../store/background-thread.ts';
 import type { Store } from '../store/store.ts';
 import { writeGrown } from './counted-usage.ts';
-import { OPEN_MS, startOfDay } from './usage-hours.ts';
+import { OPEN_MS } from './usage-hours.ts';
 import { ALL_ACCOUNTS, sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
 import { CompiledQuery } from 'kysely';
 
@@ -21,7 +21,8 @@ interface SummedModel extends UsageSums {
 /**
  * Adds up `usage_day` for ten days together that are over, of accounts with many requests and of all together: an account
  * with hundreds of models has too many rows of single days, and on Postgres too many pages that hold them. Any number of
- * processes may do this, any number of times: rows can only grow. Who is left out is read from `usage_day`.
+ * processes may do this, any number of times: rows can only grow. The days of all other
+ * accounts are read from `usage_day` as they are.
  */
 export class TenDaySums {
   readonly #store: Store;

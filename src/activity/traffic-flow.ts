@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely';
 import { isFailure } from '../ledger/decide.ts';
-import { DAY_MS, dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf, startOfDay } from '../std/calendar.ts';
 import { requestIdAt } from '../std/ids.ts';
 import { OUTCOME_CODES, RECEIPT_OUTCOMES } from '../store/receipt-codes.ts';
 import type { Schema } from '../store/schema.ts';
@@ -186,7 +186,3 @@ const SUMS = [
   sql<number>`CAST(sum(failures) AS BIGINT)`.as('failures'),
   sql<number>`CAST(sum(charged) AS BIGINT)`.as('charged'),
 ] as const;
-
-function startOfDay(now: number): number {
-  return Math.floor(now / DAY_MS) * DAY_MS;
-}

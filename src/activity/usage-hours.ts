@@ -1,5 +1,5 @@
 import { spanOf } from '../ledger/archive.ts';
-import { DAY_MS, dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf, startOfDay } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import { slowQuery, type SlowQuery } from '../store/background-thread.ts';
@@ -83,7 +83,8 @@ async function lateDays(query: SlowQuery, open: number, now: number): Promise<nu
   return rows.map(({ day }) => dayOf(day * DAY_MS));
 }
 
-async function firstReceipt(store: Store, from: number): Promise<number | undefined> {
+/** When the first request of a moment or later arrived. */
+export async function firstReceipt(store: Store, from: number): Promise<number | undefined> {
   const row = await store.db
     .selectFrom('receipt')
     .select('id')
@@ -104,6 +105,3 @@ const CLIENTS = {
   columns: ['account_id', 'day', 'client', ...USAGE_COLUMNS],
   keys: 3,
 } as const;
-export function startOfDay(ms: number): number {
-  return Math.floor(ms / DAY_MS) * DAY_MS;
-}

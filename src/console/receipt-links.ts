@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { DAY_MS } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';
 import type { Clock } from '../std/clock.ts';
 import { sameSecret } from '../std/same-secret.ts';
 import type { Store } from '../store/store.ts';
 
-const DAY_MS = 86_400_000;
 /** Links of earlier versions have no id; the last of them expires thirty days after the upgrade. */
 const SHAPE = /^(req_[0-9A-Za-z]{24})\.([0-9a-z]{1,8})(?:\.([\w-]{16}))?\.([\w-]{43})$/;
 

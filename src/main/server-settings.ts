@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import { DAY_MS } from '../std/calendar.ts';
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import { strict } from '../catalog/strict.ts';
@@ -191,7 +192,6 @@ export class LiveServerSettings {
   }
 }
 
-const DAY_MS = 86_400_000;
 /** How long before its end a certificate is reported as a problem. */
 const RENEWAL_DAYS = 14;
 

@@ -1,4 +1,5 @@
 import { sql, type Kysely } from 'kysely';
+import { DAY_MS } from '../std/calendar.ts';
 import { seal, unseal } from '../catalog/seal.ts';
 import type { Clock } from '../std/clock.ts';
 import { newOutboxId, type Random } from '../std/ids.ts';
@@ -51,7 +52,6 @@ interface OutboxParts {
   readonly maxWaiting?: number | undefined;
 }
 
-const DAY_MS = 86_400_000;
 const LIFE_MS = 4 * DAY_MS;
 const KEPT_MS = 35 * DAY_MS;
 const MAX_PAYLOAD = 64_000;

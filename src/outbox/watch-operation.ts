@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { nanoUsd, toUsdNumber } from '../std/money.ts';
 import type { Schema } from '../store/schema.ts';
@@ -82,7 +82,6 @@ export class BackendWatch {
   }
 }
 
-const DAY_MS = 86_400_000;
 /** Days before the end at which the operator is told. */
 const WARNED_DAYS = [0, 3, 14];
 

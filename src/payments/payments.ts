@@ -1,3 +1,4 @@
+import { DAY_MS } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
@@ -223,7 +224,6 @@ interface AutomaticRule {
   readonly monthlyMax: NanoUsd;
 }
 
-const DAY_MS = 86_400_000;
 /** The provider's page expires after a day. */
 const OPEN_MS = 3 * DAY_MS;
 /** A refund or dispute of a payment that is not ours waits in vain; by then the provider has deleted its events. */

@@ -11,6 +11,16 @@ export function dayOf(ms: number): number {
 
 export const DAY_MS = 86_400_000;
 
+/** When a day (yyyymmdd) began. */
+export function dayStart(day: number): number {
+  return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
+}
+
+/** When the day of a moment began. */
+export function startOfDay(ms: number): number {
+  return Math.floor(ms / DAY_MS) * DAY_MS;
+}
+
 /** Periods of the UTC calendar; a week begins on Monday. `total` is one that never ends. */
 export type Period = 'day' | 'week' | 'month' | 'total';
 
@@ -19,7 +29,7 @@ export function periodStart(per: Period, ms: number): number {
   const day = Math.floor(ms / DAY_MS);
   switch (per) {
     case 'day':
-      return day * DAY_MS;
+      return startOfDay(ms);
     case 'week':
       return (day - ((day + DAYS_BEFORE_THURSDAY) % 7)) * DAY_MS;
     case 'month':

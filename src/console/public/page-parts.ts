@@ -1,3 +1,4 @@
+import { dayStart } from '../../std/calendar.ts';
 import { uptimeOf, type FigureDay } from '../../activity/model-figures.ts';
 import type { Usd } from '../contract.ts';
 import type { EndpointItem, ModelItem, OtherPrice } from '../models.ts';
@@ -207,7 +208,7 @@ export function speedText(perSecond: number, language: PageLanguage): string {
 
 /** A day given as yyyymmdd. */
 export function shownDay(day: number, language: PageLanguage): string {
-  const at = Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
+  const at = dayStart(day);
   return DAYS[language].format(at);
 }
 

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { sql, type Kysely, type Transaction } from 'kysely';
 import { z } from 'zod';
+import { DAY_MS } from '../../std/calendar.ts';
 import { creditWithin } from '../../ledger/credit.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { formatUsd, parseUsd } from '../../std/money.ts';
@@ -15,7 +16,6 @@ interface WelcomeCredit {
   readonly perDay: number;
 }
 
-const DAY_MS = 86_400_000;
 const MAX_USD = 100;
 const MAX_PER_DAY = 10_000;
 
