@@ -6,7 +6,7 @@ import { IMAGE_PRICE, TOKEN_PRICE } from './testing/contract-harness.ts';
 import { costOf } from './price.ts';
 import { NO_USAGE, type Price } from './price.ts';
 import { detailText } from './decide.ts';
-import { receiptOf, receiptView } from './receipt.ts';
+import { attemptsOf, receiptOf, receiptView } from './receipt.ts';
 
 function row(price: Price, more: Partial<RequestRow> = {}): RequestRow {
   return {
@@ -220,5 +220,36 @@ test('an attempt whose result is unknown counts as failed, and without a backend
   expect(receiptOf(row(TOKEN_PRICE, { attempts, upstream: null })).attempts).toEqual([
     { upstream: '', result: 'failed', reason: undefined, durationMs: 5 },
     { upstream: 'b', result: 'skipped', reason: 'resting', durationMs: 0 },
+  ]);
+});
+
+test('notes among the attempts are told by their names, and attempts that were skipped stay attempts', () => {
+  const attempts = JSON.stringify([
+    [2, 0, 'a', 'retry_of:req_0'],
+    [2, 0, 'a', 'cap_by:max_cost'],
+    [2, 0, 'b', 'cooling'],
+    [0, 100],
+  ]);
+  expect(receiptView(receiptOf(row(TOKEN_PRICE, { attempts, output_cap: 77 })))).toMatchObject({
+    retry_of: 'req_0',
+    max_tokens: 77,
+    cap_reason: 'max_cost',
+    attempts: [{ reason: 'cooling' }, { backend: 'house', reason: null }],
+  });
+  const [skipped] = attemptsOf({ attempts: '[[2,0,"b","cooling"]]', upstream: 'house' });
+  expect(skipped?.result).toBe('skipped');
+  const plain = receiptView(receiptOf(row(TOKEN_PRICE, { attempts: '[[0,100]]' })));
+  for (const note of ['retry_of', 'max_tokens', 'cap_reason', 'price_group'])
+    expect(plain).not.toHaveProperty(note);
+  const grouped = receiptView(receiptOf(row({ ...TOKEN_PRICE, group: 'vip' })));
+  expect(grouped).toMatchObject({ price_group: 'vip' });
+});
+
+test('a cost that was stored is of the kind that it was', () => {
+  const stored = '[[1,5,"a","timeout",7,0],[1,5,"a","timeout",7,1],[1,5,"a","timeout",7,2]]';
+  expect(attemptsOf({ attempts: stored, upstream: null }).map(({ cost }) => cost?.basis)).toEqual([
+    'reported',
+    'priced',
+    'possible',
   ]);
 });
