@@ -33,9 +33,10 @@ export const ledgerCommands: readonly CliCommand[] = [
   },
   {
     name: 'codes make',
-    usage: 'USD COUNT [--batch NAME] [--days N] [--json]',
-    about: 'create redeem codes and print them, which are shown only once',
-    flags: { ...JSON_FLAG, batch: { type: 'string' }, days: { type: 'string' } },
+    usage: 'USD COUNT [--batch NAME] [--days N] [--key KEY] [--json]',
+    about:
+      'create redeem codes and print them, which are shown only once. With the same --key they are made once and printed again, for a day',
+    flags: { ...JSON_FLAG, batch: { type: 'string' }, days: { type: 'string' }, key: { type: 'string' } },
     minArguments: 2,
     audit: (input) => ({
       action: 'codes.make',
@@ -110,6 +111,7 @@ async function makeCodes(input: CommandInput, context: CliContext): Promise<numb
   const amount = parseUsd(input.arguments[0] ?? '');
   const count = Number(input.arguments[1]);
   const days = textFlag(input, 'days');
+  const key = textFlag(input, 'key');
   if (amount === undefined) throw new UsageError(`'${input.arguments[0]}' is not an amount in dollars.`);
   if (days !== undefined && !(Number(days) > 0))
     throw new UsageError('--days takes a number greater than 0.');
@@ -121,6 +123,7 @@ async function makeCodes(input: CommandInput, context: CliContext): Promise<numb
       batch: textFlag(input, 'batch'),
       expiresAt: days === undefined ? undefined : context.clock.now() + Number(days) * MS_PER_DAY,
       actor: 'cli',
+      once: key === undefined ? undefined : `cli:${key}`,
     });
     if (input.flags['json'] === true)
       context.print(JSON.stringify({ ...batch, amount_usd: Number(formatUsd(amount)) }));

@@ -33,13 +33,13 @@ describe.each(['SQLite', 'Postgres'])('on %s', (database) => {
 
   async function run(...words: string[]): Promise<{ code: number; printed: string }> {
     const printed: string[] = [];
-    const { store, accounts, teams, ledger } = services;
+    const { store, accounts, teams, ledger, secret } = services;
     const context = {
       clock: systemClock,
       machineUser: 'deploy',
       print: (line: string) => printed.push(line),
       withServices: (work: (given: unknown) => Promise<unknown>) =>
-        work({ store, accounts, teams, ledger: ledger.ledger }),
+        work({ store, accounts, teams, secret, ledger: ledger.ledger }),
     } as unknown as CliContext;
     const code = await runCli(words, context, (line) => printed.push(line));
     return { code, printed: printed.join('\n') };
@@ -83,6 +83,16 @@ describe.each(['SQLite', 'Postgres'])('on %s', (database) => {
     expect(other.code).toBe(4);
     expect(other.printed).toContain("The key 'invoice 7' was used for crew before, for a credit of $5.00.");
     expect(JSON.parse((await run('team', 'show', 'crew', '--json')).printed).balance_usd).toBe(5);
+  });
+
+  test('codes under a key are made once and printed again, and other ones under it are refused', async () => {
+    const make = ['codes', 'make', '5', '3', '--key', 'print run 7', '--json'];
+    const [first, again] = [await run(...make), await run(...make)];
+    expect([first.code, again.printed]).toEqual([0, first.printed]);
+    expect(JSON.parse(first.printed).codes).toHaveLength(3);
+    expect(await services.store.db.selectFrom('redeem_code').select('batch').execute()).toHaveLength(3);
+    const other = await run('codes', 'make', '6', '3', '--key', 'print run 7');
+    expect([other.code, other.printed]).toEqual([4, expect.stringContaining('3 codes of $5.00')]);
   });
 
   test('a balance is lowered with a reason, once for a key, and never below zero', async () => {

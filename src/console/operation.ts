@@ -75,10 +75,17 @@ export async function operate(
     .digest('hex');
   let done = false;
   try {
-    const response = await onlyOnce(parts, { ...call, key, bodyHash }, (once) => {
-      done = true;
-      return runAudited(parts, call, () => work(once));
-    });
+    const response = await onlyOnce(
+      parts,
+      { ...call, key, bodyHash },
+      {
+        work: (once) => {
+          done = true;
+          return runAudited(parts, call, () => work(once));
+        },
+        again: route.repeats ? work : undefined,
+      },
+    );
     if (!done) await record(parts, call, { action: actionOf(route), detail: { repeated: true } });
     return response;
   } catch (error) {
@@ -104,22 +111,21 @@ const WAIT = { ms: 100, times: 50 };
 async function onlyOnce(
   { keyedAnswers }: RouteParts,
   call: OperationWithBody & { readonly key: string; readonly bodyHash: string },
-  work: (once: string) => Promise<Response>,
+  { work, again }: KeyedWork,
 ): Promise<Response> {
   const { route, operator, incoming, key, bodyHash } = call;
   const { requestId } = incoming;
+  const once = `operator:${operator.id}:${bodyHash.slice(0, 32)}:${key}`;
   // Keys are an operator's own, as an account's are its.
   const own = { accountId: operator.id as AccountId, key, requestId };
   for (let tries = 0; tries < WAIT.times; tries++) {
     const state = await keyedAnswers.begin({ ...own, bodyHash });
     switch (state.kind) {
       case 'started': {
-        const response = await work(`operator:${operator.id}:${bodyHash.slice(0, 32)}:${key}`).catch(
-          async (error: unknown) => {
-            await keyedAnswers.drop(own);
-            throw error;
-          },
-        );
+        const response = await work(once).catch(async (error: unknown) => {
+          await keyedAnswers.drop(own);
+          throw error;
+        });
         const body = await response.bytes();
         const { status } = response;
         const headers = Object.fromEntries(response.headers);
@@ -133,15 +139,13 @@ async function onlyOnce(
         return new Response(body, { status, headers });
       }
       case 'replay':
-        return new Response(state.body, {
-          status: state.status,
-          headers: { ...state.headers, 'x-request-id': requestId, 'idempotent-replayed': 'true' },
-        });
+        return replayed(new Response(state.body, state), requestId);
       case 'reused':
         throw new Fault('idempotency_key_reused', 'This Idempotency-Key was used with another request.', {
           param: 'Idempotency-Key',
         });
       case 'gone':
+        if (again) return replayed(await again(once), requestId);
         throw new Fault(
           'idempotency_answer_gone',
           'This was done with this Idempotency-Key, and is not done again. Its answer was shown once.',
@@ -156,6 +160,18 @@ async function onlyOnce(
   });
 }
 
+interface KeyedWork {
+  work(this: void, once: string): Promise<Response>;
+  /** Makes the answer to what is done already. */
+  readonly again: ((once: string) => Promise<Response>) | undefined;
+}
+
+function replayed(response: Response, requestId: string): Response {
+  response.headers.set('x-request-id', requestId);
+  response.headers.set('idempotent-replayed', 'true');
+  return response;
+}
+
 /** Recorded before it is done, so that nothing is done without a record; what it has changed, or a refusal, adds a second entry. */
 async function runAudited(
   parts: RouteParts,
@@ -166,7 +182,7 @@ async function runAudited(
   if (route.audit === undefined) return await work();
   const id = params['id'] ?? '';
   const state = () => route.state?.(parts, id);
-  await record(parts, call, { action: route.audit, detail: recordable(body) });
+  await record(parts, call, { action: route.audit, detail: recordable(body, route.recorded) });
   const before = await state();
   try {
     const result = await work();
@@ -205,7 +221,9 @@ const UNRECORDED_FIELDS = new Set([
   'jpeg',
 ]);
 
-function recordable(body: unknown): Record<string, unknown> {
+function recordable(body: unknown, recorded: readonly string[] = []): Record<string, unknown> {
   if (typeof body !== 'object' || body === null) return {};
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !UNRECORDED_FIELDS.has(name)));
+  return Object.fromEntries(
+    Object.entries(body).filter(([name]) => !UNRECORDED_FIELDS.has(name) || recorded.includes(name)),
+  );
 }

@@ -300,12 +300,15 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       expect(balances).toEqual([4_000_000_000, 0]);
     });
 
-    test('of an answer with a secret does it once, and keeps no secret', async () => {
+    test('of codes makes them once, tells them again, and keeps none', async () => {
       const order = { body: { amountUsd: '1', count: 2, batch: 'by a program' }, key: 'codes 1' };
       const made = await api<{ codes: string[] }>(tokens.full, 'POST', '/codes', order);
       expect(made.body.codes).toHaveLength(2);
-      expect((await api(tokens.full, 'POST', '/codes', order)).body.error.code).toBe(
-        'idempotency_answer_gone',
+      expect((await api<{ codes: string[] }>(tokens.full, 'POST', '/codes', order)).body).toEqual(made.body);
+      expect((await audited('codes.make'))[0]?.detail).toEqual({ repeated: true });
+      const other = { ...order, body: { ...order.body, count: 3 } };
+      expect((await api(tokens.full, 'POST', '/codes', other)).body.error.code).toBe(
+        'idempotency_key_reused',
       );
       const answers = await site.store.db.selectFrom('answer').selectAll().execute();
       expect(

@@ -116,9 +116,9 @@ interface Codes {
     code: string,
     accountId: AccountId,
   ): Promise<{ readonly amount: NanoUsd; readonly balance: NanoUsd } | undefined>;
-  /** The codes themselves are returned here and never again. */
+  /** The codes themselves are returned here and never again, but under the same `once`. */
   make(batch: CodeBatchOrder): Promise<{ readonly batch: string; readonly codes: readonly string[] }>;
-  /** Returns how many codes of the batch could still be redeemed; none of them can any more. */
+  /** Returns how many codes of the batch nobody has redeemed; none of them can be redeemed any more. */
   cancel(batch: string): Promise<number>;
 }
 
@@ -128,6 +128,7 @@ interface CodeBatchOrder {
   readonly batch: string | undefined;
   readonly expiresAt: number | undefined;
   readonly actor: string;
+  readonly once: string;
 }
 
 /** Mail and webhooks. */

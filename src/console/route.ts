@@ -29,6 +29,10 @@ interface Operation {
   readonly money?: true;
   /** Its answer contains a secret that is shown once, so it is not kept under the Idempotency-Key. */
   readonly secret?: true;
+  /** Fields of the body that the audit log has although they are left out elsewhere: here they name nobody. */
+  readonly recorded?: readonly string[];
+  /** With `secret`: the same `once` makes the same answer again, so a repetition is answered although no answer is kept. */
+  readonly repeats?: true;
   /** What it changes, in words and amounts, as the audit log tells it before and after. */
   state?(parts: RouteParts, id: string): Promise<AuditedState>;
 }

@@ -35,7 +35,7 @@ export function keyedTeamId(key: string): AccountId {
 }
 
 /** As long as time and randomness are together. */
-function keyedPart(key: string): string {
+export function keyedPart(key: string): string {
   const hash = createHash('sha256').update(key).digest().subarray(0, 16);
   return Array.from(hash, (byte) => BASE62[byte % BASE62.length]).join('');
 }

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { sql } from 'kysely';
+import type { RouteDeclaration } from '../../src/console/route.ts';
+import { ROUTES } from '../../src/console/routes.ts';
+import { RedeemCodes } from '../../src/ledger/codes.ts';
+import { systemClock } from '../../src/std/clock.ts';
+import type { AccountId } from '../../src/std/ids.ts';
+import { nanoUsd } from '../../src/std/money.ts';
 import { eventually, NodeProcess } from '../support/node-process.ts';
 import { Operator } from '../support/operator.ts';
 import { testPostgres } from '../support/postgres.ts';
@@ -68,8 +74,116 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     return rows.map(({ balance }) => balance);
   }
 
+  /** What a server leaves that is killed after it has done what a key asks for, and before it has recorded its answer. */
+  async function forgetAnswers(): Promise<void> {
+    const { db } = operator.services.store;
+    const lost = { state: 'running', status: null, headers: null, body: null, lease_until: 0 } as const;
+    await db.updateTable('answer').set(lost).where('state', '=', 'done').execute();
+  }
+
+  /** A customer with ten dollars of which six are paid into a team, and a gift of one there. */
+  async function paidTeam(): Promise<string> {
+    const { email } = await operator.account('10');
+    const { accounts, teams, ledger } = operator.services;
+    const owner = await accounts.require(email);
+    const team = await teams.create(`of ${owner.id}`, owner, { moved: nanoUsd(6 * USD), actor: 'test' });
+    const gift = { kind: 'credit', amount: nanoUsd(USD), cause: 'gift', actor: 'welcome' } as const;
+    await ledger.ledger.post({ ...gift, accountId: team.id as AccountId });
+    return team.id;
+  }
+
+  async function hashesOfCodes(): Promise<string[]> {
+    const rows = operator.services.store.db.selectFrom('redeem_code').select('code_hash');
+    return (await rows.execute()).map(({ code_hash: hash }) => hash);
+  }
+
+  function codes(): RedeemCodes {
+    const { store, secret, ledger } = operator.services;
+    return new RedeemCodes({ store, ledger: ledger.ledger, key: secret.key('codes'), clock: systemClock });
+  }
+
+  /** One call of every operation that changes money, by its route. */
+  async function everyOperation(mark: string): Promise<Record<string, Operation>> {
+    const [credited, refunded, adjusted, owner, removed] = await Promise.all(
+      Array.from({ length: 5 }, () => operator.account('10')),
+    );
+    const teamId = await paidTeam();
+    const { batch } = await codes().make({
+      amount: nanoUsd(USD),
+      count: 3,
+      batch: `old ${mark}`,
+      actor: 'test',
+    });
+    const cause = 'paid';
+    const of = (account: { id: string } | undefined, act: string) => `/accounts/${account?.id}/${act}`;
+    const email = `made-${mark}@example.com`.replaceAll(' ', '-');
+    return Object.fromEntries(
+      Object.entries<Omit<Operation, 'key'>>({
+        'POST accounts/{id}/credit': { path: of(credited, 'credit'), body: { amountUsd: '3', cause } },
+        'POST accounts/{id}/refund': { path: of(refunded, 'refund'), body: { amountUsd: '2', cause } },
+        'POST accounts/{id}/adjust': { path: of(adjusted, 'adjust'), body: { amountUsd: '-1', cause } },
+        'POST accounts/{id}/remove': { path: of(removed, 'remove'), body: { reason: 'asked for it' } },
+        'POST accounts': { path: '/accounts', body: { email, password: PASSWORD, balanceUsd: '7' } },
+        'POST teams': {
+          path: '/teams',
+          body: { name: `team ${mark}`, owner: owner?.email, balanceUsd: '20' },
+        },
+        'POST teams/{id}/close': { path: `/teams/${teamId}/close`, body: {} },
+        'POST codes': { path: '/codes', body: { amountUsd: '5', count: 4, batch: `named ${mark}` } },
+        'POST codes without a name': { path: '/codes', body: { amountUsd: '5', count: 3 } },
+        'POST codes/{id}/cancel': { path: `/codes/${encodeURIComponent(batch)}/cancel`, body: {} },
+        'POST provider-bills': {
+          path: '/provider-bills',
+          body: { export: BILL, backends: ['house'], cause: `bill ${mark}` },
+        },
+      }).map(([name, operation]) => [name, { ...operation, key: `${name} ${mark}` }]),
+    );
+  }
+
+  /** All that is booked and all that codes are worth. */
+  async function money(): Promise<unknown> {
+    const { db } = operator.services.store;
+    const entries = db.selectFrom('entry').select(['account_id', 'kind', 'amount', 'cause']);
+    const codes = db.selectFrom('redeem_code').select(['batch', 'hint', 'amount', 'expires_at']);
+    const bills = db.selectFrom('cost_entry').select(['day', 'backend', 'cost', 'cause']);
+    const texts = async (rows: Promise<object[]>) => (await rows).map((row) => JSON.stringify(row)).sort();
+    return await Promise.all([entries.execute(), codes.execute(), bills.execute()].map(texts));
+  }
+
+  test('every operation that changes money is here', async () => {
+    const here = Object.keys(await everyOperation('listed'));
+    expect([...new Set(here.map((name) => name.split(' without')[0]))].sort()).toEqual(MONEY_OPERATIONS);
+  });
+
   test(
-    'each key’s money is booked once, whenever the node was killed, and a team or account has its opening balance',
+    'what was done and not recorded when a server was killed is answered in the same words, and done once',
+    async () => {
+      const operations = await everyOperation('told again');
+      const all = async () =>
+        Object.fromEntries(
+          await Promise.all(
+            Object.entries(operations).map(async ([name, one]) => [name, await send(one)] as const),
+          ),
+        );
+      const first = await all();
+      for (const [name, { status }] of Object.entries(first)) expect([name, status]).toEqual([name, 200]);
+      const booked = await money();
+      await node.kill();
+      await forgetAnswers();
+      await node.restart();
+      expect(await all()).toEqual(first);
+      expect(await money()).toEqual(booked);
+      for (const name of ['POST codes', 'POST codes without a name']) {
+        const { id } = await operator.account('1');
+        const [code = ''] = (JSON.parse(first[name]?.text ?? '') as { codes: string[] }).codes;
+        expect(await codes().redeem(code, id)).toMatchObject({ amount: 5 * USD });
+      }
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'each key’s money is booked once and its codes are made once, whenever the node was killed, and a team or account has its opening balance',
     async () => {
       let broken = 0;
       for (let round = 0; round < ROUNDS; round++) {
@@ -89,12 +203,16 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
             body: { email, password: PASSWORD, balanceUsd: '7' },
             key: `account ${round}`,
           },
+          { path: '/codes', body: { amountUsd: '1', count: 1_000, batch: team }, key: `named ${round}` },
+          { path: '/codes', body: { amountUsd: '1', count: 999 }, key: `unnamed ${round}` },
         ];
+        const codesBefore = await hashesOfCodes();
         const first = Promise.all(operations.map(send));
         // Later in each round: before the first is booked, in between, after the last.
         await Promise.race([first, eachTurn(round * 100)]);
         await node.kill();
-        broken += (await first).filter(({ status }) => status === 0).length;
+        const told = await first;
+        broken += told.filter(({ status }) => status === 0).length;
         await node.restart();
         await outlastLeases();
         const again = await Promise.all(operations.map(send));
@@ -107,6 +225,13 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
           await balanceOf('email', email),
         ];
         expect(balances).toEqual([[13], [12], [9], [20], [7]].map(([usd = 0]) => [usd * USD]));
+        const made = again.flatMap(({ text }, index) => {
+          if (operations[index]?.path !== '/codes') return [];
+          if (told[index]?.status === 200) expect(told[index].text).toBe(text);
+          return (JSON.parse(text) as { codes: string[] }).codes;
+        });
+        const newCodes = (await hashesOfCodes()).length - codesBefore.length;
+        expect([made.length, new Set(made).size, newCodes]).toEqual([1_999, 1_999, 1_999]);
         expect((await Promise.all(operations.map(send))).map(({ status }) => status)).toEqual(
           again.map(({ status }, index) => (operations[index]?.path === '/accounts' ? 400 : status)),
         );
@@ -191,6 +316,28 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     expect([answer.status, await balanceOf('email', 'unkeyed@example.com')]).toEqual([400, []]);
   });
 });
+
+const DAY_SECONDS = 86_400;
+/** A provider's costs of a day that is over. */
+const BILL = {
+  data: [
+    {
+      start_time: (Math.floor(Date.now() / 1_000 / DAY_SECONDS) - 3) * DAY_SECONDS,
+      results: [{ amount: { value: 0.5, currency: 'usd' }, line_item: 'house-echo, output' }],
+    },
+  ],
+};
+
+/** What the list of operations says of them; `POST accounts` takes a key where the account begins with a balance. */
+const MONEY_OPERATIONS = (ROUTES as readonly RouteDeclaration[])
+  .filter(({ name, money, may }) => {
+    const isMoney = may === 'give_money' || may === 'adjust_money';
+    return (
+      money === true || name === 'POST /api/console/admin/accounts' || (isMoney && !name.startsWith('GET '))
+    );
+  })
+  .map(({ name }) => name.replace('/api/console/admin/', ''))
+  .sort();
 
 /** So many turns of the event loop, which are no time. */
 async function eachTurn(turns: number): Promise<void> {

@@ -390,12 +390,16 @@ export const accountActRoutes = [
     who: 'operator',
     may: 'make_accounts',
     summary: 'Remove an account',
+    money: true,
     confirmed: true,
     audit: 'account.remove',
     state: accountState,
     body: z.strictObject({ reason: z.string().trim().min(1).max(200).optional() }),
     async handle(parts, { params, operator, body }) {
-      await removeAccount(parts, { accountId: params.id, reason: body.reason, actor: operator.id });
+      const { id, email } = await requireAccount(parts, params.id);
+      // Whoever asks again is told how it is, since nothing is left to be done.
+      if (email !== removedEmail(id))
+        await removeAccount(parts, { accountId: id, reason: body.reason, actor: operator.id });
       return await adminAccountOf(parts, params.id);
     },
   }),

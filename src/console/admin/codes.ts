@@ -49,17 +49,18 @@ export const codeRoutes = [
       return searchedPage(page, (row) => batchItem(row, emails));
     },
   }),
-  /** The codes are shown once. */
+  /** The codes are shown once, and again under the same key. */
   route('POST /api/console/admin/codes', {
     who: 'operator',
     may: 'adjust_money',
     summary: 'Make a batch of codes',
     money: true,
     secret: true,
+    repeats: true,
     confirmed: true,
     audit: 'codes.make',
     body: makeSchema,
-    async handle(parts, { operator, body }) {
+    async handle(parts, { operator, body, once }) {
       const amount = readUsd(body.amountUsd, 'amountUsd');
       const { batch, codes } = await parts.codes.make({
         amount,
@@ -67,6 +68,7 @@ export const codeRoutes = [
         batch: body.batch,
         expiresAt: body.expiresAt ?? undefined,
         actor: operator.id,
+        once,
       });
       return { batch, amountUsd: usd(amount), codes: [...codes] };
     },
@@ -76,11 +78,13 @@ export const codeRoutes = [
     who: 'operator',
     may: 'adjust_money',
     summary: 'Cancel a batch of codes',
+    money: true,
     audit: 'codes.cancel',
     body: emptyBody,
     handle: async ({ codes }, { params }): Promise<{ cancelled: number }> => {
       const cancelled = await codes.cancel(params.id);
-      if (cancelled === 0) throw new Fault('not_found', 'This batch has no code that could be redeemed.');
+      if (cancelled === 0)
+        throw new Fault('not_found', 'There is no batch with codes that nobody has redeemed.');
       return { cancelled };
     },
   }),

@@ -82,6 +82,7 @@ export const providerBillRoutes = [
     who: 'operator',
     may: 'adjust_money',
     summary: "Book what a provider's bill says of failed attempts",
+    money: true,
     audit: 'ledger.book-bill',
     maxBytes: MAX_EXPORT_BYTES,
     /** The backends whose bill it is, and which bill, such as its number. */

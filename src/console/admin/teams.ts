@@ -75,7 +75,8 @@ export const adminTeamRoutes = [
     state: accountState,
     body: z.strictObject({ reason: z.string().trim().min(1).max(200).optional() }),
     async handle(parts, { params, operator, body }) {
-      const team = await requireTeam(parts, params.id);
+      const team = await requireAccount(parts, params.id);
+      if (team.kind !== 'team') throw noSuchTeam();
       const closed = await parts.teams.close(team, operator.id, { writeOff: body.reason });
       return { returnedUsd: usd(closed.returned), writtenOffUsd: usd(closed.writtenOff) };
     },
@@ -235,8 +236,12 @@ async function teamDetail(parts: RouteParts, id: string) {
 
 async function requireTeam(parts: RouteParts, id: string): Promise<Account> {
   const team = await requireAccount(parts, id);
-  if (team.kind !== 'team' || team.ended_at !== null) throw new Fault('not_found', 'There is no such team.');
+  if (team.kind !== 'team' || team.ended_at !== null) throw noSuchTeam();
   return team;
+}
+
+function noSuchTeam(): Fault {
+  return new Fault('not_found', 'There is no such team.');
 }
 
 async function requirePerson(parts: RouteParts, named: string): Promise<Account> {

@@ -108,7 +108,7 @@ async function membershipsOf(db: Kysely<Schema>, personId: string) {
     .execute();
 }
 
-async function writeOff({ store, ledger }: RemovalParts, { accountId, reason, actor }: Removal) {
+async function writeOff({ store, ledger, clock }: RemovalParts, { accountId, reason, actor }: Removal) {
   const { balance } = await store.db
     .selectFrom('account')
     .select('balance')
@@ -122,6 +122,7 @@ async function writeOff({ store, ledger }: RemovalParts, { accountId, reason, ac
     amount: -balance,
     cause,
     actor,
+    once: `written-off:${accountId}:${clock.now()}`,
   });
   return balance;
 }

@@ -257,7 +257,8 @@ export class Teams {
 
   /**
    * Ends a team: its accounts with their tokens, and then the team. What is left of what was paid goes to an owner's own
-   * balance, unless an operator says why it is written off; gifts never move, and are written off.
+   * balance, unless an operator says why it is written off; gifts never move, and are written off. Tells what became of the
+   * balance, also of a team that is closed already: a server may have been killed before it could tell.
    */
   async close(
     team: Account,
@@ -265,6 +266,7 @@ export class Teams {
     { writeOff }: { readonly writeOff?: string | undefined } = {},
   ): Promise<{ readonly returned: NanoUsd; readonly writtenOff: NanoUsd }> {
     const { store, clock } = this.#o;
+    if (team.ended_at !== null) return await closingOf(store, team.id);
     const accounts = await this.accounts(team.id);
     const owner = accounts.find(({ team_role }) => team_role === 'owner');
     await this.#changing(async (tx) => {
@@ -295,9 +297,10 @@ export class Teams {
         amount: 0 - left,
         cause: `written off: ${writeOff ?? 'gifts, as the team was closed'}`,
         actor,
+        once: `written-off:${team.id}:${clock.now()}`,
       });
     await this.#changing((tx) => endTeam(tx, team.id, clock.now()));
-    return { returned, writtenOff: left };
+    return await closingOf(store, team.id);
   }
 
   async #requireMovable(walletId: string, amount: NanoUsd): Promise<void> {
@@ -543,6 +546,24 @@ function checkedName(name: string): string {
       { param: 'name' },
     );
   return name;
+}
+
+/** What a team that was closed has returned, and what of it was written off, by its entries. */
+async function closingOf(
+  { db }: Store,
+  teamId: string,
+): Promise<{ readonly returned: NanoUsd; readonly writtenOff: NanoUsd }> {
+  const entries = await db
+    .selectFrom('entry')
+    .select(['amount', 'once'])
+    .where('account_id', '=', teamId)
+    .where('once', 'is not', null)
+    .execute();
+  const takenBy = (prefix: string): NanoUsd =>
+    nanoUsd(
+      entries.filter(({ once }) => once?.startsWith(prefix)).reduce((sum, { amount }) => sum - amount, 0),
+    );
+  return { returned: takenBy(`move:close:${teamId}:`), writtenOff: takenBy(`written-off:${teamId}:`) };
 }
 
 /** What came in but for gifts, less what went out to other wallets: charges use gifts up first. */

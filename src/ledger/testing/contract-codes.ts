@@ -15,6 +15,7 @@ import {
 /** What redeem codes promise, on either database. */
 export function codeCases(check: ContractCheck): void {
   batchCases(check);
+  madeTwiceCases(check);
   postingCases(check);
   redeemCases(check);
 }
@@ -79,6 +80,39 @@ function batchCases(check: ContractCheck): void {
       { amount: AMOUNT, count: 1.5 },
     ];
     for (const batch of refused) expect(codes.make({ ...batch, actor: 'cli' })).rejects.toBeInstanceOf(Fault);
+  });
+}
+
+function madeTwiceCases(check: ContractCheck): void {
+  check(
+    'codes under a key are made once, however many ask for them at once, and told to all',
+    async (harness) => {
+      const order = { amount: AMOUNT, count: 40, actor: 'cli', once: 'a key' };
+      const made = await Promise.all([1, 2, 3].map(() => codesOn(harness).make(order)));
+      const again = await codesOn(harness, NOW + 86_400_000).make(order);
+      for (const { batch, codes } of made) expect({ batch, codes }).toEqual(again);
+      const named = await codesOn(harness).make({ ...order, batch: 'of a key', once: 'another key' });
+      expect(await codesOn(harness).make({ ...order, batch: 'of a key', once: 'another key' })).toEqual(
+        named,
+      );
+      expect(new Set([...again.codes, ...named.codes]).size).toBe(80);
+      const rows = await harness.store.db.selectFrom('redeem_code').select('code_hash').execute();
+      expect(rows).toHaveLength(80);
+      for (const other of [{ count: 41 }, { amount: nanoUsd(1) }, { batch: 'x' }])
+        expect(codesOn(harness).make({ ...order, ...other })).rejects.toMatchObject({
+          code: 'idempotency_key_reused',
+        });
+      // Nobody remembers the key any more: nothing is told, and nothing is made.
+      expect(codesOn(harness, NOW + 2 * 86_400_000).make(order)).rejects.toMatchObject({ param: 'batch' });
+      expect(await harness.store.db.selectFrom('redeem_code').select('code_hash').execute()).toHaveLength(80);
+    },
+  );
+
+  check('of two batches of one name that are made at once, one is', async (harness) => {
+    const order = { amount: AMOUNT, count: 3, batch: 'spring', actor: 'cli' };
+    const ends = await Promise.allSettled([1, 2, 3, 4].map(() => codesOn(harness).make(order)));
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await harness.store.db.selectFrom('redeem_code').select('code_hash').execute()).toHaveLength(3);
   });
 }
 

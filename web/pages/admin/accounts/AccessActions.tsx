@@ -4,7 +4,7 @@ import type { SignedInUser } from '../../../lib/answers.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { formatExactUsd } from '../../../lib/money.ts';
-import { publicOrigin } from '../../../lib/browser.ts';
+import { publicOrigin, randomKey } from '../../../lib/browser.ts';
 import { useUser } from '../../../lib/session.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Dialog, AskDialog } from '../../../ui/Dialog.tsx';
@@ -136,10 +136,12 @@ function RemoveAccount({ account }: { account: AdminAccountDetail }) {
   const { t, i18n } = useTranslation();
   const [open, setOpen] = useState(false);
   const [reason, setReason] = useState('');
+  const [key] = useState(randomKey);
   const hasBalance = Number(account.balanceUsd) > 0;
   const remove = useAction(
     async () => {
       await call('POST /api/console/admin/accounts/{id}/remove', {
+        key,
         params: { id: account.id },
         body: reason.trim() === '' ? {} : { reason: reason.trim() },
       });

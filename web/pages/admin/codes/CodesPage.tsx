@@ -164,8 +164,10 @@ function batchColumns(t: TFunction): Column<AdminCodeBatch>[] {
 function CancelBatch({ batch: { batch, open } }: { batch: AdminCodeBatch }) {
   const { t } = useTranslation();
   const [asking, setAsking] = useState(false);
+  const [key] = useState(randomKey);
   const cancel = useAction(
-    async () => await call('POST /api/console/admin/codes/{id}/cancel', { params: { id: batch }, body: {} }),
+    async () =>
+      await call('POST /api/console/admin/codes/{id}/cancel', { key, params: { id: batch }, body: {} }),
     {
       refresh: ['GET /api/console/admin/codes'],
       onDone: ({ cancelled }) => toast(t('codes.cancelled', { count: cancelled })),
