@@ -30,6 +30,8 @@ export interface Catalog {
   };
   /** Prices and visible models of each price group, by its name. */
   readonly groups?: ReadonlyMap<string, PriceGroup> | undefined;
+  /** Whose view of the catalog it is: that of wallets in this price group, which it may not have. */
+  readonly viewOf?: string | undefined;
   /**
    * Checked settings of the same file that are not about models, by key; read by the module that supplied the schema.
    */
@@ -232,8 +234,10 @@ export interface Route {
   readonly model: Model;
   /** False: the client wants no other backend if the first one cannot serve. */
   readonly hasFallbacks?: boolean | undefined;
-  /** The end of its price, as it was known when it was looked up. */
-  readonly validUntil?: number | undefined;
+  /** The end of its price, as it was known when it was looked up. The ledger refuses it from then on. */
+  readonly validUntil: number | undefined;
+  /** The price group of the wallets that it was looked up for. The ledger refuses wallets of another one. */
+  readonly priceGroup: string | undefined;
 }
 
 /** Where the model of a route is served, place by place. */
@@ -264,7 +268,7 @@ export function resolve(
       param: 'model',
     });
   }
-  return { endpoint, model, validUntil: catalog.validUntil?.() };
+  return { endpoint, model, validUntil: catalog.validUntil?.(), priceGroup: catalog.viewOf };
 }
 
 const byId = new WeakMap<Endpoint, ReadonlyMap<string, Model>>();

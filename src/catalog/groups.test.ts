@@ -112,11 +112,10 @@ describe('a price of a group', () => {
     });
   });
 
-  test('of a group that the catalog does not have is the list price under that name', () => {
-    expect(modelOf('vip: { factor: 0.5 }', 'plain', 'gone').price).toMatchObject({
-      input: 1_000_000_001,
-      group: 'gone',
-    });
+  test('of a group that the catalog does not have is the list price, and is called so', () => {
+    const { price } = modelOf('vip: { factor: 0.5 }', 'plain', 'gone');
+    expect([price.kind === 'tokens' && price.input, price.group]).toEqual([1_000_000_001, undefined]);
+    expect(catalogFor(read('vip: { factor: 0.5 }'), 'gone').viewOf).toBe('gone');
   });
 });
 

@@ -35,28 +35,27 @@ const viewsOf = new WeakMap<Catalog, (group: string) => Catalog>();
 const MAX_VIEWS = 100;
 
 function viewOf(catalog: Catalog, name: string): Catalog {
-  const group = catalog.groups?.get(name) ?? LIST_PRICES;
+  const { next } = catalog;
+  const view: Catalog = {
+    ...catalog,
+    viewOf: name,
+    next: next && { ...next, catalog: catalogFor(next.catalog, name) },
+    version: `${catalog.version} ${name}`,
+  };
+  const group = catalog.groups?.get(name);
+  // Its wallets pay the list prices, so their receipts name no group.
+  if (!group) return view;
   const endpoints = new Map(
     [...catalog.endpoints].map(([code, endpoint]) => [code, endpointFor(endpoint, name, group)]),
   );
   const isSeen = ({ endpoint, model }: { readonly endpoint: string; readonly model: string }): boolean =>
     !matchesAny(group.hide, { endpoint, model });
-  const { next } = catalog;
   return {
-    ...catalog,
-    next: next && { ...next, catalog: catalogFor(next.catalog, name) },
-    version: `${catalog.version} ${name}`,
+    ...view,
     endpoints,
     aliases: new Map([...catalog.aliases].filter(([, target]) => isSeen(target))),
   };
 }
-
-const LIST_PRICES: PriceGroup = {
-  factor: FACTOR_ONE,
-  hide: [],
-  own: new Map(),
-  priceOf: (_endpoint, { price }) => price,
-};
 
 function endpointFor(endpoint: Endpoint, name: string, group: PriceGroup): Endpoint {
   const { code } = endpoint;

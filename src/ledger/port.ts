@@ -104,8 +104,9 @@ export interface AdmissionRequest {
   readonly rate: RateKind;
   readonly endpoint: string;
   readonly model: string;
-  /** Names the price group that it was quoted for. A wallet in another one is refused (`quote_again`). */
   readonly price: Price;
+  /** The price group of the wallets that it was quoted for. One in another group, or in none, is refused (`quote_again`). */
+  readonly priceGroup?: string | undefined;
   /** The moment, by the store's clock, at which nobody knows any more that this is the price: refused from then on (`quote_again`). */
   readonly validUntil?: number | undefined;
   readonly ceiling: Ceiling;

@@ -23,7 +23,7 @@ export interface TokenPrice {
   readonly cachedInput: number;
   readonly output: number;
   readonly extra?: ExtraTokenPrices | undefined;
-  /** The price group of the wallet that it is for; absent: it is the list price. */
+  /** The price group whose price it is; absent: it is the list price. */
   readonly group?: string | undefined;
 }
 

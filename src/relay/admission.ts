@@ -284,6 +284,7 @@ function admissionRequest<C extends Call<unknown>, Q extends Quote>({
     endpoint: endpoint.code,
     model: model.id,
     price: quote.price,
+    priceGroup: quote.route.priceGroup,
     validUntil: quote.route.validUntil,
     ceiling: quote.ceiling,
     counting: countingOf(quote),
@@ -417,9 +418,14 @@ export async function identified(
 ): Promise<AccountSnapshot> {
   const snapshot = await ledger.identify(caller);
   if (!snapshot) throw invalidToken();
-  seenGroups?.saw(caller, snapshot.priceGroup);
+  const { priceGroup } = snapshot;
+  // Another node may have published the group a moment ago. Looked at once: a group may be gone for good.
+  const isNew = priceGroup !== undefined && seenGroups?.of(caller) !== priceGroup;
+  const isUnknown = isNew && catalog().groups?.has(priceGroup) !== true;
+  seenGroups?.saw(caller, priceGroup);
   if (!snapshot.isNetworkAllowed) throw networkNotAllowed();
-  if ((catalog().validUntil?.() ?? Number.POSITIVE_INFINITY) <= snapshot.now) await refreshCatalog?.();
+  const hasEnded = (catalog().validUntil?.() ?? Number.POSITIVE_INFINITY) <= snapshot.now;
+  if (isUnknown || hasEnded) await refreshCatalog?.();
   return snapshot;
 }
 

@@ -33,6 +33,19 @@ test.each<[object, string[]]>([
   expect(names(provider)).toEqual(order);
 });
 
+test('whose price it is and when it ends stay, which the ledger is asked with', () => {
+  const route = {
+    endpoint: { places: PLACES, selectable: new Set(['c']) },
+    validUntil: 7,
+    priceGroup: 'vip',
+  };
+  const choosing = { request: { provider: { only: ['c'] } } } as Call<unknown>;
+  expect(withChosenBackends({ route } as unknown as Quote, choosing).route).toMatchObject({
+    validUntil: 7,
+    priceGroup: 'vip',
+  });
+});
+
 test('weights within a place stay', () => {
   expect(chosen({ order: ['c'] }).endpoint.places[1]).toEqual(PLACES[0] ?? []);
 });

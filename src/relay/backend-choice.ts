@@ -9,7 +9,7 @@ import type { Call, Quote } from './call.ts';
  * choose. A name that may not be chosen is refused like one that does not exist, so that nobody learns names by trying.
  */
 export function withChosenBackends<Q extends Quote>(quote: Q, call: Call<unknown>): Q {
-  const { endpoint, model } = quote.route;
+  const { endpoint } = quote.route;
   const { provider: asked } = call.request as { provider?: unknown };
   if (endpoint.selectable === undefined || asked === undefined) return quote;
   const choice = providerChoiceOf(asked);
@@ -23,8 +23,8 @@ export function withChosenBackends<Q extends Quote>(quote: Q, call: Call<unknown
   return {
     ...quote,
     route: {
+      ...quote.route,
       endpoint: { ...endpoint, places, placesByModel: undefined },
-      model,
       hasFallbacks: choice.allowFallbacks || choice.order !== undefined,
     },
   };

@@ -28,7 +28,7 @@ lists:
     - { model: plain, input: ${1 + edition}.000000001, output: ${7 + edition} }
     - { model: rich, input: 3, output: 0.33333333${edition}, request: 0.000001 }
     - { model: secret, input: 5, output: 5 }
-endpoints: { c: { name: C, type: chat_completion, lists: [list], upstreams: [b] } }
+endpoints: { c: { name: C, type: chat_completion, lists: [list], upstreams: [b], selectable: [b] } }
 aliases: { best: c/secret }
 limits: { chat_per_minute: 1000000, images_per_minute: 60, concurrent: 1000 }
 groups:
@@ -315,7 +315,9 @@ function checkRequest(world: World, wallet: Wallet, one: Asked): Promise<void> {
 
 async function checkAnswer(world: World, { group, callers }: Wallet, one: Asked): Promise<void> {
   const token = callers[one.caller]!;
-  const body = { ...ASKED, model: `c/${one.model}` };
+  // Who chooses a backend pays the same.
+  const choice = one.caller === 1 ? { provider: { order: ['b'] } } : {};
+  const body = { ...ASKED, ...choice, model: `c/${one.model}` };
   const answer = await world.send(one.node, token, '/v1/chat/completions', body);
   if (!expectedPrice({ edition: 0, group }, one.model)) return await isHidden(answer);
   expect(answer.status).toBe(200);
@@ -486,6 +488,36 @@ describe.each(['SQLite', 'Postgres'])('price groups and dates on %s', (store) =>
         seen.add(receipt.price_group ?? 'none');
       }
       expect(seen.size).toBeGreaterThan(1);
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'a group that has just been published is paid at once on every node; of one that is gone the receipt names nothing, as the list is paid',
+    async () => {
+      const { catalog: stored, operator } = world;
+      const account = await operator.account('10');
+      await stored.refresh();
+      const { edition } = world.editions.at(-1) ?? { edition: 0 };
+      const text = catalog(world.backend.baseUrl, edition);
+      const publish = (yaml: string) => stored.save(yaml, 'test', '', stored.newest().version);
+      world.backend.script(() => completion('ok', usage(10, 20)));
+      const ask = async (node: number) => {
+        const body = { ...ASKED, model: 'c/plain' };
+        const answer = await world.send(node, account.token, '/v1/chat/completions', body);
+        expect(answer.status).toBe(200);
+        const receipt = await world.receipt(node, account.token, answer);
+        return [receipt.price_group, Number(nano(receipt.charged_usd))];
+      };
+      const tokens = { prompt: 10, completion: 20 };
+      const list = listPrices(edition).plain;
+      const half = { ...list, input: roundedUp(list.input, 2n), output: roundedUp(list.output, 2n) };
+      await publish(`${text}  late: { factor: 0.5 }\n`);
+      await operator.services.accounts.setPriceGroup(account.id, 'late');
+      for (const node of [0, 1]) expect(await ask(node)).toEqual(['late', expectedCharge(half, tokens)]);
+      await publish(text);
+      await world.reload();
+      for (const node of [0, 1]) expect(await ask(node)).toEqual([undefined, expectedCharge(list, tokens)]);
     },
     PATIENCE_MS,
   );

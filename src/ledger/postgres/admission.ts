@@ -185,13 +185,13 @@ class Group {
   /** What must be free beside that: the input of a member was not counted, or it has no cap of its own. */
   #spare = 0;
 
-  constructor({ caller, rate, limits, price, validUntil }: AdmissionRequest, number: number) {
+  constructor({ caller, rate, limits, priceGroup, validUntil }: AdmissionRequest, number: number) {
     this.caller = caller;
     this.number = number;
     this.images = rate === 'images';
     this.perMinute = this.images ? limits.imagesPerMinute : limits.chatPerMinute;
     this.concurrent = limits.concurrent;
-    this.priceGroup = price.group ?? null;
+    this.priceGroup = priceGroup ?? null;
     this.validUntil = validUntil ?? Number.MAX_SAFE_INTEGER;
   }
 
@@ -211,9 +211,9 @@ class Group {
   }
 }
 
-function groupKey({ caller, rate, limits, price, validUntil }: AdmissionRequest): string {
+function groupKey({ caller, rate, limits, priceGroup, validUntil }: AdmissionRequest): string {
   const who = caller.kind === 'token' ? caller.hash : caller.id;
-  return `${caller.kind} ${rate} ${limits.chatPerMinute} ${limits.imagesPerMinute} ${limits.concurrent} ${who} ${price.group ?? ''} ${validUntil}`;
+  return `${caller.kind} ${rate} ${limits.chatPerMinute} ${limits.imagesPerMinute} ${limits.concurrent} ${who} ${priceGroup ?? ''} ${validUntil}`;
 }
 
 /** What requests have in common is sent once: most of a batch is the same few models and clients. */

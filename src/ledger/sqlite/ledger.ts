@@ -299,9 +299,9 @@ function admitRequest(transaction: LedgerTransaction, request: AdmissionRequest,
   const refusal = account.tokenLimits && tokenRefusal(account.tokenLimits, tokenUse(request, nowMs));
   if (refusal !== undefined) return { ...UNKNOWN_CALLER, reason: refusal };
   const { budget, wallet } = account;
-  const { price, validUntil } = request;
+  const { validUntil } = request;
   const hasEnded = validUntil !== undefined && nowMs >= validUntil;
-  if (hasEnded || (price.group ?? null) !== wallet.row.price_group)
+  if (hasEnded || (request.priceGroup ?? null) !== wallet.row.price_group)
     return { ...UNKNOWN_CALLER, reason: 'quote_again' };
   budget?.enter(nowMs);
   const decision = decide(account.stateFor(request), request, nowMs * 1000);

@@ -160,6 +160,20 @@ function refusalCases(check: ContractCheck): void {
     expect(refusal(await harness.ledger().admit(request())).reason).toBe('quote_again');
   });
 
+  check(
+    'a price is taken by wallets of the group that it was quoted for, whatever it is called',
+    async (harness) => {
+      const account = await addAccount(harness, 1_000_000);
+      const reason = async (priceGroup?: string) =>
+        refusal(await harness.ledger().admit(chatAdmission(account, { priceGroup }))).reason;
+      expect(await reason('vip')).toBe('quote_again');
+      await hold(harness, chatAdmission(account));
+      await setLimits(harness, account, { price_group: 'vip' });
+      expect([await reason(), await reason('partner')]).toEqual(['quote_again', 'quote_again']);
+      await hold(harness, chatAdmission(account, { priceGroup: 'vip' }));
+    },
+  );
+
   check('limits are checked in a fixed order: rate, concurrency, money', async (harness) => {
     const account = await addAccount(harness, 2_100);
     const limits = { chatPerMinute: 1, imagesPerMinute: 1, concurrent: 1 };
