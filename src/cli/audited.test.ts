@@ -154,6 +154,7 @@ test.each(CHANGES)(
     const { code, entries } = await entriesAfter(() => run(...name.split(' '), ...words));
     expect(code).toBe(0);
     expect(entries[0]).toMatchObject({ actor: 'cli', action });
+    for (const { detail } of entries) expect(JSON.parse(detail)).toMatchObject({ machine_user: 'deploy' });
     if (name !== 'team add') expect(entries[0]?.target).toBe(isAboutAccount ? accountId : '');
     const others = entries.slice(1).map((entry) => entry.action);
     expect(others.filter((other) => other !== `${action}.changed`)).toEqual(
