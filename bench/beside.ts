@@ -9,7 +9,7 @@ import type { Contender } from './contenders/contender.ts';
 import { startBenchPostgres, startTollgate, type TollgateContender } from './contenders/tollgate.ts';
 import { openBenchEnvironment } from './harness/environment.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
-import { saturate, untilIdle, warmUp } from './harness/measure.ts';
+import { saturate, untilIdle, warmUp, type Sample } from './harness/measure.ts';
 import { findTools } from './harness/tools.ts';
 import { UndisturbedRounds } from './harness/undisturbed.ts';
 import type { Services } from '../src/main/services.ts';
@@ -74,7 +74,10 @@ async function onStore(store: string, databaseUrl?: string, databasePid = 0): Pr
         figureOf(`CPU, ${name}, ${store}`, 'µs', samples, ({ cpuUsPerUnit }) => cpuUsPerUnit),
         ...(databaseUrl === undefined
           ? []
-          : [figureOf(`CPU of Postgres, ${name}`, 'µs', samples, (sample) => sample.databaseUsPerUnit)]),
+          : [
+              figureOf(`CPU of Postgres, ${name}`, 'µs', samples, (sample) => sample.databaseUsPerUnit),
+              figureOf(`CPU of both together, ${name}`, 'µs', samples, bothOf),
+            ]),
       );
     }
     return found;
@@ -93,6 +96,10 @@ function pairsOf(
     ['a small chat of an account, and of an app in a team', ask(SMALL_CHAT), ask(SMALL_CHAT, inTeams)],
     ['a response that is not stored, and one that is', ask(PLAIN_RESPONSE), ask(STORED_RESPONSE)],
   ];
+}
+
+function bothOf({ cpuUsPerUnit, databaseUsPerUnit }: Sample): number {
+  return cpuUsPerUnit + databaseUsPerUnit;
 }
 
 async function measured({ one, asks }: Side) {

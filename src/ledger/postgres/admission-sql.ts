@@ -26,6 +26,43 @@ const TOGETHER: GroupSql = {
 /** Numbers in the result of a group. */
 const GROUP = 5;
 
+const WHOLE_GROUP = 'ARRAY[place, free, per_minute, backlog, budget_before]';
+
+/** What a row takes that is changed with others, as rows of `q`: an account's own group, or all of a team. */
+const ROW: GroupSql = { of: (parameter) => parameter.replace('g_', 'q.'), count: 'q.count', row: 'a' };
+
+/**
+ * Accounts and their teams are changed by one statement: to begin it costs as much as several rows do. All that a team's accounts ask
+ * for is taken at once where it is of one kind, with the same limits and prices, and fits; an account's further groups come after that.
+ * What a team had before is told for each of its groups as if it were the first.
+ */
+const TAKE_FROM_TEAMS = `WITH asked AS MATERIALIZED (
+        SELECT g AS place, a.id, a.wallet_id AS wallet, ${groupAt('g').count} AS count, g_total[g] AS total, g_needed[g] AS needed,
+            g_images[g] AS images, g_per_minute[g] AS per_minute, g_concurrent[g] AS concurrent,
+            g_price_group[g] AS price_group, g_valid_until[g] AS valid_until
+          FROM generate_series(1, cardinality(g_last)) AS g JOIN account a ON a.id = g_id[g]
+          WHERE g_early[g] AND array_position(g_id, g_id[g]) = g AND ${isStillTheirs(groupAt('g'))} AND ${fitsItself(groupAt('g'))}
+            AND (a.wallet_id IS NOT NULL OR ${hasMoney(groupAt('g'))} AND ${isPriced(groupAt('g'))})),
+      payer AS MATERIALIZED (
+        SELECT q.*, ${whole(ofTeam(TOGETHER))} - w.held AS free FROM (
+          SELECT wallet, sum(count)::bigint AS count, sum(total)::bigint AS total,
+              (sum(total) + max(needed - total))::bigint AS needed, bool_or(images) AS images,
+              min(per_minute) AS per_minute, min(concurrent) AS concurrent, min(price_group) AS price_group,
+              min(valid_until) AS valid_until
+            FROM asked WHERE wallet IS NOT NULL GROUP BY wallet
+            HAVING bool_or(images) = bool_and(images) AND min(per_minute) = max(per_minute)
+              AND min(concurrent) = max(concurrent) AND min(price_group) IS NOT DISTINCT FROM max(price_group)
+              AND count(price_group) IN (0, count(*))) AS q
+          JOIN account w ON w.id = q.wallet WHERE ${pays(TOGETHER)} AND ${isPriced(TOGETHER)}),
+      taken AS (
+        UPDATE account a SET ${take(ROW)} FROM (
+            SELECT k.place, k.id, k.count, k.total, k.images, k.per_minute, g_hash[k.place] AS hash, p.free
+              FROM asked k LEFT JOIN payer p ON p.wallet = k.wallet WHERE k.wallet IS NULL OR p.wallet IS NOT NULL
+            UNION ALL
+            SELECT NULL, p.wallet, p.count, p.total, p.images, p.per_minute * p_team_factor, NULL, NULL FROM payer p) AS q
+          WHERE a.id = q.id RETURNING q.place, ${before(ROW, 'q.free')})
+      SELECT array_agg(${WHOLE_GROUP} ORDER BY place) INTO v_whole_groups FROM taken WHERE place IS NOT NULL;`;
+
 /**
  * The admission of a batch, in one call. It mirrors `decide` of src/ledger/decide.ts (the model test holds both against
  * each other); what does not depend on the account (the hold for the full cap, the least useful hold) and the constants
@@ -67,7 +104,7 @@ DECLARE
   v_start bigint := v_now / 1000;
   v_month bigint := ${monthSql('v_start')};
   q_held bigint[] := q_full; q_cap bigint[] := q_output;
-  g_id text[]; g_early boolean[]; g_wallet text[]; g_team_free bigint[]; v_wallet account; v_wallet_id text;
+  g_id text[]; g_early boolean[]; g_wallet text[]; v_taken bigint[]; v_wallet account; v_wallet_id text;
   groups bigint[]; results bigint[]; v_budget_before bigint; g_from bigint[];
   v_id text; v_early boolean; v_account account; v_group bigint; v_shape bigint; v_whole_groups bigint[];
   v_early_count bigint := 0; v_admitted bigint := 0; v_as_written bigint := 0;
@@ -115,22 +152,27 @@ BEGIN
       END IF;
     END IF;
   ELSE
-    PERFORM 1 FROM account a WHERE a.id = ANY (g_id) ORDER BY a.id FOR NO KEY UPDATE;
-    IF array_remove(g_wallet, NULL) <> '{}' THEN
-      PERFORM 1 FROM account a WHERE a.id = ANY (g_wallet) ORDER BY a.id FOR NO KEY UPDATE;
-      ${takeFromTeams()}
+    PERFORM 1 FROM account a WHERE a.id = ANY (g_id || g_wallet) ORDER BY a.id FOR NO KEY UPDATE;
+    IF array_remove(g_wallet, NULL) = '{}' THEN
+      WITH taken AS (
+        UPDATE account a SET ${take(groupAt('g.place'))} FROM unnest(g_id) WITH ORDINALITY AS g (id, place)
+          WHERE a.id = g.id AND g_early[g.place] AND ${isStillTheirs(groupAt('g.place'))} AND ${fits(groupAt('g.place'))}
+          RETURNING g.place, ${before(groupAt('g.place'))})
+      SELECT array_agg(${WHOLE_GROUP}) INTO v_whole_groups FROM taken;
+    ELSE
+      ${TAKE_FROM_TEAMS}
+      v_taken := array_fill(0::bigint, ARRAY[cardinality(g_last)]);
     END IF;
-    WITH taken AS (
-      UPDATE account a SET ${take(groupAt('g.place'))} FROM unnest(g_id) WITH ORDINALITY AS g (id, place)
-        WHERE a.id = g.id AND CASE WHEN g_wallet[g.place] IS NULL
-          THEN g_early[g.place] AND ${isStillTheirs(groupAt('g.place'))} AND ${fits(groupAt('g.place'))}
-          ELSE g_team_free[g.place] IS NOT NULL END
-        RETURNING g.place, ${before(groupAt('g.place'), 'g_team_free[g.place]')})
-    SELECT array_agg(ARRAY[place, free, per_minute, backlog, budget_before]) INTO v_whole_groups FROM taken;
     FOR n IN 1 .. coalesce(array_length(v_whole_groups, 1), 0) LOOP
       v_group := v_whole_groups[n][1];
-      groups[v_group * ${GROUP} - 4 : v_group * ${GROUP}] := ARRAY[1, v_whole_groups[n][2], v_whole_groups[n][3],
-        v_whole_groups[n][4], v_whole_groups[n][5]];
+      v_free := v_whole_groups[n][2];
+      IF g_wallet[v_group] IS NOT NULL THEN
+        v_first := array_position(g_wallet, g_wallet[v_group]);
+        v_free := least(v_free - v_taken[v_first], nullif(v_whole_groups[n][5], -1));
+        v_taken[v_first] := v_taken[v_first] + g_total[v_group];
+      END IF;
+      groups[v_group * ${GROUP} - 4 : v_group * ${GROUP}] := ARRAY[1, v_free, v_whole_groups[n][3], v_whole_groups[n][4],
+        v_whole_groups[n][5]];
       v_admitted := v_admitted + ${groupAt('v_group').count};
     END LOOP;
   END IF;
@@ -302,10 +344,18 @@ END $$`);
 
 const ONE_REQUEST: GroupSql = { of: (parameter) => parameter, count: '1', row: 'a' };
 
+/** The same for a row of `q`, which is the account or its team. */
+const ONE_OF_BOTH: GroupSql = {
+  of: (parameter) =>
+    parameter === 'g_hash' || parameter === 'g_per_minute' ? parameter.replace('g_', 'q.') : parameter,
+  count: '1',
+  row: 'a',
+};
+
 /**
  * The same for a request that comes alone, as nearly all do where no node has more than some hundred in a second. Arrays of
  * one element cost three times as much as plain values. Where it does not fit in full, the function above decides. An account is
- * locked before its team, and takes its part once the team has paid.
+ * locked before its team, whose account it is never changes, and both are changed by one statement.
  */
 export const LEDGER_ADMIT_ONE = storedFunction(`
 CREATE FUNCTION ledger_admit_one(${asPlain(PARAMETERS)}, ${RESULTS}) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
@@ -314,32 +364,34 @@ DECLARE
   v_now bigint := ${nowUsSql('p_offset_us')};
   v_start bigint := v_now / 1000;
   v_month bigint := ${monthSql('v_start')};
-  v_id text; v_free bigint; v_limit bigint; v_backlog bigint; v_budget_before bigint; v_wallet text;
+  v_id text; v_free bigint; v_limit bigint; v_backlog bigint; v_budget_before bigint;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   IF g_hash IS NULL THEN
-    UPDATE account a SET ${take(ONE_REQUEST)} WHERE a.id = g_account AND ${fits(ONE_REQUEST)}
-      RETURNING a.id, ${before(ONE_REQUEST)} INTO v_id, v_free, v_limit, v_backlog, v_budget_before;
+    SELECT a.id, a.wallet_id INTO v_id, wallets FROM account a WHERE a.id = g_account;
   ELSE
-    UPDATE account a SET ${take(ONE_REQUEST)} WHERE a.token_hash = g_hash AND ${fits(ONE_REQUEST)}
-      RETURNING a.id, ${before(ONE_REQUEST)} INTO v_id, v_free, v_limit, v_backlog, v_budget_before;
+    SELECT a.id, a.wallet_id INTO v_id, wallets FROM account a WHERE a.token_hash = g_hash;
+  END IF;
+  IF wallets IS NULL THEN
+    UPDATE account a SET ${take(ONE_REQUEST)} WHERE a.id = v_id AND ${isStillTheirs(ONE_REQUEST)} AND ${fits(ONE_REQUEST)}
+      RETURNING ${before(ONE_REQUEST)} INTO v_free, v_limit, v_backlog, v_budget_before;
+  ELSE
+    SELECT ${whole(ofTeam(ONE_REQUEST))} - w.held INTO v_free FROM account a JOIN account w ON w.id = wallets
+      WHERE a.id = v_id AND ${isStillTheirs(ONE_REQUEST)} AND ${fitsItself(ONE_REQUEST)}
+        AND ${pays(ofTeam(ONE_REQUEST))} AND ${isPriced(ofTeam(ONE_REQUEST))}
+      FOR NO KEY UPDATE OF a, w;
+    IF FOUND THEN
+      WITH taken AS (
+        UPDATE account a SET ${take(ONE_OF_BOTH)}
+          FROM (VALUES (v_id, g_per_minute, g_hash), (wallets, g_per_minute * p_team_factor, NULL)) AS q (id, per_minute, hash)
+          WHERE a.id = q.id RETURNING a.wallet_id, ${before(ONE_OF_BOTH, 'v_free')})
+      SELECT least(free, nullif(budget_before, -1)), per_minute, backlog, budget_before
+        INTO v_free, v_limit, v_backlog, v_budget_before FROM taken WHERE wallet_id IS NOT NULL;
+    END IF;
   END IF;
   IF NOT FOUND THEN
-    SELECT a.id, a.wallet_id INTO v_id, v_wallet FROM account a
-      WHERE a.id = coalesce(g_account, (SELECT t.id FROM account t WHERE t.token_hash = g_hash))
-        AND a.wallet_id IS NOT NULL AND ${isStillTheirs(ONE_REQUEST)} AND ${fitsItself(ONE_REQUEST)} FOR NO KEY UPDATE;
-    IF FOUND THEN
-      UPDATE account w SET ${takeOf(ofTeam(ONE_REQUEST))} WHERE w.id = v_wallet AND ${pays(ofTeam(ONE_REQUEST))}
-        AND ${isPriced(ofTeam(ONE_REQUEST))}
-        RETURNING ${free(ofTeam(ONE_REQUEST))} INTO v_free;
-    END IF;
-    IF NOT FOUND THEN
-      SELECT * INTO accounts, wallets, group_results, request_results FROM ${LEDGER_ADMIT.name}(${inArrays(PARAMETERS)});
-      RETURN;
-    END IF;
-    UPDATE account a SET ${take(ONE_REQUEST)} WHERE a.id = v_id
-      RETURNING ${before(ONE_REQUEST, 'v_free')} INTO v_free, v_limit, v_backlog, v_budget_before;
-    wallets := v_wallet;
+    SELECT * INTO accounts, wallets, group_results, request_results FROM ${LEDGER_ADMIT.name}(${inArrays(PARAMETERS)});
+    RETURN;
   END IF;
   INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap, choices,
       stream, client)
@@ -433,37 +485,13 @@ function takeOf(g: GroupSql, held = g.of('g_total')): string {
 }
 
 /**
- * All that a team's accounts ask for, at once where that is of one kind, with the same limits, and fits. `g_team_free` says of their groups
- * what the team had before each. An account's further groups come after that.
- */
-function takeFromTeams(): string {
-  const group = groupAt('g');
-  return `WITH asked AS MATERIALIZED (
-        SELECT g AS place, a.wallet_id AS wallet, ${group.count} AS count, g_total[g] AS total, g_needed[g] AS needed,
-            g_images[g] AS images, g_per_minute[g] AS per_minute, g_concurrent[g] AS concurrent
-          FROM generate_series(1, cardinality(g_last)) AS g JOIN account a ON a.id = g_id[g] JOIN account w ON w.id = a.wallet_id
-          WHERE g_early[g] AND array_position(g_id, g_id[g]) = g AND ${isStillTheirs(group)} AND ${fitsItself(group)}
-            AND ${isPriced(ofTeam(group))}),
-      team AS (
-        UPDATE account w SET ${takeOf(TOGETHER)} FROM (
-          SELECT wallet, sum(count)::bigint AS count, sum(total) AS total, sum(total) + max(needed - total) AS needed,
-              bool_or(images) AS images, min(per_minute) AS per_minute, min(concurrent) AS concurrent
-            FROM asked GROUP BY wallet HAVING count(DISTINCT (images, per_minute, concurrent)) = 1) AS q
-          WHERE w.id = q.wallet AND ${pays(TOGETHER)} RETURNING w.id, ${free(TOGETHER)} AS free)
-      SELECT array_agg(f.free ORDER BY g) INTO g_team_free FROM generate_series(1, cardinality(g_last)) AS g LEFT JOIN (
-        SELECT k.place, (t.free - sum(k.total) OVER (PARTITION BY k.wallet ORDER BY k.place) + k.total)::bigint AS free
-          FROM asked k JOIN team t ON t.id = k.wallet) AS f ON f.place = g;`;
-}
-
-/**
  * What was free before the group `g` took its part of the account `a`, its limit, the backlog and the budget before it. `teamFree`: what the
- * team had before, if one pays.
+ * team had before, if one pays; how much of that the budget allows is then still to be seen.
  */
 function before(g: GroupSql, teamFree?: string): string {
   const budget = `a.budget - a.budget_used - a.budget_held + ${g.of('g_total')}`;
-  const whoPays =
-    teamFree === undefined ? free(g) : `CASE WHEN a.wallet_id IS NULL THEN ${free(g)} ELSE ${teamFree} END`;
-  return `least(${whoPays}, ${budget}) AS free, ${perMinute(g)} AS per_minute,
+  const own = `least(${free(g)}, ${budget})`;
+  return `${teamFree === undefined ? own : `CASE WHEN a.wallet_id IS NULL THEN ${own} ELSE ${teamFree} END`} AS free, ${perMinute(g)} AS per_minute,
     ${arrival(g)} - ${g.count} * ${step(g)} - v_now AS backlog, coalesce(${budget}, -1) AS budget_before`;
 }
 

@@ -69,40 +69,35 @@ const LOST_ROWS = `SELECT q.day, l.backend, o.model, NULL, NULL, NULL, l.amount
 /** What was charged and held by account; `of_month` is the part that was admitted in this month. */
 const SUMS = `sum(least(cost, held))::bigint AS charged, sum(held)::bigint AS held, count(*) AS holds,
           coalesce(sum(least(cost, held)) FILTER (WHERE day / 100 >= v_month), 0)::bigint AS of_month`;
-const SUMS_BY_ACCOUNT = `SELECT account, ${SUMS}
-          FROM unnest(d_account, d_held, d_cost, d_day) AS q (account, held, cost, day) GROUP BY account`;
+const sumsBy = (id: string): string => `SELECT ${id} AS id, ${SUMS}, min(created) AS oldest
+            FROM unnest(d_account, d_wallet, d_held, d_cost, d_day, d_created) AS q (account, wallet, held, cost, day, created)`;
 
 /** What closing holds gives back and takes, by the names that a statement has for it. */
-interface ReleasedOfTeam {
+interface Released {
   readonly charged: string;
   readonly held: string;
   readonly holds: string;
   readonly ofMonth: string;
-}
-
-interface Released extends ReleasedOfTeam {
   /** The part that was admitted in the current period of the budget of account `a`. */
   readonly ofPeriod: { readonly charged: string; readonly held: string };
 }
 
-const sumOfPeriod = (amount: string): string => `(SELECT coalesce(sum(${amount}), 0)::bigint
+const OF_ACCOUNT = released('v_');
+const OF_ACCOUNTS = released('q.');
+
+/** The sums of a batch by their names: all of it is of the period, unless something was admitted before that began. */
+function released(of: 'v_' | 'q.'): Released {
+  const sumOfPeriod = (amount: string, all: string): string =>
+    `CASE WHEN ${of}oldest >= a.budget_from THEN ${all} ELSE (SELECT coalesce(sum(${amount}), 0)::bigint
           FROM unnest(d_account, d_held, d_cost, d_created) AS p (account, held, cost, created)
-          WHERE p.account = a.id AND p.created >= a.budget_from)`;
-const OF_PERIOD = { charged: sumOfPeriod('least(p.cost, p.held)'), held: sumOfPeriod('p.held') };
-const OF_ACCOUNT: Released = {
-  charged: 'v_charged',
-  held: 'v_held',
-  holds: 'v_holds',
-  ofMonth: 'v_of_month',
-  ofPeriod: OF_PERIOD,
-};
-const OF_ACCOUNTS: Released = {
-  charged: 'q.charged',
-  held: 'q.held',
-  holds: 'q.holds',
-  ofMonth: 'q.of_month',
-  ofPeriod: OF_PERIOD,
-};
+          WHERE p.account = a.id AND p.created >= a.budget_from) END`;
+  const [charged, held] = [`${of}charged`, `${of}held`];
+  const ofPeriod = {
+    charged: sumOfPeriod('least(p.cost, p.held)', charged),
+    held: sumOfPeriod('p.held', held),
+  };
+  return { charged, held, holds: `${of}holds`, ofMonth: `${of}of_month`, ofPeriod };
+}
 
 const RECEIPT_COLUMNS = `(id, account_id, held, charged, overrun, created_at, booked_at, node, price, route, backend,
           input_tokens, cached_tokens, output_tokens, reasoning_tokens, images, output_cap, choices, first_byte_ms,
@@ -164,9 +159,9 @@ const CLOSE_HOLDS = `DECLARE
   v_today bigint := ${daySql('v_now')};
   v_month bigint := v_today / 100;
   d_place bigint[]; d_account text[]; d_held bigint[]; d_cost bigint[]; d_overrun bigint[]; d_day bigint[]; d_route integer[];
-  d_saved bigint[]; d_created bigint[];
-  v_holds bigint; v_held bigint; v_charged bigint; v_beyond boolean := false; v_found boolean; v_account text;
-  v_last_account text; v_booked bigint; v_left bigint; v_of_month bigint; v_wallet text; v_wallets text[]; v_lefts bigint[];
+  d_saved bigint[]; d_created bigint[]; d_wallet text[];
+  v_holds bigint; v_held bigint; v_charged bigint; v_oldest bigint; v_beyond boolean := false; v_found boolean; v_account text;
+  v_last_account text; v_booked bigint; v_left bigint; v_of_month bigint; v_wallet text; v_lefts bigint[];
 BEGIN
   IF NOT p_within THEN
     SELECT coalesce(bool_or(${cost(ROW)} > h.held), false) INTO v_beyond
@@ -199,24 +194,22 @@ BEGIN
     IF v_account = v_last_account THEN
       SELECT coalesce(sum(least(q.cost, q.held)) FILTER (WHERE q.day / 100 >= v_month), 0) INTO v_of_month
         FROM unnest(d_cost, d_held, d_day) AS q (cost, held, day);
-      UPDATE account a SET ${release(OF_ACCOUNT)} WHERE a.id = v_account RETURNING ${left('a')}, a.wallet_id INTO v_left, v_wallet;
-      IF v_wallet IS NOT NULL THEN
-        UPDATE account a SET ${releaseOfTeam(OF_ACCOUNT)} WHERE a.id = v_wallet RETURNING least(v_left, ${leftOfMoney('a')}) INTO v_left;
-      END IF;
+      ${releaseBoth(OF_ACCOUNT)}
       available := array_fill(v_left, ARRAY[v_holds::int])::text;
     ELSE
-      WITH released AS (UPDATE account a SET ${release(OF_ACCOUNTS)}
-        FROM (${SUMS_BY_ACCOUNT} ORDER BY account) q
-        WHERE a.id = q.account RETURNING a.id, ${left('a')} AS rest, a.wallet_id)
-      SELECT array_agg(r.rest ORDER BY q.n), array_agg(r.wallet_id ORDER BY q.n) INTO v_lefts, v_wallets
-        FROM unnest(d_account) WITH ORDINALITY AS q (id, n) JOIN released r ON r.id = q.id;
-      IF array_remove(v_wallets, NULL) <> '{}' THEN
-        WITH released AS (UPDATE account a SET ${releaseOfTeam(OF_ACCOUNTS)}
-          FROM (SELECT wallet, ${SUMS} FROM unnest(v_wallets, d_held, d_cost, d_day) AS q (wallet, held, cost, day)
-            WHERE wallet IS NOT NULL GROUP BY wallet ORDER BY wallet) q
-          WHERE a.id = q.wallet RETURNING a.id, ${leftOfMoney('a')} AS rest)
-        SELECT array_agg(least(q.rest, r.rest) ORDER BY q.n) INTO v_lefts
-          FROM unnest(v_lefts, v_wallets) WITH ORDINALITY AS q (rest, wallet, n) LEFT JOIN released r ON r.id = q.wallet;
+      IF v_wallet IS NULL THEN
+        WITH released AS (UPDATE account a SET ${release(OF_ACCOUNTS)}
+          FROM (${sumsBy('account')} GROUP BY account ORDER BY account) q
+          WHERE a.id = q.id RETURNING a.id, ${left('a')} AS rest)
+        SELECT array_agg(r.rest ORDER BY q.n) INTO v_lefts
+          FROM unnest(d_account) WITH ORDINALITY AS q (id, n) JOIN released r ON r.id = q.id;
+      ELSE
+        WITH released AS (UPDATE account a SET ${release(OF_ACCOUNTS)}
+          FROM (${sumsBy('coalesce(account, wallet)')} GROUP BY GROUPING SETS (account, wallet) ORDER BY 1) q
+          WHERE a.id = q.id RETURNING a.id, ${left('a')} AS rest)
+        SELECT array_agg(least(r.rest, t.rest) ORDER BY q.n) INTO v_lefts
+          FROM unnest(d_account, d_wallet) WITH ORDINALITY AS q (id, wallet, n) JOIN released r ON r.id = q.id
+          LEFT JOIN released t ON t.id = q.wallet;
       END IF;
       available := v_lefts::text;
     END IF;
@@ -262,8 +255,9 @@ ${CLOSE_HOLDS} $$`);
 /** Deletes the holds and writes their receipts, with an overrun where there can be one; `v_found` says whether one of them used more than it held. */
 function writeReceipts(overrun?: string): string {
   return `WITH gone AS (
-        DELETE FROM hold h USING ${REQUESTS}, price p WHERE h.id = q.id AND p.id = h.price
-        RETURNING q.*, h.account_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices, h.stream,
+        DELETE FROM hold h USING ${REQUESTS}, price p, account m
+        WHERE h.id = q.id AND p.id = h.price AND m.id = h.account_id
+        RETURNING q.*, h.account_id, m.wallet_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices, h.stream,
           h.client, ${cost(ROW)} AS cost, ${saved(ROW)} AS cache_saving${overrun === undefined ? ', 0::bigint AS overrun' : ''}),
       ${overrun === undefined ? '' : `priced AS MATERIALIZED (SELECT *, ${overrun} AS overrun FROM gone),`}
       written AS (
@@ -276,9 +270,10 @@ function writeReceipts(overrun?: string): string {
       SELECT array_agg(place), array_agg(account_id), array_agg(held), array_agg(cost), array_agg(overrun),
           array_agg(CASE WHEN created_at / 86400000 = v_now / 86400000 THEN v_today ELSE ${daySql('created_at')} END),
           array_agg(route), array_agg(cache_saving), array_agg(created_at), count(*), sum(held), sum(least(cost, held)),
-          coalesce(bool_or(cost > held), false), min(account_id), max(account_id)
+          coalesce(bool_or(cost > held), false), min(account_id), max(account_id), min(created_at), array_agg(wallet_id),
+          max(wallet_id)
         INTO d_place, d_account, d_held, d_cost, d_overrun, d_day, d_route, d_saved, d_created, v_holds, v_held, v_charged,
-          v_found, v_account, v_last_account
+          v_found, v_account, v_last_account, v_oldest, d_wallet, v_wallet
         FROM ${overrun === undefined ? 'gone' : 'priced'};`;
 }
 
@@ -364,11 +359,11 @@ DECLARE
   v_backend text; v_charged bigint; v_day bigint; v_wallet text; v_left bigint;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true), ${LOOK_UP_BY_KEY_IN_TRANSACTION};
-  DELETE FROM hold h USING price p, route o LEFT JOIN backend b ON b.id = q_backend
-    WHERE h.id = q_id AND p.id = h.price AND o.id = h.route
-    RETURNING h.account_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices, h.stream, h.client,
+  DELETE FROM hold h USING price p, account m, route o LEFT JOIN backend b ON b.id = q_backend
+    WHERE h.id = q_id AND p.id = h.price AND m.id = h.account_id AND o.id = h.route
+    RETURNING h.account_id, m.wallet_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices, h.stream, h.client,
       ${cost(ALONE)}, ${saved(ALONE)}, o.endpoint, o.model, coalesce(b.name, '')
-    INTO v_account, v_held, v_created, v_node, v_price, v_route, v_cap, v_choices, v_stream, v_client, v_cost, v_saved,
+    INTO v_account, v_wallet, v_held, v_created, v_node, v_price, v_route, v_cap, v_choices, v_stream, v_client, v_cost, v_saved,
       v_endpoint, v_model, v_backend;
   IF FOUND THEN
     IF v_cost > v_held THEN RAISE EXCEPTION 'more was used than held' USING ERRCODE = '${NOT_WITHIN}'; END IF;
@@ -378,10 +373,7 @@ BEGIN
       VALUES (q_id, v_account, v_held, v_charged, 0, v_created, v_now, v_node, v_price, v_route, q_backend, q_input, q_cached,
         q_output, q_reasoning, q_images, v_cap, v_choices, q_first_byte_ms, q_duration_ms, q_state, q_outcome, q_source,
         v_stream, ${lateness('q_arrived')}, v_client, q_detail, q_extra, q_spent, coalesce(q_possible, 0));
-    UPDATE account a SET ${release(OF_ONE)} WHERE a.id = v_account RETURNING ${left('a')}, a.wallet_id INTO v_left, v_wallet;
-    IF v_wallet IS NOT NULL THEN
-      UPDATE account a SET ${releaseOfTeam(OF_ONE)} WHERE a.id = v_wallet RETURNING least(v_left, ${leftOfMoney('a')}) INTO v_left;
-    END IF;
+    ${releaseBoth(OF_ONE)}
     INSERT INTO usage_day AS u ${USAGE_COLUMNS}
       VALUES ('', ${USAGE_OF_ONE}), (v_account, ${USAGE_OF_ONE})
       ${ADD_TO_USAGE};
@@ -579,7 +571,7 @@ function leftOfBudget(row: string): string {
 }
 
 /**
- * What closing holds changes on their account `a`: its money, unless a team pays. Of a budget, what was admitted in an earlier
+ * What closing holds changes on their account `a`: its money, unless a team pays, whose own row changes alike. Of a budget, what was admitted in an earlier
  * period belongs to that one.
  */
 function release({ charged, held, holds, ofMonth, ofPeriod }: Released): string {
@@ -592,9 +584,13 @@ function release({ charged, held, holds, ofMonth, ofPeriod }: Released): string 
         month = greatest(a.month, v_month)`;
 }
 
-/** The changes to the row of the team `a` that pays. */
-function releaseOfTeam({ charged, held, holds, ofMonth }: ReleasedOfTeam): string {
-  return `balance = a.balance - ${charged}, held = a.held - ${held}, open_holds = a.open_holds - ${holds},
-        month_spent = ${ofMonth} + CASE WHEN a.month >= v_month THEN a.month_spent ELSE 0 END,
-        month = greatest(a.month, v_month)`;
+/** Where a team pays, its row is changed with the account's, and after it; a team has no team and no budget. */
+function releaseBoth(sums: Released): string {
+  return `IF v_wallet IS NULL THEN
+      UPDATE account a SET ${release(sums)} WHERE a.id = v_account RETURNING ${left('a')} INTO v_left;
+    ELSE
+      WITH released AS (UPDATE account a SET ${release(sums)} FROM (VALUES (v_account), (v_wallet)) AS q (id)
+        WHERE a.id = q.id RETURNING ${left('a')} AS rest)
+      SELECT min(rest) INTO v_left FROM released;
+    END IF;`;
 }
