@@ -18,8 +18,9 @@ import {
   type ListedPayment,
   type PaymentRow,
 } from '../payments/payment-rows.ts';
-import type { Payments } from '../payments/payments.ts';
+import { cardsAreOff, type Payments } from '../payments/payments.ts';
 import { ZERO, type NanoUsd } from '../std/money.ts';
+import type { AccountRow } from '../store/schema.ts';
 import { readUsd, usd } from './amounts.ts';
 import type { SearchedPage, Millis, Usd } from './contract.ts';
 import { requireAccount } from './overview.ts';
@@ -111,12 +112,14 @@ export async function findPayments(
   return { ...page, rows: await withReversed(parts.store.db, page.rows) };
 }
 
-async function cardPayments(parts: RouteParts, { id, mayPay }: ChosenWallet) {
-  const [site, account, topUp] = await Promise.all([
+async function cardPayments(parts: RouteParts, wallet: ChosenWallet) {
+  const [site, payers, topUp] = await Promise.all([
     readSite(parts.store),
-    requireAccount(parts, id),
-    topUpOf(parts.store, id),
+    payersOf(parts, wallet),
+    topUpOf(parts.store, wallet.id),
   ]);
+  const cardsOff = payers.some(({ cards_off_at }) => cards_off_at !== null);
+  const pausedBy = pauseOf(pauseReasonOf(payers));
   const wasSet = topUp !== undefined && topUp.amount > 0;
   return {
     /** False: the operator takes no cards; codes and credits remain. */
@@ -127,11 +130,11 @@ async function cardPayments(parts: RouteParts, { id, mayPay }: ChosenWallet) {
     hasCard: topUp !== undefined && topUp.method_id !== null,
     automatic: wasSet ? await automaticView(parts, topUp) : null,
     /** The caller may begin a payment or save a card. */
-    canPay: mayPay && account.cards_off_at === null && account.paused_reason === null,
+    canPay: wallet.mayPay && !cardsOff && pausedBy === null,
     /** A payment was disputed, and no operator has allowed card payments since. */
-    cardsOff: account.cards_off_at !== null,
+    cardsOff,
     /** Why the account is paused; null while it is not. */
-    pausedBy: pauseOf(account.paused_reason),
+    pausedBy,
   };
 }
 
@@ -191,12 +194,23 @@ function requireProvider({ payments }: RouteParts): Payments {
 }
 
 /** Each begins something at the provider: their number is bounded, and a paused account begins nothing. */
-async function requirePayments(parts: RouteParts, { id }: ChosenWallet): Promise<Payments> {
+async function requirePayments(parts: RouteParts, wallet: ChosenWallet): Promise<Payments> {
   const payments = requireProvider(parts);
-  parts.auth.throttle.act('payment', id);
-  const { paused_reason } = await requireAccount(parts, id);
-  if (paused_reason !== null) throw new Fault('forbidden', 'This account is paused. Write to the operator.');
+  parts.auth.throttle.act('payment', wallet.id);
+  const payers = await payersOf(parts, wallet);
+  if (pauseReasonOf(payers) !== null)
+    throw new Fault('forbidden', 'This account is paused. Write to the operator.');
+  if (payers.some(({ cards_off_at }) => cards_off_at !== null)) throw cardsAreOff();
   return payments;
+}
+
+/** The wallet and the person who acts: whose own payment was disputed pays for no team either. */
+async function payersOf(parts: RouteParts, { id, personId }: ChosenWallet): Promise<AccountRow[]> {
+  return await Promise.all([...new Set([id, personId])].map((one) => requireAccount(parts, one)));
+}
+
+function pauseReasonOf(payers: readonly AccountRow[]): string | null {
+  return payers.find(({ paused_reason }) => paused_reason !== null)?.paused_reason ?? null;
 }
 
 async function offeredAmount({ store }: RouteParts, text: string): Promise<NanoUsd> {

@@ -18,6 +18,8 @@ export interface ChosenWallet {
   readonly id: AccountId;
   /** Requests, images and what belongs to them: with this account the caller spends it. */
   readonly spenderId: AccountId;
+  /** The own account of the person who acts. */
+  readonly personId: AccountId;
   readonly isTeams: boolean;
   /** Whether the caller may pay into it, and change how it is paid. */
   readonly mayPay: boolean;
@@ -78,11 +80,14 @@ async function chosenWallet(
   { wallet = 'own', right }: { wallet: (typeof WALLETS)[number] | undefined; right: WalletRight },
 ): Promise<ChosenWallet> {
   const own = user.accountId;
-  if (wallet === 'own') return { id: own, spenderId: own, isTeams: false, mayPay: true, seesAll: true };
+  const personId = own;
+  if (wallet === 'own')
+    return { id: own, spenderId: own, personId, isTeams: false, mayPay: true, seesAll: true };
   const { account, teamId, role } = await requireTeamRight(parts, user, right);
   const [mayPay, seesAll] = [teamRoleMay(role, 'change_money'), teamRoleMay(role, 'see_all')];
   // The primary key of an account is an account id.
-  return { id: teamId as AccountId, spenderId: account.id as AccountId, isTeams: true, mayPay, seesAll };
+  const [id, spenderId] = [teamId as AccountId, account.id as AccountId];
+  return { id, spenderId, personId, isTeams: true, mayPay, seesAll };
 }
 
 /** Finds something in a person's own account or in their account of the team. */

@@ -215,17 +215,25 @@ function mismatch(payment: PaymentRow | undefined, fact: Fact<'paid'>): string |
 type PauseReason = 'refund' | 'dispute';
 
 /**
- * Stops all spending and the charging of a saved card. The owner can still sign in and read why. An administrator is
- * never locked out, and an account that an operator disabled stays disabled.
+ * Stops all spending, with a person's account in their team, and the charging of a saved card. The owner can still sign in and
+ * read why. An administrator is never locked out, and an account that an operator disabled stays disabled.
  */
 async function pauseAccount(tx: Transaction<Schema>, accountId: string, reason: PauseReason): Promise<void> {
-  await tx
+  const paused = await tx
     .updateTable('account')
     .set({ status: 'disabled', paused_reason: reason })
     .where('id', '=', accountId)
     .where('role', '=', 'user')
     .where(sql<boolean>`(status = 'active' OR paused_reason IS NOT NULL)`)
+    .returning('id')
     .execute();
+  if (paused.length > 0)
+    await tx
+      .updateTable('account')
+      .set({ status: 'disabled' })
+      .where('person_id', '=', accountId)
+      .where('ended_at', 'is', null)
+      .execute();
   await stopAutomatic(tx, accountId, reason);
 }
 

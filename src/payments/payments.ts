@@ -133,11 +133,7 @@ export class Payments {
       .select('cards_off_at')
       .where('id', '=', accountId)
       .executeTakeFirstOrThrow();
-    if (cards_off_at !== null)
-      throw new Fault(
-        'forbidden',
-        'Card payments are off for this account, because a payment was disputed. Write to the operator.',
-      );
+    if (cards_off_at !== null) throw cardsAreOff();
   }
 
   async #checkout(
@@ -287,4 +283,11 @@ function withPayment(page: string, paymentId: string): string {
   const url = new URL(page);
   url.searchParams.set('payment', paymentId);
   return url.href;
+}
+
+export function cardsAreOff(): Fault {
+  return new Fault(
+    'forbidden',
+    'Card payments are off for this account, because a payment was disputed. Write to the operator.',
+  );
 }

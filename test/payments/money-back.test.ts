@@ -200,6 +200,40 @@ describe.each(STORES)('money that goes back on %s', (_, database) => {
     await verified();
   }, 120_000);
 
+  test('whoever is paused for a disputed payment spends no team’s money either, and pays for a team with no card, until an operator lets them', async () => {
+    const customer = await Payer.signUp(gateway, `back${++people}@example.com`);
+    const { events, intentId } = await customer.pays(stripe, '10');
+    await deliver(...events);
+    const { teams, accounts } = gateway.tollgate.services;
+    const person = { id: customer.accountId as AccountId, email: `back${people}@example.com` };
+    const options = { moved: nanoUsd(10 * USD), actor: customer.accountId };
+    const team = await teams.create(`paused ${people}`, person, options);
+    const member = await teams.membership(customer.accountId);
+    const token = await accounts.replaceToken(member?.id as AccountId);
+    const app = await teams.makeApp(team.id, 'colleague', {});
+    backend.script(({ body }) => completion('x', usage(1, Number(body['max_tokens']))));
+    expect((await gateway.chat(token, { max_tokens: 100 })).status).toBe(200);
+    await deliver(...stripe.dispute(intentId).events);
+    await tollgate('team', 'credit', `paused ${people}`, '5');
+    const ask = async (which: string): Promise<number> =>
+      (await gateway.chat(which, { max_tokens: 1 })).status;
+    // The others of the team go on with what others paid.
+    expect([await ask(token), await ask(app.token)]).toEqual([401, 200]);
+    const pay = async (): Promise<number> =>
+      (await customer.send('POST', 'payments/checkout?wallet=team', { amountUsd: '10', saveCard: false }))
+        .status;
+    const shown = async () => await customer.get<CardPayments>('payments?wallet=team');
+    expect(await shown()).toMatchObject({ canPay: false, cardsOff: true, pausedBy: 'dispute' });
+    expect(await pay()).toBe(403);
+    const account = `admin/accounts/${customer.accountId}`;
+    expect((await admin.send('POST', `${account}/allow-cards`, {})).status).toBe(200);
+    expect(await shown()).toMatchObject({ canPay: false, cardsOff: false, pausedBy: 'dispute' });
+    expect(await pay()).toBe(403);
+    expect((await admin.send('POST', `${account}/enable`, {})).status).toBe(200);
+    expect(await ask(token)).toBe(200);
+    await verified();
+  }, 120_000);
+
   test('a team that disputes what it has spent is paused with all of its accounts, until an operator lets it go on', async () => {
     const customer = await Payer.signUp(gateway, `back${++people}@example.com`);
     const { teams } = gateway.tollgate.services;
