@@ -88,7 +88,7 @@ export class Teams {
         toId: id,
         amount: moved,
         outCause: `to the team ${name}, as it was made`,
-        inCause: `from the balance of ${owner.id}, who made the team`,
+        inCause: 'from the balance of the person who made the team',
         actor,
       });
     return await this.#get(id);
@@ -200,10 +200,10 @@ export class Teams {
     teamId: string,
     name: string,
     limits: SpendingLimits,
+    id = newAccountId(this.#o.clock.now(), this.#o.random),
   ): Promise<{ readonly app: Account; readonly token: string }> {
     const columns = tokenColumns(limits);
     const now = this.#o.clock.now();
-    const id = newAccountId(now, this.#o.random);
     const { token, ...stored } = this.#newToken();
     await this.#changing(async (tx) => {
       await lockTeam(tx, teamId, this.#o.clock.now());
@@ -285,7 +285,7 @@ export class Teams {
         fromId: team.id as AccountId,
         toId: owner.person_id as AccountId,
         amount: returned,
-        outCause: `to the balance of ${owner.person_id}, as the team was closed`,
+        outCause: 'to the balance of an owner, as the team was closed',
         inCause: `from the team ${team.name ?? ''}, which was closed`,
         actor,
       });
@@ -354,7 +354,7 @@ export class Teams {
       .executeTakeFirstOrThrow();
   }
 
-  /** One transaction, on disk when it resolves; what exists already is the client's mistake. */
+  /** One transaction, on disk when it resolves; what exists already, or came first, is the client's mistake. */
   async #changing<T>(work: (tx: Transaction<Schema>) => Promise<T>, taken?: string): Promise<T> {
     const { store } = this.#o;
     try {
@@ -362,7 +362,10 @@ export class Teams {
       await store.durable();
       return result;
     } catch (error) {
-      if (taken !== undefined && isTaken(error)) throw new Fault('conflict', taken, { cause: error });
+      const what = takenBy(error);
+      if (what === 'person')
+        throw new Fault('conflict', 'This person is in a team already.', { cause: error });
+      if (taken !== undefined && what === 'name') throw new Fault('conflict', taken, { cause: error });
       throw error;
     }
   }
@@ -474,9 +477,14 @@ async function accountsOf(db: Kysely<Schema>, teamId: string): Promise<Account[]
     .execute();
 }
 
-/** A unique index was in the way. */
-function isTaken(error: unknown): boolean {
-  return error instanceof Error && /UNIQUE constraint failed|duplicate key value/.test(error.message);
+/**
+ * What a unique index found: the person joined a team a moment ago, which nobody else could see yet, or there is a team or app
+ * of this name.
+ */
+function takenBy(error: unknown): 'person' | 'name' | undefined {
+  if (!(error instanceof Error) || !/UNIQUE constraint failed|duplicate key value/.test(error.message))
+    return undefined;
+  return /account_member|person_id/.test(error.message) ? 'person' : 'name';
 }
 
 /**
