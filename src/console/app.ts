@@ -9,7 +9,7 @@ import { Fault } from '../std/fault.ts';
 import type { Operator } from '../identity/accounts/operators.ts';
 import type { TeamRight } from '../identity/accounts/roles.ts';
 import type { ErrorFormat } from '../http/response.ts';
-import type { AccountId } from '../std/ids.ts';
+import { keyedAccountId, type AccountId } from '../std/ids.ts';
 import { answer, CONSOLE_ERRORS, listAnswer, withApiHeaders } from './answers.ts';
 import {
   isInOperatorApi,
@@ -154,7 +154,8 @@ async function serve(
   if (operation) return await operate(parts, { ...operation, incoming, body }, work);
   const { audit: action, team: right } = route;
   if (!user || action === undefined || right === undefined) return await work('');
-  const change = { action, right, user, about: params['id'], body };
+  const made = route.makesAccount ? keyedAccountId(requestId) : undefined;
+  const change = { action, right, user, about: params['id'] ?? made, body };
   return await loggedInTeam(parts, change, () => work(''));
 }
 

@@ -53,6 +53,8 @@ export interface RouteDeclaration<
   readonly audit?: string;
   /** With `audit`: it changes the caller's team. Roles without this right leave no entry; the others' name the team, and its owners see them. */
   readonly team?: TeamRight;
+  /** With `team`: it makes an account, with an id from its request's, so that its entry names the account. */
+  readonly makesAccount?: true;
   /** Its answer is compressed: a list, never anything with a token or another secret in it. */
   readonly compressed?: true;
   /** How large the body may be, where the usual limit is too small. Only for routes that need a session. */

@@ -3,7 +3,7 @@ import type { Account } from '../identity/accounts/accounts.ts';
 import type { TeamRight } from '../identity/accounts/roles.ts';
 import { TEAM_ROLES } from '../identity/accounts/teams.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
-import type { AccountId } from '../std/ids.ts';
+import { keyedAccountId, type AccountId } from '../std/ids.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route } from './route.ts';
 import {
@@ -24,21 +24,23 @@ export const teamAccountRoutes = [
   /** The only time the app's token is shown. */
   route('POST /api/console/team/apps', {
     who: 'user',
-    audit: 'team.app',
+    audit: 'team.app-create',
     team: 'change_apps',
+    makesAccount: true,
     confirmed: true,
     body: limitsSchema.extend({ name: NAME }),
-    async handle(parts, { user, body }) {
+    async handle(parts, { user, body, meta }) {
       const { teamId } = await requireTeamRight(parts, user, 'change_apps');
       const { name, ...limits } = body;
-      const { app, token } = await parts.teams.makeApp(teamId, name, spendingOf(limits));
+      const id = keyedAccountId(meta.requestId);
+      const { app, token } = await parts.teams.makeApp(teamId, name, spendingOf(limits), id);
       await setRates(parts, app.id, limits);
       return { token, app: await shown(parts, app.id) };
     },
   }),
   route('POST /api/console/team/apps/{id}/replace-token', {
     who: 'user',
-    audit: 'team.app',
+    audit: 'team.app-token',
     team: 'change_apps',
     confirmed: true,
     body: emptyBody,
@@ -50,21 +52,21 @@ export const teamAccountRoutes = [
   }),
   route('POST /api/console/team/apps/{id}/pause', {
     who: 'user',
-    audit: 'team.app',
+    audit: 'team.app-pause',
     team: 'change_apps',
     body: emptyBody,
     handle: (parts, { user, params }) => setPaused(parts, user, { id: params.id, isPaused: true }),
   }),
   route('POST /api/console/team/apps/{id}/resume', {
     who: 'user',
-    audit: 'team.app',
+    audit: 'team.app-resume',
     team: 'change_apps',
     body: emptyBody,
     handle: (parts, { user, params }) => setPaused(parts, user, { id: params.id, isPaused: false }),
   }),
   route('POST /api/console/team/apps/{id}/end', {
     who: 'user',
-    audit: 'team.app',
+    audit: 'team.app-end',
     team: 'change_apps',
     body: emptyBody,
     async handle(parts, { user, params }) {

@@ -261,8 +261,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
       [team.owner.email, 'team.role', team.viewer.email, 'admin'],
       [team.admin.email, 'team.role.refused', null, null],
       [team.admin.email, 'team.role', team.viewer.email, 'owner'],
-      [team.admin.email, 'team.app', 'logged', null],
-      [team.admin.email, 'team.app', null, null],
+      [team.admin.email, 'team.app-pause', 'logged', null],
+      [team.admin.email, 'team.app-create', 'logged', null],
     ] as never);
     expect((await log(other.owner)).body.items).toEqual([]);
     for (const one of [team.admin, team.viewer, team.member]) expect((await log(one)).status).toBe(403);

@@ -130,7 +130,7 @@ export const adminTeamRoutes = [
     may: 'make_tokens',
     summary: 'Make an app with its token',
     secret: true,
-    audit: 'team.app',
+    audit: 'team.app-create',
     body: limitsSchema.extend({ name: NAME }),
     async handle(parts, { params, body: { name, ...limits } }) {
       const team = await requireTeam(parts, params.id);
@@ -143,7 +143,7 @@ export const adminTeamRoutes = [
     who: 'operator',
     may: 'change_accounts',
     summary: 'Pause an app',
-    audit: 'team.app',
+    audit: 'team.app-pause',
     state: accountState,
     body: emptyBody,
     handle: (parts, { params }) => setPaused(parts, params, true),
@@ -152,7 +152,7 @@ export const adminTeamRoutes = [
     who: 'operator',
     may: 'change_accounts',
     summary: 'Resume an app',
-    audit: 'team.app',
+    audit: 'team.app-resume',
     state: accountState,
     body: emptyBody,
     handle: (parts, { params }) => setPaused(parts, params, false),
@@ -161,7 +161,7 @@ export const adminTeamRoutes = [
     who: 'operator',
     may: 'end_tokens',
     summary: 'End an app and its token',
-    audit: 'team.app',
+    audit: 'team.app-end',
     state: accountState,
     body: emptyBody,
     async handle(parts, { params }) {

@@ -122,6 +122,7 @@ export function TeamLog() {
   const now = useNow();
   const log = useApi('GET /api/console/team/log');
   const texts: Readonly<Record<string, string>> = t('team.logActions', { returnObjects: true });
+  const roles: Readonly<Record<string, string>> = t('team.roles', { returnObjects: true });
   const words = (action: string): string => {
     const isRefused = action.endsWith(REFUSED);
     const done = isRefused ? action.slice(0, -REFUSED.length) : action;
@@ -139,7 +140,7 @@ export function TeamLog() {
                 <span className="min-w-0 flex-1 basis-60">
                   <span className="font-medium">{by ?? t('team.logOperator')}</span> {words(action)}
                   {account === null ? null : <span className="text-ink-3"> · {account}</span>}
-                  {role === null ? null : <span className="text-ink-3"> · {role}</span>}
+                  {role === null ? null : <span className="text-ink-3"> · {roles[role] ?? role}</span>}
                 </span>
                 <span className="text-ink-3">{formatRelative(at, now, i18n.language)}</span>
               </li>

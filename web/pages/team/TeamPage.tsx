@@ -4,6 +4,7 @@ import UserPlus from 'lucide-react/icons/user-plus';
 import Plus from 'lucide-react/icons/plus';
 import { useAction } from '../../lib/action.ts';
 import { call, useApi } from '../../lib/api.ts';
+import { formatUsd } from '../../lib/money.ts';
 import { formatRelative, useNow } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { chooseWallet } from '../../lib/wallet.ts';
@@ -219,7 +220,9 @@ function OpenInvites({ team }: { team: Team }) {
               {invite.budget ? (
                 <span className="text-ink-3">
                   {' · '}
-                  <Money usd={invite.budget.amountUsd} /> {t(`team.pers.${invite.budget.per}`)}
+                  {t(`team.budgetPer.${invite.budget.per}`, {
+                    amount: formatUsd(invite.budget.amountUsd, i18n.language),
+                  })}
                 </span>
               ) : null}
             </span>

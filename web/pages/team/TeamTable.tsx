@@ -65,11 +65,13 @@ function useColumns(team: Team, actions: AccountActions): readonly Column<TeamAc
     {
       id: 'token',
       header: t('team.token'),
+      className: 'whitespace-nowrap',
       cell: (row) => <TokenHint account={row} isOwn={row.id === team.ownId} />,
     },
     {
       id: 'used',
       header: t('team.used'),
+      className: 'whitespace-nowrap',
       cell: (row) =>
         row.usedAt ? (
           <Time at={row.usedAt} style="relative" />
