@@ -57,7 +57,7 @@ function useNav(area: ShellProps['area']): readonly NavGroup[] {
   const { team } = useWallet();
   const { rights } = useUser();
   if (area === 'admin') return operatorNav(rights);
-  return team ? teamNav() : ACCOUNT_NAV;
+  return team ? teamNav(team.rights) : ACCOUNT_NAV;
 }
 
 function TopBar({ area }: { area: 'account' | 'admin' }) {

@@ -36,11 +36,15 @@ interface NavItem {
   readonly key?: string;
   /** The page shows the own account only. */
   readonly own?: true;
+  /** The right that a role in a team must include for the team's. */
+  readonly teamRight?: TeamRight;
   /** The right that an operator's role must include; absent: seeing customers. */
   readonly right?: OperatorRight;
 }
 
-type OperatorRight = NonNullable<SessionState['user']>['rights'][number];
+type User = NonNullable<SessionState['user']>;
+type OperatorRight = User['rights'][number];
+type TeamRight = NonNullable<User['team']>['rights'][number];
 
 export interface NavGroup {
   readonly label: keyof Strings['nav'];
@@ -75,7 +79,7 @@ export const ACCOUNT_NAV: readonly NavGroup[] = [
       { href: '/app/quickstart', label: 'quickstart', icon: SquareTerminal, key: 'q' },
       { href: '/app/key', label: 'key', icon: KeyRound, key: 'k' },
       TEAM,
-      { href: '/app/webhooks', label: 'webhooks', icon: Webhook, key: 'w', own: true },
+      { href: '/app/webhooks', label: 'webhooks', icon: Webhook, key: 'w', teamRight: 'change_webhooks' },
       { href: '/docs', label: 'docs', icon: BookOpen, key: 'd' },
       { href: '/app/settings', label: 'settings', icon: Settings, key: 's' },
     ],
@@ -125,9 +129,11 @@ export function operatorNav(rights: readonly OperatorRight[]): NavGroup[] {
 }
 
 /** The pages that can show a team's account. Its own page is the overview, and comes first. */
-export function teamNav(): NavGroup[] {
+export function teamNav(rights: readonly TeamRight[]): NavGroup[] {
   return ACCOUNT_NAV.map(({ label, items }, index) => {
-    const others = items.filter((item) => !item.own && item !== TEAM);
+    const isOthers = ({ own, teamRight }: NavItem): boolean =>
+      !own && (teamRight === undefined || rights.includes(teamRight));
+    const others = items.filter((item) => isOthers(item) && item !== TEAM);
     return { label, items: index === 0 ? [TEAM, ...others] : others };
   });
 }

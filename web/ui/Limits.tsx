@@ -45,8 +45,9 @@ export function NextLimitLine({
     kind === 'budget'
       ? t(`nextLimit.budget.${per ?? 'total'}`, { limit: usd(limitUsd ?? '0') })
       : t(`nextLimit.${kind}`, { limit: usd(limitUsd ?? '0') });
-  const when =
-    isDated && reachedAt !== null && reachedAt > now ? formatDate(reachedAt, now, i18n.language) : undefined;
+  // What is empty was reached at the server's time, which may be a moment ahead of the browser's.
+  const isAhead = reachedAt !== null && reachedAt > now && Number(leftUsd) > 0;
+  const when = isDated && isAhead ? formatDate(reachedAt, now, i18n.language) : undefined;
   const left = formatUsd(leftUsd, i18n.language, { kind: 'available' });
   return (
     <p className="text-sm">

@@ -4,8 +4,14 @@ export const chats: typeof english = {
   refusal: {
     amounts: 'Verfügbar: {{available}}. Für diese Anfrage nötig: {{required}}.',
     held: 'Ihr Guthaben ist für laufende Anfragen vorgemerkt.',
-    limit: 'Eine Ausgabengrenze dieses Kontos ist erreicht.',
-    resets: 'Sie beginnt neu am {{time}}.',
+    limits: {
+      month: 'Das Monatslimit ist erreicht.',
+      budget_day: 'Das Budget von heute reicht nicht mehr aus.',
+      budget_week: 'Das Budget dieser Woche reicht nicht mehr aus.',
+      budget_month: 'Das Budget dieses Monats reicht nicht mehr aus.',
+      budget_total: 'Das Budget reicht nicht mehr aus.',
+    },
+    resets: 'Es beginnt neu am {{time}}.',
     tooMany: 'Zu viele Anfragen.',
     seconds_one: 'Neuer Versuch in {{count, number}} Sekunde.',
     seconds_other: 'Neuer Versuch in {{count, number}} Sekunden.',

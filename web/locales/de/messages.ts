@@ -29,8 +29,9 @@ export const messages: typeof english = {
     chatHint: 'Nehmen Sie den Bot zuerst in den Chat auf. Gruppen beginnen mit einem Minus.',
     addressEnds: 'Adresse endet auf',
     url: 'Adresse',
-    whose: 'Webhooks von',
-    own: 'Ihr Konto',
+    teamLead:
+      'Ihre eigenen Programme oder ein Chat erfahren, wenn in {{team}} etwas geschieht. Nachrichten an Programme sind signiert.',
+    notYours: 'Inhaber und Admins verwalten die Webhooks des Teams',
     urlHint: 'Eine öffentliche https-Adresse, die POST-Anfragen annimmt.',
     operatorUrlHint: 'Eine https-Adresse, die POST-Anfragen annimmt.',
     events: 'Ereignisse',

@@ -2,7 +2,13 @@ export const chats = {
   refusal: {
     amounts: 'Available: {{available}}. Required for this request: {{required}}.',
     held: 'Your balance is on hold for requests that are still running.',
-    limit: 'A spending limit of this account is reached.',
+    limits: {
+      month: 'The monthly limit is reached.',
+      budget_day: 'Not enough is left of today’s budget.',
+      budget_week: 'Not enough is left of this week’s budget.',
+      budget_month: 'Not enough is left of this month’s budget.',
+      budget_total: 'Not enough is left of the budget.',
+    },
     resets: 'It resets on {{time}}.',
     tooMany: 'Too many requests.',
     seconds_one: 'Try again in {{count, number}} second.',

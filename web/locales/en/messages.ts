@@ -24,8 +24,9 @@ export const messages = {
     chatHint: 'Add the bot to the chat first. Groups begin with a minus.',
     addressEnds: 'Address ends in',
     url: 'Address',
-    whose: 'Webhooks of',
-    own: 'Your account',
+    teamLead:
+      'Notify your programs or a chat when something happens in {{team}}. Messages to programs are signed.',
+    notYours: 'Owners and admins manage the team’s webhooks',
     urlHint: 'A public https address that accepts POST requests.',
     operatorUrlHint: 'An https address that accepts POST requests.',
     events: 'Events',

@@ -53,10 +53,10 @@ type MissingProps = NonNullable<AnswerError['missing']> & { readonly isHeld: boo
 function MissingMoney({ availableUsd, requiredUsd, limit, isHeld }: MissingProps) {
   const { t, i18n } = useTranslation();
   const usd = (amount: string, kind: AmountKind): string => formatUsd(amount, i18n.language, { kind });
-  const title = limit ? 'refusal.limit' : isHeld ? 'refusal.held' : 'playground.outOfMoney';
+  const title = isHeld ? t('refusal.held') : t('playground.outOfMoney');
   return (
     <>
-      <p className="font-medium">{t(title)}</p>
+      <p className="font-medium">{limit ? t(`refusal.limits.${limit.name}`) : title}</p>
       <p>
         {t('refusal.amounts', {
           available: usd(availableUsd, 'available'),

@@ -16,8 +16,11 @@ interface Missing {
   readonly availableUsd: string;
   readonly requiredUsd: string;
   /** A limit or budget that money does not lift, and when it begins anew, if that is known. */
-  readonly limit?: { readonly resetsAt: string | undefined };
+  readonly limit?: { readonly name: LimitName; readonly resetsAt: string | undefined };
 }
+
+const LIMIT_NAMES = ['month', 'budget_day', 'budget_week', 'budget_month', 'budget_total'] as const;
+type LimitName = (typeof LIMIT_NAMES)[number];
 
 const NANO_PLACES = 9;
 const NEXT_SECOND_MS = 1_000;
@@ -43,12 +46,13 @@ export function isAccountsLimit({ status }: AnswerError): boolean {
 
 function missingOf(body: Readonly<Record<string, unknown>>): Missing {
   const amount = (value: unknown): string => (typeof value === 'number' ? value.toFixed(NANO_PLACES) : '0');
-  const { resets_at: resetsAt } = body;
+  const { resets_at: resetsAt, limit } = body;
+  const name = LIMIT_NAMES.find((one) => one === limit) ?? 'month';
   return {
     availableUsd: amount(body['available_usd']),
     requiredUsd: amount(body['required_usd']),
     ...(body['reason'] === 'limit_reached'
-      ? { limit: { resetsAt: typeof resetsAt === 'string' ? resetsAt : undefined } }
+      ? { limit: { name, resetsAt: typeof resetsAt === 'string' ? resetsAt : undefined } }
       : {}),
   };
 }
