@@ -66,14 +66,18 @@ export class BackgroundRows {
 
   /** True if it was still being made. Whoever makes it finds out by `states`. */
   async cancel(id: string, accountId: string): Promise<boolean> {
-    const { numUpdatedRows } = await this.#db
-      .updateTable('stored_response')
-      .set({ state: 'cancelled' })
-      .where('id', '=', id)
-      .where('account_id', '=', accountId)
-      .where(isOpen)
-      .executeTakeFirst();
-    return numUpdatedRows > 0n;
+    return await this.#db.transaction().execute(async (tx) => {
+      // As `end` does: one of both comes first, and the other one sees what it did.
+      await addBytes(tx, accountId, 0);
+      const { numUpdatedRows } = await tx
+        .updateTable('stored_response')
+        .set({ state: 'cancelled' })
+        .where('id', '=', id)
+        .where('account_id', '=', accountId)
+        .where(isOpen)
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    });
   }
 
   /** The states of those jobs that still exist. */

@@ -2,12 +2,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { openLedger, type OpenLedger } from '../ledger/open-ledger.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { BackgroundRows } from './background-rows.ts';
 import { ConversationStore } from './conversation-store.ts';
 import { resealResponses } from './reseal-responses.ts';
 import { openResponseRows, ResponseStore } from './response-store.ts';
@@ -22,7 +24,7 @@ const NEXT_KEY = new Uint8Array(32).fill(2);
 describe.each([
   ['SQLite', () => Promise.resolve(undefined)],
   ['Postgres', async () => (await testPostgres()).freshDatabase()],
-] as const)('on %s', (_name, database) => {
+] as const)('on %s', (name, database) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-responses-'));
   const rules = { keepMs: 24 * HOUR_MS, keepBytes: 1_000 * MEGABYTE };
   let now = 0;
@@ -138,6 +140,46 @@ describe.each([
       expect(String(found?.input[0]?.['content']).length).toBe(number);
     }
     expect(await responses.items([ids[0] ?? ''], 'acc_1')).toEqual(new Map());
+  });
+
+  test.if(name === 'Postgres')(
+    'what is stored does not wait for the disk, and whatever else its connection commits does',
+    async () => {
+      const settings = async (): Promise<unknown[]> => {
+        const shown = await Promise.all(
+          Array.from({ length: 8 }, () => sql`SHOW synchronous_commit`.execute(store.db)),
+        );
+        return shown.flatMap(({ rows }) => rows);
+      };
+      expect(await settings()).toEqual(Array.from({ length: 8 }, () => ({ synchronous_commit: 'on' })));
+      await Promise.all(Array.from({ length: 20 }, (_, number) => keep(`resp_${number}`)));
+      expect(await settings()).toEqual(Array.from({ length: 8 }, () => ({ synchronous_commit: 'on' })));
+    },
+  );
+
+  test('one that is cancelled while it ends stays cancelled if its client was told so, and is complete if not', async () => {
+    const background = new BackgroundRows({ store, clock, key: KEY, space: responses.space });
+    const items = { input: [], output: [{ type: 'message', content: 'done' }] };
+    for (let number = 0; number < 80; number++) {
+      const id = `resp_${number}`;
+      const queued = { id, accountId: 'acc_1', requestId: `req_${number}` };
+      const unmade = { items: { input: [], output: [] }, answer: { id, output: [] } };
+      await responses.keep({ ...queued, ...unmade, state: 'in_progress' });
+      const cancel = async (): Promise<boolean> => {
+        // Each query is about as long as one of the steps in which the other ends.
+        for (let step = 0; step < number % 8; step++) await responses.space.isOff('acc_1');
+        return await background.cancel(id, 'acc_1');
+      };
+      const answer = { id, output: items.output };
+      const [isCancelled] = await Promise.all([
+        cancel(),
+        background.end(id, 'acc_1', { state: 'completed', items, answer }),
+      ]);
+      const found = await responses.answer(id, 'acc_1');
+      expect([isCancelled, found?.status, found?.output]).toEqual(
+        isCancelled ? [true, 'cancelled', []] : [false, 'completed', items.output],
+      );
+    }
   });
 
   test('sealed anew with another key, only that opens it, and no row is opened as another', async () => {
