@@ -1,12 +1,22 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { sql } from 'kysely';
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
-import { completion, ScriptedBackend, streamed, usage } from '../support/scripted-backend.ts';
+import {
+  chunk,
+  completion,
+  DONE,
+  eventStream,
+  ScriptedBackend,
+  streamed,
+  usage,
+} from '../support/scripted-backend.ts';
 import { ask, expectTrueSums, get, NOT_FOUND, refusal, STORES } from './stored-responses.ts';
 
 /** What is kept, for whom and for how long. */
 
 const HOUR_MS = 3_600_000;
+/** What counts tokens is loaded when a client first leaves. */
+const PATIENCE_MS = 60_000;
 
 describe.each(Object.entries(STORES))('on %s', (_name, open) => {
   const backend = new ScriptedBackend();
@@ -184,6 +194,90 @@ describe.each(Object.entries(STORES))('on %s', (_name, open) => {
     backend.script(() => completion('Good day.', usage(5, 5)));
     await (await gateway.post('/v1/responses', account.token, { model: 'svc_chat/m', input: [] })).text();
     expect(await rows(account)).toEqual([]);
+  });
+
+  test(
+    'wherever a client leaves its stream: what counts as complete is stored whole, and of anything else there is nothing',
+    async () => {
+      const account = await gateway.account('100');
+      const words = Array.from({ length: 12 }, (_, number) => `word${number} `);
+      backend.script(({ signal }) =>
+        eventStream(
+          new ReadableStream<Uint8Array>({
+            async start(controller) {
+              for (const word of words) {
+                if (signal.aborted) return;
+                controller.enqueue(Buffer.from(chunk({ content: word })));
+                await Bun.sleep(1);
+              }
+              controller.enqueue(Buffer.from(chunk({}, 'stop') + DONE));
+              controller.close();
+            },
+          }),
+        ),
+      );
+      const body = { model: 'svc_chat/m', input: 'Hi', stream: true };
+      const whole = await (await gateway.post('/v1/responses', account.token, body)).text();
+      const leavings = Array.from({ length: 24 }, async (_, number) => {
+        const leaving = new AbortController();
+        const response = await gateway.post('/v1/responses', account.token, body, { signal: leaving.signal });
+        const reader = response.body?.getReader();
+        // More of them near the end, where the answer is stored.
+        const most = whole.length - Math.floor((whole.length * number ** 3) / 24 ** 3);
+        for (let bytes = 0; bytes < most;) {
+          const read = await reader?.read();
+          if (!read || read.done) break;
+          bytes += read.value.byteLength;
+        }
+        leaving.abort();
+        return response.headers.get('x-request-id') ?? '';
+      });
+      const ids = await Promise.all(leavings);
+      await gateway.settled(account);
+      backend.script(() => completion('Good day.', usage(5, 5)));
+      const looks = ids.map(async (id) => {
+        const { outcome, charged } = await gateway.receipt(id);
+        const found = await get(gateway, account, `/v1/responses/${id.replace('req_', 'resp_')}`);
+        const isComplete = outcome === 'completed';
+        expect([id, outcome, found.status]).toEqual([id, outcome, isComplete ? 200 : 404]);
+        expect(charged).toBeGreaterThan(0);
+        if (isComplete) expect(JSON.stringify(found.body)).toContain(words.join(''));
+      });
+      await Promise.all(looks);
+    },
+    PATIENCE_MS,
+  );
+
+  test('one that is deleted while others go on from it is whole in their input or not found, and they are served or refused', async () => {
+    const account = await gateway.account('100');
+    for (let round = 0; round < 10; round++) {
+      const { id: first } = await ask(gateway, account, { input: `start ${round}` });
+      const { id } = await ask(gateway, account, { input: 'more', previous_response_id: first });
+      const calls = backend.calls.length;
+      const body = { model: 'svc_chat/m', input: 'So?', previous_response_id: id };
+      const [answers] = await Promise.all([
+        Promise.all(Array.from({ length: 6 }, () => gateway.post('/v1/responses', account.token, body))),
+        get(gateway, account, `/v1/responses/${round % 2 === 0 ? first : id}`, 'DELETE'),
+      ]);
+      const statuses = answers.map(({ status }) => status);
+      expect(statuses.filter((status) => status !== 200 && status !== 400)).toEqual([]);
+      const sent = backend.calls.slice(calls);
+      expect(sent).toHaveLength(statuses.filter((status) => status === 200).length);
+      for (const call of sent)
+        expect((call.body['messages'] as { content: string }[]).map(({ content }) => content)).toEqual([
+          `start ${round}`,
+          'Good day.',
+          'more',
+          'Good day.',
+          'So?',
+        ]);
+      for (const answer of answers.filter(({ status }) => status === 200)) {
+        const made = ((await answer.json()) as { id: string }).id;
+        expect((await get(gateway, account, `/v1/responses/${made}`)).status).toBe(200);
+        expect(await refusal(gateway, account, { previous_response_id: made })).toMatchObject(NOT_FOUND);
+      }
+    }
+    await gateway.settled(account);
   });
 
   test('a key replays a stored answer also when what it goes on from is gone', async () => {

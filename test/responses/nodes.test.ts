@@ -66,6 +66,47 @@ describe('two nodes on one Postgres', () => {
     },
     PATIENCE_MS,
   );
+
+  test(
+    'what both add to one conversation at once is in it once, each addition in one piece, and each response between them too',
+    async () => {
+      const account = await operator.account('10');
+      backend.script(() => completion('ok', usage(3, 3)));
+      const send = async (path: string, body: object, node = 0): Promise<Response> =>
+        await fetch(`${nodes[node]?.url}/v1/${path}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${account.token}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        });
+      const { id } = (await (await send('conversations', {})).json()) as { id: string };
+      const three = (number: number): object[] =>
+        ['a', 'b', 'c'].map((part) => ({ role: 'user', content: `${number}${part}` }));
+      const additions = Array.from({ length: 24 }, async (_, number) => {
+        const added = await send(`conversations/${id}/items`, { items: three(number) }, number % 2);
+        expect(added.status).toBe(200);
+      });
+      const answers = Array.from({ length: 6 }, async (_, number) => {
+        const body = { model: 'svc_chat/m', input: `said ${number}`, conversation: id };
+        const { status } = await send('responses', body, number % 2);
+        return status === 200 ? [`said ${number}`] : [];
+      });
+      await Promise.all(additions);
+      const said = (await Promise.all(answers)).flat();
+      const listed = await fetch(`${nodes[1]?.url}/v1/conversations/${id}/items?order=asc&limit=100`, {
+        headers: { authorization: `Bearer ${account.token}` },
+      });
+      const { data } = (await listed.json()) as { data: { id: string; content: { text: string }[] }[] };
+      const texts = data.map(({ content }) => content[0]?.text ?? '');
+      expect(new Set(data.map((item) => item.id)).size).toBe(24 * 3 + said.length * 2);
+      for (let number = 0; number < 24; number++) {
+        const start = texts.indexOf(`${number}a`);
+        expect(texts.slice(start, start + 3)).toEqual([`${number}a`, `${number}b`, `${number}c`]);
+      }
+      for (const text of said) expect(texts[texts.indexOf(text) + 1]).toBe('ok');
+      expect(texts.filter((text) => text.startsWith('said')).toSorted()).toEqual(said.toSorted());
+    },
+    PATIENCE_MS,
+  );
 });
 
 describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
