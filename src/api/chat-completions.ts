@@ -4,6 +4,7 @@ import { paidAnswer } from '../http/response.ts';
 import type { ChatCall, ChatReply, Labels, RelayParts, CallBase } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { openAiEncoder, withCost, type ChatEncoder } from '../wire/openai/answer.ts';
+import { joinKnobs, type Knobs } from '../wire/field-table.ts';
 import { CHAT_FIELDS, chatRequestSchema, ordinaryChat, type ChatRequest } from '../wire/openai/chat.ts';
 import {
   completionWithoutThoughts,
@@ -194,6 +195,33 @@ function checkedChat(body: Record<string, unknown>, asked: OpenRouterFields | un
   return ordinaryChat(canonical) ?? (parseBody(chatRequestSchema, canonical) as ChatRequest);
 }
 
+/**
+ * LiteLLM's name for what it keeps beside an answer. Whoever sends that answer back, as its pages say, sends it along, and strict backends
+ * refuse it.
+ */
+const KEPT_BY_CLIENT = 'provider_specific_fields';
+
+/** Hardly any request has it, so nothing is copied before it is found. */
+function withoutKept(
+  request: ChatRequest,
+  knobs: Knobs | undefined,
+): Pick<OpenAiChatCall, 'request' | 'knobs'> {
+  if (!request.messages.some(hasKept)) return { request, knobs };
+  const messages = request.messages.map((message) => {
+    if (!hasKept(message)) return message;
+    const { [KEPT_BY_CLIENT]: _, tool_calls: calls, ...rest } = message;
+    const bare = calls?.map(({ [KEPT_BY_CLIENT]: _kept, ...call }) => call);
+    return bare ? { ...rest, tool_calls: bare } : rest;
+  });
+  const leftOut = [`messages.${KEPT_BY_CLIENT}`];
+  return { request: { ...request, messages } as ChatRequest, knobs: joinKnobs(knobs, { leftOut }) };
+}
+
+function hasKept(message: ChatRequest['messages'][number]): boolean {
+  if (message.role !== 'assistant') return false;
+  return KEPT_BY_CLIENT in message || (message.tool_calls?.some((call) => KEPT_BY_CLIENT in call) ?? false);
+}
+
 function withEffort(body: Record<string, unknown>, asked: OpenRouterFields): Record<string, unknown> {
   const { reasoning: _, ...rest } = body;
   const effort = openRouterEffort(asked);
@@ -220,6 +248,7 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
   const asked = openRouterFieldsOf(value);
   const { body, knobs } = selectFields(value, CHAT_FIELDS);
   const request = checkedChat(body, asked);
+  const sent = withoutKept(request, knobs);
   const { code, model } = splitModel(endpoint, request.model);
   return {
     requestId: base.requestId,
@@ -232,8 +261,8 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
     tags: base.tags,
     selector: { code, model, type: 'chat_completion' },
     label: model,
-    request,
-    knobs,
+    request: sent.request,
+    knobs: sent.knobs,
     cap: 'strict',
     hidesThoughts: asked !== undefined && hidesThoughts(asked),
     encoder: isOrdinary(base, asked) ? publicEncoder : encoderAsAsked(base, asked, false),
@@ -244,6 +273,7 @@ function readV1Chat(base: CallBase, value: Record<string, unknown>, parts: ApiPa
   const asked = openRouterFieldsOf(value);
   const { body, knobs } = selectFields(value, CHAT_FIELDS);
   const request = checkedChat(body, asked);
+  const sent = withoutKept(request, knobs);
   return {
     requestId: base.requestId,
     caller: base.caller,
@@ -255,8 +285,8 @@ function readV1Chat(base: CallBase, value: Record<string, unknown>, parts: ApiPa
     tags: base.tags,
     selector: routeSelector(parts, base, request.model, 'chat_completion'),
     label: request.model,
-    request,
-    knobs,
+    request: sent.request,
+    knobs: sent.knobs,
     cap: 'lowered',
     hidesThoughts: asked !== undefined && hidesThoughts(asked),
     encoder: isOrdinary(base, asked) ? v1Encoder : encoderAsAsked(base, asked, true),

@@ -236,6 +236,30 @@ describe('a field that nobody knows is dropped and named', () => {
     expect(await response.text()).toContain('[DONE]');
   });
 
+  test.each(['chat', 'the public chat'])(
+    '%s: what LiteLLM keeps in an answer and sends back with it',
+    async (operation) => {
+      const kept = { provider_specific_fields: { refusal: null } };
+      const call = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } };
+      const bare = [
+        { role: 'user', content: 'How is the weather?' },
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'call_1', content: 'Fine.' },
+        { role: 'assistant', content: 'It is fine.' },
+        { role: 'user', content: 'And now?' },
+      ];
+      const messages = bare.map((message) => {
+        if (message.role !== 'assistant') return message;
+        const calls = message.tool_calls?.map((one) => ({ ...one, ...kept }));
+        return { ...message, ...kept, ...(calls && { tool_calls: calls }) };
+      });
+      const response = await asks[operation]!({ messages });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('x-tollgate-dropped')).toBe('messages.provider_specific_fields');
+      expect(backend.calls[0]!.body['messages']).toEqual(bare);
+    },
+  );
+
   test('100 KB of messages in embeddings', async () => {
     const messages = [{ role: 'user', content: 'x'.repeat(100_000) }];
     const response = await ask('/v1/embeddings', { model: 'svc_embed/e', input: 'hi', messages });
