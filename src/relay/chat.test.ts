@@ -53,6 +53,22 @@ endpoints: { e: { name: e, type: chat_completion, lists: [l], upstreams: [u] } }
     expect((await quoteOf({ n: 3, max_tokens: 7 })).ceiling).toMatchObject({ choices: 3, output: 7 });
   });
 
+  test('takes a cap beyond that of the model as that, or refuses it by its name where the client wants no other', async () => {
+    expect((await quoteOf({ max_tokens: 200 })).ceiling).toMatchObject({ output: 100 });
+    expect((await quoteOf({ max_tokens: 100 }, { cap: 'strict' })).ceiling).toMatchObject({ output: 100 });
+    for (const param of ['max_tokens', 'max_completion_tokens']) {
+      const refused = async () => await quoteOf({ [param]: 101 }, { cap: 'strict' });
+      expect(await refused().catch((error: unknown) => error)).toMatchObject({
+        code: 'invalid_field',
+        param,
+      });
+    }
+  });
+
+  test('knows whether anything is attached', async () => {
+    expect((await quoteOf({})).hasAttachments).toBe(false);
+  });
+
   test('asks for a count first where more than three bytes to a token would not fit the context', async () => {
     const withBytes = (bytes: number) => quoteOf({}, { size: { bytes, characters: bytes } });
     expect((await withBytes(2_000)).mayBeTooLong).toBe(false);

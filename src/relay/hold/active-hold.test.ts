@@ -1,8 +1,9 @@
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 import type { Ending, Settled, Settlement } from '../../ledger/port.ts';
 import { NO_USAGE } from '../../ledger/price.ts';
 import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
+import { stderrLog } from '../../std/log.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { AllAttemptsFailed } from '../attempts.ts';
 import type { RequestEnd } from '../../std/request-record.ts';
@@ -11,13 +12,14 @@ import { ActiveHold, type RequestResult } from './active-hold.ts';
 
 /** One hold: the deadlines of its attempts, and that it is closed once, with a true receipt. */
 
-function begin({ streamed = false, overrun = 0, isStoreDown = false } = {}) {
+function begin({ streamed = false, overrun = 0, isStoreDown = false, isTellingBroken = false } = {}) {
   let nowMs = 10_000;
   const closes: HoldEnd[] = [];
   const requests: RequestEnd[] = [];
   const chargedLater: RequestEnd[] = [];
   const retried: ((settled: Settled) => void)[] = [];
   const overruns: number[] = [];
+  const warned: unknown[] = [];
   const active = new Set<string>();
   const client = new AbortController();
   const settled: Settled = {
@@ -49,8 +51,12 @@ function begin({ streamed = false, overrun = 0, isStoreDown = false } = {}) {
     metrics: {
       request: (done: RequestEnd) => void requests.push(done),
       chargedLater: (done: RequestEnd) => void chargedLater.push(done),
-      overrun: (amount: number) => void overruns.push(amount),
+      overrun(amount: number) {
+        if (isTellingBroken) throw new Error('the metrics are broken');
+        overruns.push(amount);
+      },
     },
+    log: { warn: (event: string, { kinds }: { kinds: unknown }) => void warned.push([event, kinds]) },
   } as unknown as RelayParts;
   const call = {
     requestId: 'req_1' as RequestId,
@@ -61,7 +67,7 @@ function begin({ streamed = false, overrun = 0, isStoreDown = false } = {}) {
   hold.start();
   const advance = (ms: number): void => void (nowMs += ms);
   const closeLater = (): void => retried.forEach((onClosed) => onClosed(settled));
-  return { hold, closes, requests, chargedLater, closeLater, overruns, active, client, advance };
+  return { hold, closes, requests, chargedLater, closeLater, overruns, warned, active, client, advance };
 }
 
 const TIMEOUTS = { firstByteMs: 100, idleMs: 1, totalMs: 500 };
@@ -175,6 +181,32 @@ describe('a hold', () => {
     const { hold, overruns } = begin({ overrun: 1 });
     await hold.settle(RESULT);
     expect(overruns).toEqual([1]);
+  });
+
+  test('is charged whatever happens to those who are told of it, and the operator hears of that', async () => {
+    const { hold, active } = begin({ overrun: 1, isTellingBroken: true });
+    const error = spyOn(stderrLog, 'error').mockImplementation(() => undefined);
+    try {
+      expect(await hold.settle(RESULT)).toMatchObject({ charged: 5 });
+      expect(error.mock.calls.map(([event]) => event)).toEqual(['request_end_not_told']);
+    } finally {
+      error.mockRestore();
+    }
+    expect([...active]).toEqual([]);
+  });
+
+  test('tells the operator what of its use has no price of its own', async () => {
+    const price = { kind: 'tokens', input: 1, cachedInput: 1, output: 1 } as const;
+    const quote = { price, route: { model: { costs: new Map() } } } as unknown as RequestResult['quote'];
+    const used = (extra: object): RequestResult => ({
+      ...RESULT,
+      quote,
+      measured: { usage: { ...NO_USAGE, output: 3, ...extra }, source: 'upstream' },
+    });
+    const [plain, audible] = [begin(), begin()];
+    await plain.hold.settle(used({}));
+    await audible.hold.settle(used({ extra: { audioInput: 4 } }));
+    expect([plain.warned, audible.warned]).toEqual([[], [['usage_without_price', ['audio_input']]]]);
   });
 
   test('is counted once even if its charge follows later, and the charge is added when it does', async () => {
