@@ -34,6 +34,7 @@ export const AREAS: readonly Area[] = [
         'src/ledger/sqlite/crash.test.ts',
         'src/ledger/archive-crash.test.ts',
       ],
+      ['test/stories/quotes.test.ts'],
     ],
   },
   {
