@@ -9,6 +9,7 @@ import {
   askLedger,
   noteAdmitted,
   preferTokenError,
+  quoteOf,
   rateKindOf,
   RefusedRequest,
 } from './admission.ts';
@@ -159,6 +160,27 @@ test('a request whose price changes again and again is quoted six times, and can
   const { ask, asked } = world([refused('quote_again')]);
   expect(await ask()).toMatchObject({ code: 'service_unavailable', retryAfterMs: 1_000 });
   expect(asked).toHaveLength(6);
+});
+
+test('a request that may cost more than its client allows is lowered to that, or told what would be enough', async () => {
+  const price = { kind: 'tokens', input: 1_000_000, cachedInput: 1_000_000, output: 1_000_000 } as const;
+  const quote = { ...QUOTE, price, ceiling: { ...QUOTE.ceiling, output: 1_000 } } as Quote;
+  const snapshot = { isNetworkAllowed: true, limits: {}, arrivals: { chat: 0, images: 0 }, now: 0 };
+  const parts = {
+    ledger: { identify: () => Promise.resolve(snapshot) },
+    catalog: () => ({ limits: { chatPerMinute: 60, imagesPerMinute: 60 } }),
+  } as unknown as RelayParts;
+  const within = async (nano: number) => {
+    const call = { maxCost: nanoUsd(nano), caller: { kind: 'token', hash: 'h' } } as unknown as Call<unknown>;
+    return await quoteOf({ quote: () => quote } as never, call, parts);
+  };
+  expect(await within(1_900)).toBe(quote);
+  expect((await within(1_500)).ceiling).toEqual({ ...quote.ceiling, output: 600 } as never);
+  expect(await within(1_000).catch((error: unknown) => error)).toMatchObject({
+    code: 'payment_required',
+    param: 'max_cost_usd',
+    extra: { reason: 'max_cost_too_low', max_cost_usd: 0.000001, required_usd: 0.000001156 },
+  });
 });
 
 describe('an input that the ledger wants counted', () => {
