@@ -45,7 +45,8 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
   const backend = postgresBackend(store);
   audited.offsetMs = START_MS - Date.now();
   let lives = 0;
-  let corrupted = false;
+  let repair: string | undefined;
+  let isSpoilt = false;
   const endings: Promise<void>[] = [];
   const open = (node: string, { url = backend.url, deadlineFactor = PATIENCE } = {}) =>
     openPostgresLedger(
@@ -76,17 +77,19 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
       await ledger.expire();
     },
     async corrupt(statement) {
-      corrupted = true;
-      await corrupt(backend, statement);
+      isSpoilt ||= !changesRows(statement);
+      repair ??= await withoutGuards(backend);
+      await backend.pool.query(statement);
     },
     reset: () => reset(backend),
     async close() {
       await Promise.all([ledger.close(), ...endings]);
-      if (corrupted) {
+      if (isSpoilt) {
         await auditor.close();
         return store.close();
       }
       await reset(backend);
+      if (repair !== undefined) await backend.pool.query(repair);
       spare.push(audited);
     },
   };
@@ -118,39 +121,35 @@ export function postgresBackend(store: Store): PostgresBackend {
   return store.backend;
 }
 
-async function corrupt({ pool }: PostgresBackend, statement: string): Promise<void> {
-  const { rows } = await pool.query<{ drop: string }>(
-    `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS drop FROM pg_constraint
-      WHERE contype = 'c' AND conrelid IN ('account'::regclass, 'hold'::regclass, 'receipt'::regclass)`,
+/** Takes away whatever keeps the books right, and returns what puts it back where nothing is left that is wrong. */
+async function withoutGuards({ pool }: PostgresBackend): Promise<string> {
+  const { rows } = await pool.query<{ drop: string; add: string }>(
+    `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS drop,
+        format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) AS add
+      FROM pg_constraint
+      WHERE contype = 'c' AND conrelid IN ('account'::regclass, 'hold'::regclass, 'receipt'::regclass)
+      UNION ALL SELECT format('ALTER TABLE %s DISABLE TRIGGER USER', name), format('ALTER TABLE %s ENABLE TRIGGER USER', name)
+      FROM unnest(ARRAY['entry', 'receipt', 'archived_day', 'statement', 'cost_entry']) AS name
+      UNION ALL SELECT 'DROP INDEX ' || indexname, indexdef FROM pg_indexes WHERE indexname = 'entry_request'`,
   );
-  for (const { drop } of rows) await pool.query(drop);
-  for (const table of ['entry', 'receipt', 'archived_day', 'statement', 'cost_entry'])
-    await pool.query(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
-  await pool.query('DROP INDEX IF EXISTS entry_request');
-  await pool.query(statement);
+  await pool.query(rows.map(({ drop }) => drop).join(';'));
+  return rows.map(({ add }) => add).join(';');
+}
+
+const EMPTIED = [
+  'entry', 'debt', 'wallet_move', 'hold', 'receipt', 'archived_day', 'usage_day', 'backend_day', 'answer', 'redeem_code',
+  'payment', 'payment_reversal', 'payment_problem', 'top_up', 'statement', 'cost_entry',
+]; // prettier-ignore
+
+/** Whether a statement changes only rows that {@link reset} removes. */
+function changesRows(statement: string): boolean {
+  const [, table = ''] = /^\s*(?:UPDATE|DELETE FROM|INSERT INTO) (\w+)\b[^;]*$/.exec(statement) ?? [];
+  return table === 'account' || EMPTIED.includes(table);
 }
 
 /** As a replica would, so that the append-only triggers look away. One transaction; emptying files would take longer. */
 async function reset({ pool }: PostgresBackend): Promise<void> {
-  const tables = [
-    'entry',
-    'debt',
-    'wallet_move',
-    'hold',
-    'receipt',
-    'archived_day',
-    'usage_day',
-    'backend_day',
-    'answer',
-    'redeem_code',
-    'payment',
-    'payment_reversal',
-    'payment_problem',
-    'top_up',
-    'statement',
-    'cost_entry',
-  ];
   await pool.query(`BEGIN; SET LOCAL session_replication_role = replica;
-    ${tables.map((table) => `DELETE FROM ${table};`).join(' ')}
+    ${EMPTIED.map((table) => `DELETE FROM ${table};`).join(' ')}
     DELETE FROM account WHERE id <> '${OVERRUN_ACCOUNT}'; UPDATE account SET balance = 0; COMMIT`);
 }
