@@ -241,7 +241,7 @@ export interface Route {
 }
 
 /** Where the model of a route is served, place by place. */
-export function placesFor({ endpoint, model }: Route): Endpoint['places'] {
+export function placesFor({ endpoint, model }: Pick<Route, 'endpoint' | 'model'>): Endpoint['places'] {
   return endpoint.placesByModel?.get(model.id) ?? endpoint.places;
 }
 

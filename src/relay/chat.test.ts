@@ -66,7 +66,7 @@ endpoints: { e: { name: e, type: chat_completion, lists: [l], upstreams: [u] } }
   });
 
   test('knows whether anything is attached', async () => {
-    expect((await quoteOf({})).hasAttachments).toBe(false);
+    expect(await quoteOf({})).toMatchObject({ hasAttachments: false });
   });
 
   test('asks for a count first where more than three bytes to a token would not fit the context', async () => {
