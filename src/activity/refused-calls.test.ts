@@ -108,7 +108,7 @@ describe.each(['SQLite', 'Postgres'])('refused calls on %s', (name) => {
     await calls.flush();
     expect(await rows()).toEqual([]);
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
-      { event: 'refused_calls_left_out', calls: 95 },
+      { event: 'rejected_requests_left_out', calls: 95 },
     ]);
   });
 

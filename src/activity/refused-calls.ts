@@ -120,7 +120,7 @@ export class RefusedCalls {
 
   /** Writes what waits. What comes meanwhile waits for the next time; what cannot be written is dropped. */
   async flush(): Promise<void> {
-    if (this.#leftOut > 0) this.#log.warn('refused_calls_left_out', { calls: this.#leftOut });
+    if (this.#leftOut > 0) this.#log.warn('rejected_requests_left_out', { calls: this.#leftOut });
     this.#leftOut = 0;
     if (this.#waiting.size === 0) return;
     const waiting = [...this.#waiting.values()];

@@ -137,7 +137,7 @@ export class ImageJobs {
     const id = row.id as RequestId;
     if (this.#running.has(id) || !(await relay.ledger.adopt(id))) return;
     const fault = row.deadline < relay.clock.now() ? tooLate() : interrupted();
-    relay.log.warn('image_request_interrupted', { request: id, upstream: row.backend });
+    relay.log.warn('image_request_interrupted', { request: id, backend: row.backend });
     await endInterrupted({ ...forsakenOf(row, relay), delivered: row.delivered }, fault, relay);
     if (keptCallOf(row.request).isPlain !== true) await store.failed(id, errorText(fault));
     else await (isEmpty(row.delivered) ? store.abandon(id) : store.forget(id));
@@ -150,7 +150,7 @@ export class ImageJobs {
     this.#running.set(id, job);
     const { hold, ended } = resumeImageJob(forsaken, job, relay);
     job.resumed(hold);
-    relay.log.info('image_job_adopted', { request: id, upstream: row.backend });
+    relay.log.info('image_job_adopted', { request: id, backend: row.backend });
     this.#follow(job, ended);
   }
 

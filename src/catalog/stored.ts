@@ -572,7 +572,7 @@ async function readStored(
   const parse = (): Catalog => {
     const catalog = parseCatalog(text, { fileName, env: all, rules, settings, withheld: 'block' });
     for (const { name, problem } of catalog.upstreams.values())
-      if (problem !== undefined) log.warn('provider_key_withheld', { upstream: name, reason: problem });
+      if (problem !== undefined) log.warn('provider_key_withheld', { backend: name, reason: problem });
     return catalog;
   };
   return {

@@ -109,7 +109,7 @@ const CHANGES: [string, string[], string, boolean][] = [
   ['team close', ['crew'], 'team.close', false],
   ['codes make', ['5', '2', '--batch', 'spring'], 'codes.make', false],
   ['archive', ['--days', '400'], 'ledger.archive', false],
-  ['reconcile', [bill, '--upstream', 'acme', '--book'], 'ledger.book-bill', false],
+  ['reconcile', [bill, '--backend', 'acme', '--book'], 'ledger.book-bill', false],
 ];
 const READS = [
   'account show',
@@ -192,6 +192,6 @@ test('the user that the system knows and the name that somebody gives with --as 
 test('a command that only reads, and one about nobody, leave no record', async () => {
   expect((await entriesAfter(() => run('account', 'show', 'a@example.com'))).entries).toEqual([]);
   expect((await entriesAfter(() => run('archive', '--dry-run', '--days', '400'))).entries).toEqual([]);
-  expect((await entriesAfter(() => run('reconcile', bill, '--upstream', 'acme'))).entries).toEqual([]);
+  expect((await entriesAfter(() => run('reconcile', bill, '--backend', 'acme'))).entries).toEqual([]);
   expect((await entriesAfter(() => run('account', 'disable', 'nobody@example.com'))).entries).toEqual([]);
 });

@@ -76,7 +76,7 @@ async function recordBackup(context: CliContext, madeAtMs: number): Promise<void
 async function backUpTo(name: string, input: CommandInput, context: CliContext): Promise<number> {
   const file = resolve(name);
   if (existsSync(file) && (input.flags['force'] !== true || !statSync(file).isFile()))
-    throw new CommandRefused(`${file} is there already. Choose another name, or add --force.`);
+    throw new CommandRefused(`${file} is there already. Choose a different name, or add --force.`);
   if (!existsSync(dirname(file))) throw new NotFoundError(`There is no folder ${dirname(file)}.`);
   // On either store by the owner of the data folder, who can then read, copy and restore it.
   context.dataDirAsOwner();
@@ -95,7 +95,7 @@ async function backUpTo(name: string, input: CommandInput, context: CliContext):
   const { size } = statSync(file);
   printResult(input, context, { file, bytes: size, ...viewOf(facts) }, [
     `${file}: ${describe(facts)}, ${(size / 1_048_576).toFixed(1)} MB.`,
-    'The secret is not in it, and without it no token works: keep TOLLGATE_SECRET, or the file `secret` of the data folder, elsewhere.',
+    'The secret is not in it, and without the secret no token works. Keep TOLLGATE_SECRET, or the file `secret` of the data folder, elsewhere.',
   ]);
   return 0;
 }

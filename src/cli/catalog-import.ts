@@ -94,7 +94,7 @@ function upstreamsOf({ upstreams }: Catalog): string[] {
     .filter((upstream) => canListModels(upstream) && listedProvider(upstream) !== undefined)
     .map(({ name }) => name);
   if (names.length === 0)
-    throw new UsageError('No upstream of the catalog lists its models; name a provider, such as openai.');
+    throw new UsageError('No backend of the catalog lists its models. Name a provider, such as openai.');
   return names;
 }
 

@@ -13,7 +13,7 @@ test('a valid file is summarised by endpoint and price', () => {
   writeFileSync(path, catalogExample());
   const { catalog, lines } = checkCatalogFile(path, {}, SERVER_SETTINGS);
   expect(catalog !== undefined).toBe(true);
-  expect(lines[0]).toBe(`${path} is valid: endpoints 2, upstreams 1, aliases 1`);
+  expect(lines[0]).toBe(`${path} is valid: endpoints 2, backends 1, aliases 1`);
   expect(lines).toContain('svc_chat (chat_completion) via house');
   expect(lines).toContain('  house-guide  0.10 in, 0.10 cached, 0.40 out (USD per million tokens)');
 });

@@ -36,7 +36,7 @@ export const catalogCommands: readonly CliCommand[] = [
     name: 'catalog check',
     usage: '[FILE] [--wallets] [--json]',
     about:
-      'list the models of a catalog file and where their prices differ from the public list, or its mistakes with line numbers. --wallets also finds price groups in use that the file lacks',
+      'list the models of a catalog file and where their prices differ from the public list. Mistakes are shown with their lines. --wallets also finds price groups in use that the file lacks',
     flags: { ...JSON_FLAG, wallets: { type: 'boolean' } },
     minArguments: 0,
     maxArguments: 1,
@@ -54,7 +54,7 @@ export const catalogCommands: readonly CliCommand[] = [
   {
     name: 'catalog plans',
     usage: '[--cancel] [--json]',
-    about: 'list planned catalogs, past and waiting. --cancel cancels the one that waits',
+    about: 'list planned catalogs, past and waiting. --cancel cancels the waiting one',
     flags: { ...JSON_FLAG, cancel: { type: 'boolean' } },
     minArguments: 0,
     run: (input, context) => context.withCatalog((current) => listPlans(input, context, current)),
@@ -89,7 +89,7 @@ export const catalogCommands: readonly CliCommand[] = [
 function requirePlans({ plans, place }: CommandCatalog): NonNullable<CommandCatalog['plans']> {
   if (plans) return plans;
   throw new CommandRefused(
-    `The catalog is the file ${place}: it is changed there, and takes effect at once.`,
+    `The catalog is the file ${place}: change it there, and it takes effect immediately.`,
   );
 }
 
@@ -293,7 +293,7 @@ function mistakeCount({ mistakes }: CatalogError): string {
 
 function summaryOf(path: string, catalog: Catalog): string[] {
   const models = [...catalog.endpoints.values()].flatMap((endpoint) => endpointLines(endpoint));
-  const counts = `endpoints ${catalog.endpoints.size}, upstreams ${catalog.upstreams.size}, aliases ${catalog.aliases.size}`;
+  const counts = `endpoints ${catalog.endpoints.size}, backends ${catalog.upstreams.size}, aliases ${catalog.aliases.size}`;
   return [`${path} is valid: ${counts}`, ...models];
 }
 

@@ -233,5 +233,5 @@ const INTRODUCTION =
 const ENDING = `Every command takes --help, and --json: one line of JSON per result, and errors as {"error":{"code","message"}} on
 standard error.
 
-Exit codes: 0 done, 1 a check found something, 2 a mistake on the command line or in the configuration, 3 not found,
-4 refused, 5 the store or a server that is needed is not available.`;
+Exit codes: 0 done. 1 a check found something. 2 a mistake in the command or the configuration. 3 not found. 4 refused.
+5 the store or a server is not available.`;

@@ -23,7 +23,7 @@ export const doctorCommand: CliCommand = {
   name: 'doctor',
   usage: '[--live [BACKEND] [--max-usd 0.05] [--model ID]] [--json]',
   about:
-    'check configuration, store, data folder, certificate, public address, mail server, payments and each backend; look for model servers on this machine. --live sends real requests',
+    'check configuration, store, data folder, certificate, public address, mail server, payments and each backend. Find model servers on this machine. --live sends real requests',
   flags: {
     ...JSON_FLAG,
     live: { type: 'boolean' },
@@ -139,7 +139,7 @@ async function printResponses(context: CliContext): Promise<void> {
   if (hours > 0) return void printCheck(context, true, `responses: stored for ${plural(hours, 'hour')}`);
   const why = asked === 0 ? '' : ', because an earlier version made this store';
   context.print(
-    `• responses: none are stored${why}. To let clients of the Responses API go on with earlier answers, add this to the catalog:`,
+    `• responses: none are stored${why}. To let clients of the Responses API continue from earlier answers, add this to the catalog:`,
   );
   context.print('    responses: { keep_hours: 24 }');
 }
@@ -175,7 +175,7 @@ async function checkConnections(context: CliContext, backend: PostgresBackend): 
   return printCheck(
     context,
     own <= allowed,
-    `database: up to ${own} connections a process${via} (TOLLGATE_DATABASE_CONNECTIONS); the server allows ${allowed}, ${used} are open: room for ${Math.floor(allowed / own)} processes in all`,
+    `database: up to ${own} connections a process${via} (TOLLGATE_DATABASE_CONNECTIONS). The server allows ${allowed}, ${used} are open: room for ${Math.floor(allowed / own)} processes in all`,
   );
 }
 

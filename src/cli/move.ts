@@ -183,7 +183,7 @@ function sentenceOf({ invariant, subject, detail }: Breach): string {
 async function undo(input: CommandInput, context: CliContext): Promise<number> {
   if (input.flags['yes'] !== true)
     throw new UsageError(
-      'Nothing was changed. What was charged or paid in Postgres since the move is not in the data folder; stop every node there, and add --yes to serve from the data folder again.',
+      'Nothing was changed. What was charged or paid in Postgres since the move is not in the data folder. Stop every node there, and add --yes to serve from the data folder again.',
     );
   requireDatabase(context);
   return await refusing(() =>
@@ -264,7 +264,7 @@ async function refusing<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof MoveRefusal || error instanceof MoveUnderWay)
       throw new CommandRefused(error.message);
     if (error instanceof MoveStopped)
-      throw new ServerUnavailable(`The move stopped ${error.message}. Run it again, and it goes on.`);
+      throw new ServerUnavailable(`The move stopped ${error.message}. Run it again to continue.`);
     throw error;
   }
 }

@@ -27,17 +27,17 @@ const MAX_CAUSE = 200;
 
 export const reconcileCommand: CliCommand = {
   name: 'reconcile',
-  usage: 'FILE [--upstream NAME[,NAME]] [--book] [--json]',
+  usage: 'FILE [--backend NAME[,NAME]] [--book] [--json]',
   about:
-    "compare a provider's usage or cost export (OpenAI's or Anthropic's JSON) with the books, by day and model; --book books what it billed for attempts that failed",
-  flags: { ...JSON_FLAG, upstream: { type: 'string' }, book: { type: 'boolean' } },
+    "compare a provider's usage or cost export with the books, by day and model: JSON of OpenAI or Anthropic. --book books what it billed for failed attempts",
+  flags: { ...JSON_FLAG, backend: { type: 'string' }, book: { type: 'boolean' } },
   minArguments: 1,
   audit: (input) =>
     input.flags['book'] === true
       ? {
           action: 'ledger.book-bill',
           isAboutAccount: false,
-          detail: { file: causeOf(input), upstream: textFlag(input, 'upstream') },
+          detail: { file: causeOf(input), upstream: textFlag(input, 'backend') },
         }
       : undefined,
   run: reconcileFile,
@@ -77,15 +77,15 @@ async function reconcileFile(input: CommandInput, context: CliContext): Promise<
 
 /** Booking another provider's bill would book too little. */
 function refuseUnbookable(input: CommandInput, exported: ProviderExport): void {
-  if (textFlag(input, 'upstream') === undefined)
-    throw new UsageError('--book needs --upstream: the names of the backends whose bill it is.');
+  if (textFlag(input, 'backend') === undefined)
+    throw new UsageError('--book needs --backend: the names of the backends whose bill it is.');
   const reason = notBookable(exported);
   if (reason !== undefined) throw new UsageError(reason);
 }
 
 async function scopeOf(input: CommandInput, services: CliServices): Promise<ReconcileScope> {
   const current = await services.catalog();
-  const backends = textFlag(input, 'upstream')
+  const backends = textFlag(input, 'backend')
     ?.split(',')
     .map((name) => name.trim());
   const scope = await scopeOfBackends(services.store.db, current, backends);
@@ -147,8 +147,7 @@ function bookedLine({ day, model, atMost, billed, kept }: BookedModel): string {
 async function readExport(path: string): Promise<ProviderExport> {
   const file = Bun.file(path);
   if (!(await file.exists())) throw new NotFoundError(`There is no file '${path}'.`);
-  if (file.size > MAX_FILE_BYTES)
-    throw new UsageError('The file has more than 64 MB; export fewer days at once.');
+  if (file.size > MAX_FILE_BYTES) throw new UsageError('The file has more than 64 MB. Export fewer days.');
   try {
     return readProviderExport(await file.text());
   } catch (error) {

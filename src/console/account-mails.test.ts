@@ -209,6 +209,29 @@ describe.each(['SQLite', 'Postgres'])('mails to the owners of accounts on %s', (
     await sent(3);
     expect(mailsTo(email).map(({ text }) => text.includes('Neues Passwort setzen'))).toEqual([true, false]);
   });
+
+  test('mails that nobody asked for are in the language of the browser that signed in first, until one is chosen', async () => {
+    const email = 'erste@example.com';
+    const person = await site.user(email);
+    const signInFrom = async (language: string): Promise<void> => {
+      const credentials = { email, password: PASSWORD };
+      const headers = { 'accept-language': language };
+      const { status } = await site.browser().call('POST', '/api/auth/sign-in/email', credentials, headers);
+      expect(status).toBe(200);
+    };
+    await sent(1);
+    server.received.length = 0;
+    await signInFrom('de-AT,de;q=0.9,en;q=0.8');
+    await signInFrom('en-US,en;q=0.9');
+    await person.must('PATCH', '/api/console/settings', { language: 'en' });
+    await signInFrom('de');
+    await sent(4);
+    expect(mailsTo(email).map(({ html }) => /<html lang="(..)">/.exec(html)?.[1])).toEqual([
+      'de',
+      'de',
+      'en',
+    ]);
+  });
 });
 
 test('without mail nobody can ask for a link, and the operator’s link stays the way', async () => {

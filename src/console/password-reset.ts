@@ -27,7 +27,7 @@ export const passwordResetRoutes = [
       auth.throttle.act('reset_mailbox', email, known);
       auth.mails
         .sendReset(email, wantedLanguage(request.headers))
-        .catch((error: unknown) => log.error('reset_mail_failed', { error }));
+        .catch((error: unknown) => log.error('reset_email_failed', { error }));
       return { sent: true };
     },
   }),

@@ -487,7 +487,7 @@ function logSetup({ config: { maxInFlight, worker }, log }: Services, setupWatch
   const limit = openFileLimit();
   log.info('open_files_limit', {
     limit: limit ?? 'none',
-    requests_at_once: slotsWithin(maxInFlight, limit),
+    requests_together: slotsWithin(maxInFlight, limit),
   });
   // Logged by one worker. Not awaited: a check may take long, and no request depends on its result.
   if ((worker ?? 0) === 0) void setupWatch.check();

@@ -18,7 +18,7 @@ export function actAsOwnerOf(dataDir: string): void {
     process.setuid?.(owner.uid);
   } catch (error) {
     throw new StartupError(
-      `The data folder ${dataDir} belongs to the user with the number ${owner.uid}, and root may not act as that user here. Run this as that user: files that root leaves there could not be read by the server.`,
+      `The data folder ${dataDir} belongs to user ${owner.uid}, and root may not act as that user here. Run this as that user: the server could not read root's files.`,
       error,
     );
   }

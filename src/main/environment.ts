@@ -44,7 +44,7 @@ export const ENVIRONMENT = {
   TOLLGATE_ENV_FILE: {
     group: 'place',
     about:
-      'A file with these settings, a line `NAME=value` each, which the server and every command read, so that the service and a shell share them; what is set in the environment wins. Another file must be there; `/dev/null` reads none.',
+      'A file with these settings, a line `NAME=value` each. The server and every command read it, so a service and a shell share them. The environment wins. Another file must exist; `/dev/null` reads none.',
     fallback: '/etc/tollgate.env',
   },
   TOLLGATE_DATA: {
@@ -62,7 +62,7 @@ export const ENVIRONMENT = {
   TOLLGATE_PUBLIC_URL: {
     group: 'place',
     about:
-      'Where customers reach this server, such as `https://gate.example.com`: used in every link that it makes (setup, passwords, invitations, images), in the documentation and in the OpenAPI document. Without it, the address that a request was sent to.',
+      'Where customers reach this server, such as `https://gate.example.com`. Used in links for setup, passwords, invitations and images, in the documentation and in the OpenAPI document. Without it, the address that a request was sent to.',
     fallback: undefined,
   },
   TOLLGATE_SECRET: {
@@ -101,7 +101,7 @@ export const ENVIRONMENT = {
   TOLLGATE_DATABASE_DEADLINE_MS: {
     group: 'database',
     about:
-      'How long a request waits for Postgres before it is refused with `service_unavailable`. The waits for a free connection (four ninths of it) and for a statement (five ninths) grow and shrink with it; 900 is enough for a database 100 ms away, 1800 for one 200 ms away.',
+      'How long a request waits for Postgres before it is refused with `service_unavailable`. A free connection is waited for during four ninths of it, a statement five ninths. 900 is enough for a database 100 ms away, 1800 for one 200 ms away.',
     fallback: LEDGER_DEADLINE_MS,
     range: [100, 60_000],
   },
@@ -120,20 +120,20 @@ export const ENVIRONMENT = {
   TOLLGATE_DRAIN_SECONDS: {
     group: 'restarts',
     about:
-      'How long requests are still served after SIGTERM, while `/readyz` already says no; longer than a load balancer needs to notice.',
+      'How long requests are still served after SIGTERM, while `/readyz` already says no. Longer than a load balancer needs.',
     fallback: 5,
     range: [0, 3_600],
   },
   TOLLGATE_GRACE_SECONDS: {
     group: 'restarts',
-    about: 'How long streams may go on after that.',
+    about: 'How long streams may continue after that.',
     fallback: 60,
     range: [0, 86_400],
   },
   TOLLGATE_MAX_IN_FLIGHT: {
     group: 'load',
     about:
-      'Requests that a process has under way at once, half of them for one account; fewer where it may not open two files for each. Beyond it, new ones get 500 `service_unavailable` at once.',
+      'Requests that a process has under way together, half of them for one account. Fewer where it may not open two files for each. Beyond it, new ones get 500 `service_unavailable` immediately.',
     fallback: 20_000,
     range: [1, 1_000_000],
   },
@@ -147,21 +147,21 @@ export const ENVIRONMENT = {
 
   TOLLGATE_MAX_DELAY_MS: {
     group: 'load',
-    about: 'How late the event loop may be, five times in a row, before new requests are refused.',
+    about: 'How late the event loop may be, five times in a row, before new requests are rejected.',
     fallback: 1_000,
     range: [10, 60_000],
   },
   TOLLGATE_COUNT_WAIT_MS: {
     group: 'load',
     about:
-      'How long a request waits for the count of its input, 150 ms more for each megabyte, before its hold is the bound of one token per byte.',
+      'How long a request waits for the count of its input, 150 ms more for each megabyte. After that its hold counts one token per byte.',
     fallback: 50,
     range: [1, 60_000],
   },
   TOLLGATE_COMMENT_MS: {
     group: 'load',
     about:
-      'How often a stream of images gets a comment line while nothing else comes; less than the idle timeout of any proxy in front.',
+      'How often a stream of images gets a comment line while nothing else comes. Less than the idle timeout of any proxy.',
     fallback: 15_000,
     range: [10, 600_000],
   },
@@ -185,7 +185,7 @@ export const ENVIRONMENT = {
   TOLLGATE_ACCESS_LOG: {
     group: 'logs',
     about:
-      'One line for each answered request: `off`, `json`, or a share of the requests from 0 to 1, where the catalog file does not say it.',
+      'One line for each answered request: `off`, `json`, or a share from 0 to 1. The catalog file comes first.',
     fallback: 'off',
   },
   TOLLGATE_METRICS_TOKEN: {
@@ -198,7 +198,7 @@ export const ENVIRONMENT = {
   TOLLGATE_METRICS_ADDRESS: {
     group: 'logs',
     about:
-      'An address of its own for `/metrics`, such as `127.0.0.1:9700`, where everybody who reaches it is answered without a token.',
+      'A separate address for `/metrics`, such as `127.0.0.1:9700`. Everyone who reaches it is answered without a token.',
     fallback: undefined,
   },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
@@ -261,7 +261,7 @@ export const ENVIRONMENT = {
   OTEL_TRACES_SAMPLER: {
     group: 'telemetry',
     about:
-      'Which requests get spans: `always_on`, `always_off`, `traceidratio`, or the same with `parentbased_` in front, which follows the decision of a client that is traced.',
+      'Which requests get spans: `always_on`, `always_off` or `traceidratio`. With `parentbased_` in front, the decision of a traced client is followed.',
     fallback: 'parentbased_always_on',
   },
   OTEL_TRACES_SAMPLER_ARG: {
@@ -272,7 +272,7 @@ export const ENVIRONMENT = {
   OTEL_PROPAGATORS: {
     group: 'telemetry',
     about:
-      'With `tracecontext` among them, the trace of a client (`traceparent`, `tracestate`) is taken over and passed on to backends, also without a collector; `none` does neither.',
+      'With `tracecontext` among them, the trace of a client (`traceparent`, `tracestate`) is taken over and passed on to backends. No collector is needed for that; `none` does neither.',
     fallback: 'tracecontext',
   },
   OTEL_METRIC_EXPORT_INTERVAL: {
@@ -318,13 +318,13 @@ export const ENVIRONMENT = {
   TOLLGATE_SMTP_URL: {
     group: 'messages',
     about:
-      'The server that takes mail, as `smtp://user:password@host:587` or `smtps://…`; needs `TOLLGATE_MAIL_FROM` and `TOLLGATE_PUBLIC_URL`. Without it no mail is sent.',
+      'The mail server, as `smtp://user:password@host:587` or `smtps://…`; needs `TOLLGATE_MAIL_FROM` and `TOLLGATE_PUBLIC_URL`. Without it no email is sent.',
     fallback: undefined,
     secret: 'password',
   },
   TOLLGATE_MAIL_FROM: {
     group: 'messages',
-    about: 'Whom mail comes from, as `name@example.com` or `Name <name@example.com>`.',
+    about: 'The sender of emails, as `name@example.com` or `Name <name@example.com>`.',
     fallback: undefined,
   },
   TOLLGATE_WEBHOOKS_PRIVATE: {

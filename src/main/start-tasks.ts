@@ -58,8 +58,8 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
       { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
       { name: 'chosen tags', everyMs: 2_000, run: () => tags.refresh() },
       { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
-      { name: 'refused calls', everyMs: 2_000, run: () => refusedCalls.flush() },
-      { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },
+      { name: 'rejected requests', everyMs: 2_000, run: () => refusedCalls.flush() },
+      { name: 'old rejected requests', everyMs: 60_000, run: () => refusedCalls.sweep() },
       ...imageTasks(services, imageJobs),
       ...responseTasks(parts.stored),
       ...messageTasks(services, { messages, pool, certificate, catalog: parts.catalog }),
@@ -169,6 +169,6 @@ async function lastFlush(refusedCalls: RefusedCalls, log: Log): Promise<void> {
   try {
     await refusedCalls.flush();
   } catch (error) {
-    log.warn('refused_calls_not_written', { error });
+    log.warn('rejected_requests_not_written', { error });
   }
 }

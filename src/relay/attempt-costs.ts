@@ -72,7 +72,7 @@ export function tellCosts(ending: Ending, settled: Settled, parts: RelayParts, f
   const lossNanoUsd = lossOn(ending, settled);
   if (lossNanoUsd === 0) return;
   metrics.loss(lossNanoUsd);
-  log.error('margin_below_zero', { ...fields, upstream: ending.upstream, lossNanoUsd });
+  log.error('margin_below_zero', { ...fields, backend: ending.upstream, lossNanoUsd });
 }
 
 /** What the operator lost on a request, in nano-USD; zero where it gained, or where its cost is not known. */

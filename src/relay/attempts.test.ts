@@ -321,10 +321,10 @@ describe('a failure is reported to the pool', () => {
   });
 
   test.each([
-    ['unauthorized', 'upstream_key_rejected'],
-    ['out_of_credit', 'upstream_out_of_credit'],
-    ['forbidden', 'upstream_access_forbidden'],
-    ['not_found', 'upstream_model_not_found'],
+    ['unauthorized', 'backend_key_rejected'],
+    ['out_of_credit', 'backend_out_of_credit'],
+    ['forbidden', 'backend_access_forbidden'],
+    ['not_found', 'backend_model_not_found'],
   ] as const)(
     'and the operator of %s, as an error, even where the backend is not blamed',
     async (kind, event) => {
@@ -335,7 +335,7 @@ describe('a failure is reported to the pool', () => {
 
   test('and any other is logged as a warning', async () => {
     const { log } = await play({ places: [one('a')], answers: { a: () => new Error('strange') } });
-    const warning = { level: 'warn', event: 'upstream_attempt_failed', message: 'strange' };
+    const warning = { level: 'warn', event: 'backend_attempt_failed', message: 'strange' };
     expect(log).toMatchObject([warning]);
   });
 });

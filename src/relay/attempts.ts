@@ -335,32 +335,32 @@ function report(one: CalledAttempt, failure: UpstreamFailure): void {
   const { kind, status, message, retryAfterMs, blameless } = failure;
   const detail = {
     ...(requestRecord && requestLogFields(requestRecord)),
-    upstream: permit.upstream.name,
-    upstream_model: model,
+    backend: permit.upstream.name,
+    backend_model: model,
     kind,
     status,
     message,
   };
   const alarm = ALARM_EVENTS.get(kind);
   if (alarm !== undefined) parts.log.error(alarm.event, { ...detail, advice: alarm.advice });
-  if (failure.isShortened) parts.log.info('upstream_rejected_request', detail);
+  if (failure.isShortened) parts.log.info('backend_rejected_request', detail);
   if (deadline.isAbandoned || blameless) return permit.report({ kind: 'neutral' });
   permit.report({ kind: 'failed', reason: kind, cooldownMs: retryAfterMs });
-  if (alarm === undefined) parts.log.warn('upstream_attempt_failed', detail);
+  if (alarm === undefined) parts.log.warn('backend_attempt_failed', detail);
 }
 
 /** Failures that the operator must fix: other requests will fail the same way. */
 const ALARM_EVENTS: ReadonlyMap<FailureKind, { readonly event: string; readonly advice?: string }> = new Map([
-  ['unauthorized', { event: 'upstream_key_rejected' }],
+  ['unauthorized', { event: 'backend_key_rejected' }],
   [
     'out_of_credit',
     {
-      event: 'upstream_out_of_credit',
+      event: 'backend_out_of_credit',
       advice: 'Your account at this provider has no credit left. Add funds there.',
     },
   ],
-  ['forbidden', { event: 'upstream_access_forbidden' }],
-  ['not_found', { event: 'upstream_model_not_found' }],
+  ['forbidden', { event: 'backend_access_forbidden' }],
+  ['not_found', { event: 'backend_model_not_found' }],
 ]);
 
 /**

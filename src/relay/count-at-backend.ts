@@ -43,7 +43,7 @@ export async function countAtBackend(
     });
     return answer && inputTokens(answer);
   } catch (error) {
-    log.warn('backend_did_not_count', { upstream: native.upstream, model, error });
+    log.warn('backend_did_not_count', { backend: native.upstream, model, error });
     return undefined;
   } finally {
     permit.release();

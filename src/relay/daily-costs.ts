@@ -35,7 +35,11 @@ export class DailyCosts {
     if (spent < limit) return false;
     if (!this.#told.has(upstream)) {
       this.#told.add(upstream);
-      this.#log.error('daily_cost_limit_reached', { upstream, spentNanoUsd: spent, limitNanoUsd: limit });
+      this.#log.error('daily_cost_limit_reached', {
+        backend: upstream,
+        spentNanoUsd: spent,
+        limitNanoUsd: limit,
+      });
     }
     return true;
   }

@@ -55,7 +55,7 @@ test('an answered request leaves one line, which is made after the answer', asyn
       account: 'acc_1',
       endpoint: 'svc_chat',
       model: 'm',
-      upstream: 'b0',
+      backend: 'b0',
       ...ANSWER,
       duration_ms: 25,
     },
@@ -79,7 +79,7 @@ test('the line of a stream waits for its end, and has what it used', async () =>
   await accessLog.written();
   expect(lines).toMatchObject([
     {
-      upstream: 'b1',
+      backend: 'b1',
       outcome: 'completed',
       first_byte_ms: 5,
       input_tokens: 10,

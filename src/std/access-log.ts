@@ -101,7 +101,7 @@ function endFields({ end }: RequestRecord): LogFields {
   if (!end) return {};
   const { ending, usage, charged } = end;
   return {
-    upstream: ending.upstream,
+    backend: ending.upstream,
     outcome: ending.outcome,
     error: ending.errorCode,
     first_byte_ms: ending.firstByteMs,

@@ -53,14 +53,14 @@ describe('a burst', () => {
     const { written, leftOut } = burst(500, (log, index) => {
       log.error('request_failed', { code: 'service_unavailable' });
       if (index === 400) log.error('request_failed', { code: 'internal_error' });
-      log.warn('upstream_attempt_failed', { upstream: 'a' });
-      if (index === 450) log.warn('upstream_attempt_failed', { upstream: 'b' });
+      log.warn('backend_attempt_failed', { backend: 'a' });
+      if (index === 450) log.warn('backend_attempt_failed', { backend: 'b' });
     });
     expect(written).toContainEqual(expect.objectContaining({ code: 'internal_error' }));
-    expect(written).toContainEqual(expect.objectContaining({ upstream: 'b' }));
+    expect(written).toContainEqual(expect.objectContaining({ backend: 'b' }));
     expect(leftOut).toMatchObject([
       { level: 'error', of: 'request_failed', code: 'service_unavailable', lines: 480 },
-      { level: 'warn', of: 'upstream_attempt_failed', upstream: 'a', lines: 480 },
+      { level: 'warn', of: 'backend_attempt_failed', backend: 'a', lines: 480 },
     ]);
   });
 

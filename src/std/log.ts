@@ -132,11 +132,11 @@ class LogBursts {
     if (leftOut.length > 0) this.#onPeriodEnd(leftOut);
   }
 
-  #burstOf(event: string, { code, upstream }: Readonly<Record<string, unknown>>): Burst {
+  #burstOf(event: string, { code, backend }: Readonly<Record<string, unknown>>): Burst {
     this.#startPeriod();
     const about = {
       ...(typeof code === 'string' ? { code } : {}),
-      ...(typeof upstream === 'string' ? { upstream } : {}),
+      ...(typeof backend === 'string' ? { backend } : {}),
     };
     const key = this.#kinds.size < MAX_KINDS ? JSON.stringify([event, about]) : event;
     let burst = this.#kinds.get(key);

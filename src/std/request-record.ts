@@ -86,7 +86,7 @@ export function requestLogFields(requestRecord: RequestRecord): LogFields {
     account: requestRecord.account,
     endpoint: requestRecord.endpoint,
     model: requestRecord.model,
-    upstream: requestRecord.upstream,
+    backend: requestRecord.upstream,
   };
 }
 

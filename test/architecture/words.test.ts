@@ -2,6 +2,7 @@ import { Glob } from 'bun';
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { COMMANDS } from '../../src/cli/cli.ts';
 import { TEXTS_EN } from '../../src/console/public/texts-en.ts';
 import { renderMail } from '../../src/outbox/mail-channel.ts';
 import type { MailTemplate } from '../../src/outbox/mail-data.ts';
@@ -79,7 +80,7 @@ const REPLACED: readonly (readonly [found: RegExp, better: string])[] = [
   [/(?<!time to (?:the )?|for the )first token/i, 'time to first token'],
   [/whole answer/i, 'total time'],
   [/used up or over/i, 'used or expired'],
-  [/\btop(?:ping)? (?:it |the balance )?up\b(?! by)/i, 'add funds'],
+  [/(?<!automatic )\btop(?:ping)? (?:it |the balance )?up\b(?! by)/i, 'add funds'],
   [/\badd(?:ing)? balance\b(?! alone)/i, 'add funds'],
   [/\bretry (?:later|soon)\b|wait and retry/i, 'try again in … seconds'],
   [/\bit (?:gets|needs)\b|\bone that\b|\bthey are\b/i, 'the thing itself as the subject'],
@@ -138,34 +139,81 @@ function englishTexts(): { key: string; text: string }[] {
   ];
 }
 
-/** Prose has more words than labels; these are wrong there too. */
-const REPLACED_IN_PROSE: ReadonlySet<string> = new Set([
-  'backend',
-  'email',
-  'image',
-  'rejected requests',
-  'add funds',
-  'not an invoice',
-  'what’s available',
-  'try again in … seconds',
+/** What a guide may say and a label may not: prose refers back to its sentence before. */
+const ONLY_IN_LABELS: ReadonlySet<string> = new Set([
+  'the thing itself as the subject',
+  'time to first token',
 ]);
+const IN_PROSE = REPLACED.filter(([, better]) => !ONLY_IN_LABELS.has(better));
 
-test('the README, the guides and the mails have the same names for things', () => {
-  const words = REPLACED.filter(([, better]) => REPLACED_IN_PROSE.has(better));
-  const paths = ['README.md', ...filesOf('docs/guide/*.md'), 'src/outbox/mail-texts-en.ts'];
-  const found = paths.flatMap((path) =>
-    proseIn(path).flatMap((text) =>
-      words.filter(([old]) => old.test(text)).map(([, better]) => `${path}: ${text} → ${better}`),
-    ),
-  );
+/** Pages that are read from their beginning: customers', those of the first day, and operators' ways to do something. */
+const GUIDES = [
+  'README.md',
+  ...filesOf('docs/guide/*.md'),
+  ...['operators', 'price-groups', 'prices-at-a-date', 'provision-customers'].map(
+    (name) => `docs/${name}.md`,
+  ),
+];
+
+test('the README and the guides have short sentences, and the same names for things', () => {
+  const found = GUIDES.flatMap((path) => proseIn(path).flatMap((text) => wrongIn(path, text)));
   expect(found).toEqual([]);
 });
 
-/** Without code, which has the names of fields. */
+test('so have the help of the command line, what commands and the start of a server say, and every setting', () => {
+  const shown = filesOf('src/{cli,main}/**/*.ts').filter((path) => !/\.test\.ts$|\/testing\//.test(path));
+  const said = shown.flatMap((path) => messagesIn(path).map((text) => ({ key: path, text })));
+  const help = COMMANDS.flatMap(({ name, about, usage }) => [
+    { key: `tollgate ${name}`, text: about },
+    // Names of options: none says what was replaced.
+    ...usage.split(' ').map((word) => ({ key: `tollgate ${name}`, text: word })),
+  ]);
+  expect(help.length).toBeGreaterThan(200);
+  expect(said.length).toBeGreaterThan(300);
+  expect([...help, ...said].flatMap(({ key, text }) => wrongIn(key, text))).toEqual([]);
+});
+
+test('and so have lines of the log: their events, and the names of their fields', () => {
+  const sources = filesOf('src/**/*.ts').filter((path) => !path.endsWith('.test.ts'));
+  const lines = sources.flatMap((path) => loggedIn(path).map((text) => ({ path, text })));
+  expect(lines.length).toBeGreaterThan(100);
+  expect(lines.flatMap(({ path, text }) => wrongIn(path, text.replaceAll('_', ' ')))).toEqual([]);
+});
+
+function wrongIn(key: string, text: string): string[] {
+  return [
+    ...IN_PROSE.filter(([old]) => old.test(text)).map(([, better]) => `${key}: ${text} → ${better}`),
+    ...sentencesOf(text)
+      .filter((sentence) => sentence.split(/\s+/).length > MOST_WORDS)
+      .map((sentence) => `${key}: more than ${MOST_WORDS} words: ${sentence}`),
+  ];
+}
+
+/** Lines and cells without code, which has the names of fields: a piece of it counts as one word. */
 function proseIn(path: string): string[] {
-  if (!path.endsWith('.md')) return textIn(path);
   const text = readFileSync(join(ROOT, path), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
-  return text.replaceAll(/`[^`]*`|\]\([^)]*\)/g, '').split('\n');
+  return text
+    .replaceAll(/`[^`]*`/g, '…')
+    .replaceAll(/\]\([^)]*\)/g, ']')
+    .split(/\n|\|/)
+    .map((line) => line.replace(/^\s*(?:[-*]|\d+\.|#+)\s+/, '').trim());
+}
+
+/** Texts in quotes that are written for people: with spaces, and no list of options. */
+function messagesIn(path: string): string[] {
+  return textIn(path)
+    .map((text) => text.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, '…'))
+    .filter((text) => / /.test(text) && !/\[--|\n|=>|^[a-z_]+: /.test(text));
+}
+
+/** The event of each line that is logged, and the names that its fields have there. */
+function loggedIn(path: string): string[] {
+  const source = readFileSync(join(ROOT, path), 'utf8');
+  const lines = /\b(?:log\??\.(?:info|warn|error)\(\s*|event: )'(\w+)'(?:,\s*\{([^{}]*)\})?/g;
+  return [...source.matchAll(lines)].flatMap(([, event = '', fields = '']) => [
+    event,
+    ...fields.split(',').map((field) => /^\w*/.exec(field.trim())?.[0] ?? ''),
+  ]);
 }
 
 function sentencesOf(text: string): string[] {

@@ -6,7 +6,7 @@ import { Gateway, type TestAccount } from '../support/gateway.ts';
 const FACTS: Record<string, { readonly from: string; readonly says: readonly string[] }> = {
   'What is a hold, and when is it released?': {
     from: '/docs/money#holds',
-    says: ['worst case', 'When the request ends, the hold is released at once'],
+    says: ['worst case', 'When the request ends, the hold is released immediately'],
   },
   'How do I make my first call?': {
     from: '/docs/getting-started#make-your-first-call',
@@ -19,7 +19,7 @@ const FACTS: Record<string, { readonly from: string; readonly says: readonly str
   'How do I stream an answer?': { from: '/docs/streaming#', says: ['"stream": true'] },
   'How am I charged for a stream that I cancel?': {
     from: '/docs/streaming#stop-a-stream-early',
-    says: ['You are charged for a cancelled stream only up to that point'],
+    says: ['You are charged for a cancelled stream up to that point'],
   },
   'How do I generate an image?': {
     from: '/docs/images#generate-an-image',
@@ -35,7 +35,7 @@ const FACTS: Record<string, { readonly from: string; readonly says: readonly str
   },
   'How does Idempotency-Key work?': {
     from: '/docs/idempotency#send-a-request-safely',
-    says: ['Idempotency-Key: ', 'nothing more is charged'],
+    says: ['Idempotency-Key: ', 'Nothing more is charged'],
   },
   'How do I replace a token?': {
     from: '/docs/tokens-and-sign-in#replace-or-revoke-a-token',

@@ -132,7 +132,7 @@ describe('a refusal that the content of a request caused', () => {
     expect(await status('asked', 'both')).toBe(200);
     expect(calls()).toEqual([1, 1]);
     expect(alarms()).toHaveLength(1);
-    expect(alarms()[0]).toContain('"upstream":"b0"');
+    expect(alarms()[0]).toContain('"backend":"b0"');
   });
 
   test.each([400, 409, 413, 415, 422])(

@@ -356,7 +356,7 @@ test('a move that loses its connection, and then is killed, is finished by runni
   );
   expect(await first.exited).toBe(5);
   expect(await new Response(first.stderr).text()).toMatch(
-    /The move stopped at the table receipt: .* Run it again, and it goes on\.\n$/,
+    /The move stopped at the table receipt: .* Run it again to continue\.\n$/,
   );
   const arrived = await receipts();
   const second = start(here, 'move', '--to', databaseUrl);

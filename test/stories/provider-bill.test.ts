@@ -136,7 +136,7 @@ describe.each(['SQLite', 'Postgres'])('the bill of a provider on %s', (store) =>
     expect(Number((await margin())?.['possible_cost_usd'])).toBeGreaterThan(0.002);
 
     const file = await costs(0.00052);
-    const shown = await tollgate(2, 'reconcile', file, '--upstream', 'acme', '--json');
+    const shown = await tollgate(2, 'reconcile', file, '--backend', 'acme', '--json');
     expect(JSON.parse(shown.out)).toMatchObject({
       rows: [
         { model: 'acme-small', provider: '0.00052', books: '0.00012', retries: '0.0004', unknown: '0.00' },
@@ -144,52 +144,52 @@ describe.each(['SQLite', 'Postgres'])('the bill of a provider on %s', (store) =>
     });
     expect(Number((await margin())?.['possible_cost_usd'])).toBeGreaterThan(0.002);
 
-    const { code, out } = await tollgate(2, 'reconcile', file, '--upstream', 'acme', '--book');
+    const { code, out } = await tollgate(2, 'reconcile', file, '--backend', 'acme', '--book');
     expect(code).toBe(0);
     expect(out).toContain('acme-small: booked $0.0004 for failed attempts, which could have cost $0.002');
     expect(await margin()).toMatchObject({ cost_usd: '0.00052', possible_cost_usd: '0.00' });
     expect(await gateway.money(account)).toEqual(before);
 
     // Once, however often; and a bill that is right takes the place of one that was wrong.
-    await tollgate(2, 'reconcile', file, '--upstream', 'acme', '--book');
+    await tollgate(2, 'reconcile', file, '--backend', 'acme', '--book');
     expect(await margin()).toMatchObject({ cost_usd: '0.00052', possible_cost_usd: '0.00' });
-    await tollgate(2, 'reconcile', await costs(0.0009), '--upstream', 'acme', '--book');
+    await tollgate(2, 'reconcile', await costs(0.0009), '--backend', 'acme', '--book');
     expect(await margin()).toMatchObject({ cost_usd: '0.0009', possible_cost_usd: '0.00' });
   });
 
   test('is not booked while it may grow, in part, by tokens, or without the backends it is for', async () => {
     expect(await ask()).toBe(500);
     const before = await margin();
-    const early = await tollgate(0, 'reconcile', await costs(0.0001), '--upstream', 'acme', '--book');
+    const early = await tollgate(0, 'reconcile', await costs(0.0001), '--backend', 'acme', '--book');
     expect(early.out).toContain('a day can be booked when it has been over for 24 hours');
     const book = async (file: string, ...words: string[]) => {
       const { code, err } = await tollgate(3, 'reconcile', file, '--book', ...words);
       expect(code).not.toBe(0);
       return err;
     };
-    expect(await book(await costs(0.0001))).toContain('--book needs --upstream');
-    expect(await book(await costs(0.0001), '--upstream', 'acme,nobody')).toContain(
+    expect(await book(await costs(0.0001))).toContain('--book needs --backend');
+    expect(await book(await costs(0.0001), '--backend', 'acme,nobody')).toContain(
       "no backend 'nobody'; there are: acme",
     );
-    expect(await book(await costs(0.0001, { has_more: true }), '--upstream', 'acme')).toContain(
+    expect(await book(await costs(0.0001, { has_more: true }), '--backend', 'acme')).toContain(
       'further pages',
     );
     const tokens = await costs(0, {
       data: [{ start_time: 1, results: [{ input_tokens: 1, output_tokens: 1 }] }],
     });
-    expect(await book(tokens, '--upstream', 'acme')).toContain('Only an export of costs');
+    expect(await book(tokens, '--backend', 'acme')).toContain('Only an export of costs');
     expect(await margin()).toEqual(before ?? {});
   });
 
   test('of another backend, or without the model, leaves what is possible', async () => {
     expect(await ask()).toBe(500);
     const before = await margin();
-    const other = await tollgate(3, 'reconcile', await costs(0.0001), '--upstream', 'elsewhere', '--book');
+    const other = await tollgate(3, 'reconcile', await costs(0.0001), '--backend', 'elsewhere', '--book');
     expect(other.out).toContain('No failed attempts to book.');
     const line = { amount: { value: 1, currency: 'usd' }, line_item: 'another-model, input' };
     const day = await requestDay();
     const file = await costs(0, { data: [{ start_time: day, results: [line] }] });
-    const unlisted = await tollgate(3, 'reconcile', file, '--upstream', 'acme', '--book', '--json');
+    const unlisted = await tollgate(3, 'reconcile', file, '--backend', 'acme', '--book', '--json');
     expect(JSON.parse(unlisted.out)).toMatchObject({
       booked: [{ model: 'acme-small', billed_usd: null, kept: 'not_listed' }],
     });

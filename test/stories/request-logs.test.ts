@@ -67,14 +67,14 @@ describe('a line about a request', () => {
     first.script(refusal);
     const response = await ask({}, TRACED);
     expect(response.status).toBe(200);
-    expect(linesOf('upstream_attempt_failed', response.headers.get('x-request-id') ?? '')).toMatchObject([
+    expect(linesOf('backend_attempt_failed', response.headers.get('x-request-id') ?? '')).toMatchObject([
       {
         client_request: 'order_17',
         traceparent: TRACEPARENT,
         account: account.id,
         endpoint: 'svc_chat',
         model: 'm',
-        upstream: 'b0',
+        backend: 'b0',
         status: 500,
       },
     ]);
@@ -91,7 +91,7 @@ describe('a line about a request', () => {
         account: account.id,
         endpoint: 'svc_chat',
         model: 'm',
-        upstream: 'b1',
+        backend: 'b1',
         code: 'upstream_error',
       },
     ]);
@@ -108,7 +108,7 @@ describe('the access log', () => {
       account: account.id,
       endpoint: 'svc_chat',
       model: 'm',
-      upstream: expect.stringMatching(/^b[01]$/),
+      backend: expect.stringMatching(/^b[01]$/),
       method: 'POST',
       path: '/api/public/v1/chat/completions',
       status: 200,

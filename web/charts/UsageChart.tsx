@@ -32,7 +32,7 @@ export function UsageChart(props: UsageChartProps) {
   const { t } = useTranslation();
   return (
     <div>
-      <div className="mb-3 flex flex-wrap items-center justify-between gap-x-6 gap-y-2">
+      <div className="mb-3 flex flex-wrap items-start justify-between gap-x-6 gap-y-2 max-sm:flex-col-reverse">
         <Legend series={series} choice={choice} />
         <Segments
           label={t('common.view')}
@@ -57,7 +57,7 @@ export function UsageChart(props: UsageChartProps) {
 
 function Legend({ series, choice }: Pick<UsageChartProps, 'series' | 'choice'>): ReactNode {
   return (
-    <ul className="flex min-w-0 flex-1 flex-wrap gap-x-4 gap-y-1 text-sm text-ink-2">
+    <ul className="flex min-w-0 flex-wrap gap-x-4 gap-y-1 text-sm text-ink-2 sm:flex-1 sm:py-1.5">
       {series.map((item) => (
         <li key={item.id} className="flex min-w-0 items-center gap-1.5">
           {choice ? (

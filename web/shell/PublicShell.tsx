@@ -31,6 +31,14 @@ export function PublicShell({ children }: { children: ReactNode }) {
                 {t('nav.models')}
               </a>
             ) : null}
+            {hasPublicPages ? (
+              <a
+                href="/status"
+                className="hidden h-9 items-center rounded-md px-3 text-ink-2 hover:bg-hover hover:text-ink sm:inline-flex"
+              >
+                {t('public.statusTitle')}
+              </a>
+            ) : null}
             <LinkButton kind="ghost" href="/docs" className="max-sm:px-2.5">
               {t('nav.docs')}
             </LinkButton>

@@ -34,7 +34,10 @@ function OpenDialog({ onClose, title, children, footer, kind = 'box', insistent,
   const titleId = useId();
   useEffect(() => {
     const dialog = ref.current;
-    if (dialog && !dialog.open) dialog.showModal();
+    if (dialog && !dialog.open) {
+      keepScrollBarWidth();
+      dialog.showModal();
+    }
     dialog?.querySelector<HTMLElement>('[data-autofocus=true]')?.focus();
     setElement(dialog);
     return () => {
@@ -84,6 +87,13 @@ function OpenDialog({ onClose, title, children, footer, kind = 'box', insistent,
       ) : null}
     </dialog>
   );
+}
+
+/** The page loses its scroll bar beneath a dialog: its width stays, so that nothing moves and the dimming has no gap. */
+function keepScrollBarWidth(): void {
+  if (document.querySelector('dialog[open]')) return;
+  const root = document.documentElement;
+  root.style.setProperty('--scroll-bar', `${window.innerWidth - root.clientWidth}px`);
 }
 
 const SHAPES: Record<NonNullable<DialogProps['kind']>, string> = {

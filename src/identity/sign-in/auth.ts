@@ -319,9 +319,33 @@ async function rememberDevice(
   response.headers.append('set-cookie', devices.cookie(visitor.email, meta));
   const isKnown =
     devices.find(headers, meta, { email: visitor.email, passwordSetAt: undefined }) !== undefined;
+  if (!before) await keepLanguage(context, visitor, headers);
   if (!before && !isKnown) await tellNewDevice(context, visitor, { headers, meta });
   return response;
 }
+
+/**
+ * Emails are in the language in which the console greets a person, until another one is chosen in the settings. It is
+ * kept with its region, if the browser says one: the console follows each browser, and adopts what was chosen alone.
+ */
+async function keepLanguage(
+  { store, log }: AuthContext,
+  { accountId }: Visitor,
+  headers: Headers,
+): Promise<void> {
+  const language = LANGUAGE.exec(headers.get('accept-language') ?? '')?.[1];
+  if (language === undefined) return;
+  await store.db
+    .insertInto('preference')
+    .values({ account_id: accountId, language, theme: 'system' })
+    .onConflict((conflict) =>
+      conflict.column('account_id').doUpdateSet({ language }).where('preference.language', 'is', null),
+    )
+    .execute()
+    .catch((error: unknown) => log.warn('language_not_kept', { account: accountId, error }));
+}
+
+const LANGUAGE = /^\s*([a-z]{2,3}(?:-[A-Za-z0-9]{2,8})?)(?![A-Za-z0-9-])/i;
 
 /** Signing in must not fail because a mail cannot be written. */
 async function tellNewDevice(
@@ -332,7 +356,7 @@ async function tellNewDevice(
   const userAgent = headers.get('user-agent') ?? undefined;
   await mails
     .tellNewDevice({ accountId, sessionId, address: meta.address, userAgent })
-    .catch((error: unknown) => log.warn('sign_in_mail_failed', { account: accountId, error }));
+    .catch((error: unknown) => log.warn('sign_in_email_failed', { account: accountId, error }));
 }
 
 /** The browser's first language. */

@@ -4,6 +4,9 @@ import type { account as english } from '../en/account.ts';
 export const account: typeof english = {
   overview: {
     title: 'Übersicht',
+    spentToday: 'Heute ausgegeben',
+    spentDays7: 'In 7 Tagen',
+    spentDays30: 'In 30 Tagen',
     available: 'Verfügbar',
     balance: 'Guthaben {{amount}}',
     held_one: '{{amount}} reserviert in {{count, number}} offenen Anfrage',
@@ -134,7 +137,7 @@ export const account: typeof english = {
     pricesChange_one: 'Der Preis von {{count}} Modell ändert sich am',
     pricesChange_other: 'Die Preise von {{count, number}} Modellen ändern sich am',
     perMillion: 'pro Million Tokens',
-    try: 'Ausprobieren',
+    try: 'Testen',
     empty: 'Keine passenden Modelle',
     emptyLead: 'Entfernen Sie einige Filter.',
     nothing: 'Keine Modelle veröffentlicht',

@@ -388,7 +388,7 @@ export const admin: typeof english = {
     marginNote: 'Von Anfragen mit bekannten Kosten, wenn alles Mögliche berechnet wird',
     unknown: 'unbekannt',
     unknownRevenue: 'Umsatz, Kosten unbekannt',
-    unknownNote: 'Tragen Sie für diese Modelle Kosten im Katalog ein',
+    unknownNote: 'Kosten auf der Seite Preise eintragen',
     none: '(kein Backend)',
     alarm: 'Negative Marge: {{names}}. Die Kosten liegen über dem Umsatz.',
     losses: 'Letzte Anfragen mit negativer Marge',

@@ -17,6 +17,7 @@ export const timeline: typeof english = {
     failedAfter: 'Fehlgeschlagen nach {{time}}',
     retry: 'Wiederholung einer früheren Anfrage',
     first: 'Zeit bis zum ersten Token',
+    firstImage: 'Erste Bilddaten',
     running: 'Läuft noch',
     runningLead: 'Der Rest erscheint hier, sobald die Anfrage endet.',
     settled: 'Abgerechnet',

@@ -3,6 +3,9 @@ import { priceLabels } from '../../../src/std/dimension-texts.ts';
 export const account = {
   overview: {
     title: 'Overview',
+    spentToday: 'Spent today',
+    spentDays7: 'Spent in 7 days',
+    spentDays30: 'Spent in 30 days',
     available: 'Available',
     balance: 'Balance {{amount}}',
     held_one: '{{amount}} on hold in {{count, number}} open request',

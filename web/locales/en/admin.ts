@@ -381,7 +381,7 @@ export const admin = {
     marginNote: 'For requests with a known cost, assuming all possible cost is billed',
     unknown: 'unknown',
     unknownRevenue: 'Revenue with unknown cost',
-    unknownNote: 'Add a cost for these models in the catalog',
+    unknownNote: 'Add costs on the Prices page',
     none: '(no backend)',
     alarm: 'Negative margin: {{names}}. Cost exceeded revenue.',
     losses: 'Latest requests with a negative margin',

@@ -15,6 +15,7 @@ export const timeline = {
     failedAfter: 'Failed after {{time}}',
     retry: 'Retry of an earlier request',
     first: 'Time to first token',
+    firstImage: 'First image data',
     running: 'Still running',
     runningLead: 'The rest appears here when it ends.',
     settled: 'Settled',

@@ -17,9 +17,9 @@ export function BalanceCard({ overview }: { overview: Overview }) {
       <Available overview={overview} />
       <div className="grid border-line max-lg:border-t lg:border-l">
         <dl className="grid grid-cols-3 divide-x divide-line">
-          <Figure label={t('common.today')} value={<Money usd={spend.todayUsd} />} />
-          <Figure label={t('common.days7')} value={<Money usd={spend.days7Usd} />} />
-          <Figure label={t('common.days30')} value={<Money usd={spend.days30Usd} />} />
+          <Figure label={t('overview.spentToday')} value={<Money usd={spend.todayUsd} />} />
+          <Figure label={t('overview.spentDays7')} value={<Money usd={spend.days7Usd} />} />
+          <Figure label={t('overview.spentDays30')} value={<Money usd={spend.days30Usd} />} />
         </dl>
         <Limits overview={overview} />
       </div>
@@ -144,7 +144,7 @@ function Rate({ count }: { count: number }) {
 
 function Figure({ label, value }: { label: string; value: ReactNode }) {
   return (
-    <div className="flex min-w-0 flex-col justify-center gap-1 px-4 py-4 sm:px-5">
+    <div className="flex min-w-0 flex-col justify-between gap-1 px-4 py-4 sm:justify-center sm:px-5">
       <dt className="text-sm text-ink-3">{label}</dt>
       <dd className="truncate text-base font-medium sm:text-lg">{value}</dd>
     </div>

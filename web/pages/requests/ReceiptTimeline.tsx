@@ -183,7 +183,11 @@ function StepText({ step, receipt, totalMs }: StepTextProps) {
         </>
       );
     case 'first':
-      return <p className="font-medium">{t('timeline.first')}</p>;
+      return (
+        <p className="font-medium">
+          {t(receipt.kind === 'images' ? 'timeline.firstImage' : 'timeline.first')}
+        </p>
+      );
     case 'ended':
       return <p className="font-medium">{t(`timeline.ended.${receipt.outcome ?? 'completed'}`)}</p>;
     case 'settled':

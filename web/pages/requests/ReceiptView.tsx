@@ -104,12 +104,16 @@ function Line({ line, reasoning }: { line: ReceiptDetailLine; reasoning: number 
 
 function Note({ receipt }: Pick<ReceiptViewProps, 'receipt'>) {
   const { t } = useTranslation();
+  // An image with a price of its own has no tokens that anybody counted.
+  const hasTokens = receipt.inputTokens + receipt.outputTokens > 0;
   return (
     <p className="mt-3 text-sm text-ink-3">
       {receipt.state === 'pending' ? t('receipt.running') : null}
       {receipt.state === 'void' ? t('receipt.voided') : null}
       {receipt.state === 'expired' ? t('receipt.expired') : null}
-      {receipt.state === 'posted' && receipt.usageSource ? t(`receipt.${receipt.usageSource}`) : null}
+      {receipt.state === 'posted' && receipt.usageSource && hasTokens
+        ? t(`receipt.${receipt.usageSource}`)
+        : null}
     </p>
   );
 }
@@ -127,7 +131,9 @@ function ReceiptFacts({ receipt, more }: ReceiptFactsProps) {
       label: t('receipt.finished'),
       value: receipt.finishedAt ? <Time at={receipt.finishedAt} style="full" /> : <Nothing />,
     },
-    { label: t('requests.ttft'), value: <Duration ms={receipt.firstByteMs} /> },
+    ...(receipt.kind === 'chat'
+      ? [{ label: t('requests.ttft'), value: <Duration ms={receipt.firstByteMs} /> }]
+      : []),
     { label: t('requests.duration'), value: <Duration ms={receipt.durationMs} /> },
     ...(receipt.kind === 'chat'
       ? [

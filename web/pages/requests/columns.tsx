@@ -64,7 +64,7 @@ export function requestColumns(t: TFunction): Column<RequestItem>[] {
       id: 'ttft',
       header: t('requests.ttft'),
       align: 'right',
-      cell: (row) => <Duration ms={row.firstByteMs} />,
+      cell: (row) => <Duration ms={row.kind === 'chat' ? row.firstByteMs : null} />,
     },
     {
       id: 'duration',

@@ -53,7 +53,7 @@ export function BackendCard({ backend, editable }: BackendCardProps) {
       ) : null}
       <Figures backend={backend} />
       <p className="mt-3 flex flex-wrap items-center gap-1.5 text-sm text-ink-3">
-        {t('backends.endpoints')}:
+        {backend.endpoints.length === 0 ? t('backends.noEndpoints') : `${t('backends.endpoints')}:`}
         {backend.endpoints.map((endpoint) => (
           <Badge key={endpoint} mono>
             {endpoint}

@@ -5,6 +5,7 @@ import { useApi } from '../../../lib/api.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { ShowMore } from '../../../ui/Pager.tsx';
 import { Segments } from '../../../ui/Segments.tsx';
@@ -18,7 +19,7 @@ const REFRESH_MS = 30_000;
 
 /** The revenue from requests, beside what they cost the operator. */
 export default function MarginPage() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const [state, change] = useSearchState();
   const by = oneOf(state['by'], GROUPINGS);
   const days = oneOf(state['days'] ?? '30', RANGES);
@@ -63,7 +64,7 @@ export default function MarginPage() {
               ) : (
                 <Table
                   label={t(`margin.by.${data.by}`)}
-                  columns={marginColumns(t, data.by)}
+                  columns={marginColumns(t, data.by, i18n.language)}
                   rows={data.rows}
                   rowKey={(row) => row.key}
                 />
@@ -127,7 +128,13 @@ function Figures({ total }: { total: AdminMarginSums }) {
       <Figure
         label={t('margin.unknownRevenue')}
         value={<Money usd={total.unknownUsd} />}
-        note={t('margin.unknownNote')}
+        note={
+          total.unknownUsd === '0.00' ? undefined : (
+            <Link href="/admin/prices?show=unknown" className="text-accent hover:underline">
+              {t('margin.unknownNote')}
+            </Link>
+          )
+        }
       />
     </dl>
   );

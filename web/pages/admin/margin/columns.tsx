@@ -1,6 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { AdminMargin, AdminMarginSums } from '../../../lib/answers.ts';
 import { approximate } from '../../../lib/money.ts';
+import { formatUtcDay } from '../../../lib/time.ts';
 import { Link } from '../../../ui/Link.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Count, Nothing } from '../../../ui/Numbers.tsx';
@@ -10,7 +11,7 @@ type AdminLoss = AdminMargin['losses'][number];
 type AdminMarginRow = AdminMargin['rows'][number];
 type MarginGrouping = AdminMargin['by'];
 
-export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMarginRow>[] {
+export function marginColumns(t: TFunction, by: MarginGrouping, language: string): Column<AdminMarginRow>[] {
   return [
     {
       id: 'key',
@@ -18,7 +19,7 @@ export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMar
       card: 'title',
       cell: ({ key }) => (
         <span className={by === 'day' ? 'tabular-nums' : 'font-mono text-xs break-all'}>
-          {key === '' ? t('margin.none') : key}
+          {key === '' ? t('margin.none') : by === 'day' ? formatUtcDay(key, language, 'date') : key}
         </span>
       ),
     },

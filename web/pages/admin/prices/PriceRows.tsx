@@ -4,7 +4,7 @@ import Eye from 'lucide-react/icons/eye';
 import File from 'lucide-react/icons/file';
 import Trash from 'lucide-react/icons/trash-2';
 import Wrench from 'lucide-react/icons/wrench';
-import { memo, type ReactNode } from 'react';
+import { memo, useMemo, type ReactNode } from 'react';
 import type { AdminPriceRow } from '../../../lib/answers.ts';
 import { classes } from '../../../lib/classes.ts';
 import { formatPercent } from '../../../lib/numbers.ts';
@@ -53,17 +53,29 @@ interface PriceRowsProps {
 export function PriceRows({ rows, list, ...editing }: PriceRowsProps) {
   const { t } = useTranslation();
   const { rows: shown, ...more } = useShownRows(rows, list);
+  const twins = useMemo(() => twinsIn(rows), [rows]);
   if (rows.length === 0)
     return <p className="border-t border-line px-5 py-6 text-center text-ink-3">{t('priceTable.none')}</p>;
   return (
     <>
-      <Table label={t('priceTable.title')} columns={columns(t, editing)} rows={shown} rowKey={rowKey} />
+      <Table
+        label={t('priceTable.title')}
+        columns={columns(t, twins, editing)}
+        rows={shown}
+        rowKey={rowKey}
+      />
       <ShowMore {...more} isSearched />
     </>
   );
 }
 
 type Editing = Omit<PriceRowsProps, 'rows' | 'list'>;
+
+/** Models that several lists have: only these are told apart by their list. */
+function twinsIn(rows: readonly AdminPriceRow[]): ReadonlySet<string> {
+  const seen = new Set<string>();
+  return new Set(rows.flatMap(({ model }) => (seen.size === seen.add(model).size ? [model] : [])));
+}
 
 interface CellOf {
   readonly field: PriceField;
@@ -73,7 +85,7 @@ interface CellOf {
 
 type Cell = (row: AdminPriceRow, of: CellOf) => ReactNode;
 
-function columns(t: TFunction, editing: Editing): Column<AdminPriceRow>[] {
+function columns(t: TFunction, twins: ReadonlySet<string>, editing: Editing): Column<AdminPriceRow>[] {
   const { edits, groups, canEdit, onEdit, onReplace } = editing;
   const cell: Cell = (row, { field, label, empty }) => (
     <ValueCell
@@ -93,7 +105,7 @@ function columns(t: TFunction, editing: Editing): Column<AdminPriceRow>[] {
       header: t('models.model'),
       card: 'title',
       className: 'min-w-44',
-      cell: (row) => <ModelCell row={row} />,
+      cell: (row) => <ModelCell row={row} hasTwin={twins.has(row.model)} />,
     },
     ...moneyColumns(t, edits, cell),
     ...groups.map((group) => groupColumn(group, { t, edits, cell })),
@@ -266,7 +278,7 @@ function lengthColumns(t: TFunction, cell: Cell): Column<AdminPriceRow>[] {
   ];
 }
 
-function ModelCell({ row }: { row: AdminPriceRow }) {
+function ModelCell({ row, hasTwin }: { row: AdminPriceRow; hasTwin: boolean }) {
   const { t } = useTranslation();
   const { name, list, model, type, free, isNew, isRemoved } = row;
   return (
@@ -280,7 +292,8 @@ function ModelCell({ row }: { row: AdminPriceRow }) {
         {isNew || isRemoved || isSold(row) ? null : <Badge tone="warn">{t('priceTable.unsold')}</Badge>}
       </span>
       <code className="block text-xs wrap-anywhere text-ink-3">
-        {list} / {model}
+        {hasTwin ? `${list} / ` : ''}
+        {model}
       </code>
     </span>
   );

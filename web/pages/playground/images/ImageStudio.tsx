@@ -225,7 +225,8 @@ function Results({ chosen, onChoose }: { chosen: number | undefined; onChoose: (
   return (
     <section
       ref={section}
-      className="flex min-w-0 scroll-mt-16 flex-col gap-5"
+      // The form is long: what was made stays beside its button.
+      className="flex min-w-0 scroll-mt-16 flex-col gap-5 lg:sticky lg:top-6 lg:self-start"
       aria-label={t('studio.results')}
       aria-live="polite"
     >

@@ -1,7 +1,8 @@
 import { useState } from 'react';
-import type { AdminCatalogImport } from '../../../../lib/answers.ts';
+import type { AdminCatalogImport, AdminProviders } from '../../../../lib/answers.ts';
 import { useAction } from '../../../../lib/action.ts';
 import { useApi, call } from '../../../../lib/api.ts';
+import { useSearchState } from '../../../../lib/search.ts';
 import { useTranslation } from '../../../../lib/translation.tsx';
 import { Button, LinkButton } from '../../../../ui/Button.tsx';
 import { Page } from '../../../../ui/Card.tsx';
@@ -11,7 +12,7 @@ import { Empty, FormError, Loaded, Skeleton } from '../../../../ui/States.tsx';
 import { toast } from '../../../../ui/Toast.tsx';
 import { READS_OF_DRAFT, replaceDraft } from '../../draft/draft.ts';
 import { ModelsStep } from './ModelsStep.tsx';
-import { NO_SERVER, type ChosenProvider, type EnteredServer } from './provider.ts';
+import { providerNamed, type ChosenProvider, type EnteredServer } from './provider.ts';
 import { Step } from './Step.tsx';
 import { Mark, ProviderTiles } from './ProviderTiles.tsx';
 import { PublishStep } from './PublishStep.tsx';
@@ -20,9 +21,13 @@ import { PublishStep } from './PublishStep.tsx';
 export default function NewBackendPage() {
   const { t } = useTranslation();
   const providers = useApi('GET /api/console/admin/providers');
-  const [chosen, setChosen] = useState<ChosenProvider>();
-  // The entries for one's own server, for when the form is opened again.
-  const [entered, setEntered] = useState<EnteredServer>(NO_SERVER);
+  const {
+    chosen,
+    choose: chooseProvider,
+    entered,
+    setEntered,
+    setHasKey,
+  } = useChosenProvider(providers.data);
   const [draft, setDraft] = useState<AdminCatalogImport>();
   // Saved to the draft, so that nothing is lost by leaving the page now.
   const keep = useAction(
@@ -33,7 +38,7 @@ export default function NewBackendPage() {
     { refresh: READS_OF_DRAFT, onDone: setDraft },
   );
   const choose = (provider: ChosenProvider | undefined): void => {
-    setChosen(provider);
+    chooseProvider(provider);
     setDraft(undefined);
   };
   const needsKey = chosen?.keyName !== undefined && !chosen.hasKey;
@@ -49,7 +54,8 @@ export default function NewBackendPage() {
           <Provider
             chosen={chosen}
             onChoose={choose}
-            onStored={() => setChosen({ ...chosen, hasKey: true })}
+            onStored={() => setHasKey(true)}
+            onReplace={() => setHasKey(false)}
           />
         ) : (
           <Loaded query={providers} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
@@ -76,14 +82,44 @@ export default function NewBackendPage() {
   );
 }
 
+/** The choice is in the address: a page that is loaded again goes on with it. */
+function useChosenProvider(providers: AdminProviders | undefined) {
+  const [{ provider: name = '', address = '', key }, change] = useSearchState();
+  // The entries for one's own server, for when the form is opened again.
+  const [entered, setEntered] = useState<EnteredServer>({ name, address, needsKey: key !== 'none' });
+  // Since the page was opened, a key was stored, or is to be replaced.
+  const [hasKey, setHasKey] = useState<boolean>();
+  const found = providerNamed({ name, address, needsKey: key !== 'none' }, providers);
+  const isOwn = found?.server?.keyName !== undefined;
+  const keys = useApi('GET /api/console/admin/catalog/keys', undefined, { enabled: isOwn });
+  const isStored =
+    keys.data?.items.some((stored) => stored.name === found?.keyName && stored.host === found?.origin) ??
+    false;
+  return {
+    chosen: found && { ...found, hasKey: hasKey ?? (isOwn ? isStored : found.hasKey) },
+    choose(provider: ChosenProvider | undefined): void {
+      setHasKey(undefined);
+      change({
+        provider: provider?.name,
+        address: provider?.server?.baseUrl,
+        key: provider?.server && provider.keyName === undefined ? 'none' : undefined,
+      });
+    },
+    entered,
+    setEntered,
+    setHasKey,
+  };
+}
+
 interface ProviderProps {
   readonly chosen: ChosenProvider;
   readonly onChoose: (provider: ChosenProvider | undefined) => void;
   readonly onStored: () => void;
+  readonly onReplace: () => void;
 }
 
 /** The first two steps once a provider is chosen: which one, and its key if it needs one. */
-function Provider({ chosen, onChoose, onStored }: ProviderProps) {
+function Provider({ chosen, onChoose, onStored, onReplace }: ProviderProps) {
   const { t } = useTranslation();
   return (
     <>
@@ -101,12 +137,7 @@ function Provider({ chosen, onChoose, onStored }: ProviderProps) {
         onAgain={() => onChoose(undefined)}
       />
       {chosen.keyName === undefined ? null : (
-        <KeyStep
-          key={chosen.name}
-          chosen={chosen}
-          onReplace={() => onChoose({ ...chosen, hasKey: false })}
-          onStored={onStored}
-        />
+        <KeyStep key={chosen.name} chosen={chosen} onReplace={onReplace} onStored={onStored} />
       )}
     </>
   );

@@ -38,7 +38,17 @@ export interface EnteredServer {
   readonly needsKey: boolean;
 }
 
-export const NO_SERVER: EnteredServer = { name: '', address: '', needsKey: true };
+/** `undefined`: there is none of this name, or the address is not valid. */
+export function providerNamed(
+  entered: EnteredServer,
+  providers: AdminProviders | undefined,
+): ChosenProvider | undefined {
+  if (entered.address !== '') return ownServer(entered);
+  const listed = providers?.items.find(({ name }) => name === entered.name);
+  if (listed) return listedProvider(listed);
+  const local = providers?.local.find(({ name, models }) => name === entered.name && models !== null);
+  return local && localServer(local);
+}
 
 /** `undefined` if the address is not valid. */
 export function ownServer({ name, address, needsKey }: EnteredServer): ChosenProvider | undefined {
