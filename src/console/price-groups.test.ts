@@ -134,7 +134,7 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
       '$1, cost: { house: { input: 0.06, output: 0.01 } }$2',
     );
     expect(costly).not.toBe(yaml);
-    const { belowCost } = await admin.must<Answer<'POST /api/console/admin/catalog/propose'>>(
+    const { belowCost, belowCostTotal } = await admin.must<Answer<'POST /api/console/admin/catalog/propose'>>(
       'POST',
       '/api/console/admin/catalog/propose',
       { yaml: costly },
@@ -148,6 +148,7 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
       backend: 'house',
     });
     expect(belowCost.every(({ group }) => group === 'vip')).toBe(true);
+    expect(belowCostTotal).toBe(belowCost.length);
   });
 
   test('a group that wallets are in and a catalog lacks is told before it is published, on the command line only after a yes', async () => {

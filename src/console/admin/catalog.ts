@@ -52,7 +52,9 @@ export const catalogRoutes = [
         })),
         /** What would change, for the preview; empty when nothing does. */
         changes: changes.map(changeItem),
-        /** Prices that bring less than a backend takes: of the list (null), or of a price group. */
+        /** How many prices bring less than a backend takes. */
+        belowCostTotal: belowCost.length,
+        /** The first hundred of them: of the list (null), or of a price group. */
         belowCost: belowCost
           .slice(0, MOST_BELOW_COST)
           .map(({ group, endpoint, model, price, cost, ...rest }) => ({

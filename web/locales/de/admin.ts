@@ -220,6 +220,7 @@ export const admin: typeof english = {
     line: 'Zeile {{line}}',
     changes: 'Was sich ändert',
     noChanges: 'Nichts ändert sich.',
+    allBelowCost: 'Alle Preise unter den Kosten',
     belowCost_one: 'Ein Preis liegt unter den Kosten',
     belowCost_other: '{{count, number}} Preise liegen unter den Kosten',
     lostGroups: 'Verwendete Preisgruppen würden entfernt',

@@ -214,6 +214,7 @@ export const admin = {
     line: 'Line {{line}}',
     changes: 'What will change',
     noChanges: 'Nothing changes.',
+    allBelowCost: 'All prices below cost',
     belowCost_one: 'One price is below cost',
     belowCost_other: '{{count, number}} prices are below cost',
     lostGroups: 'Price groups in use would be removed',

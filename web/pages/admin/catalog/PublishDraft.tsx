@@ -11,6 +11,7 @@ import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { SelectField, TextField } from '../../../ui/Field.tsx';
 import { Form } from '../../../ui/Form.tsx';
+import { Link } from '../../../ui/Link.tsx';
 import { ShowMore } from '../../../ui/Pager.tsx';
 import { FormError, Skeleton } from '../../../ui/States.tsx';
 import { toast } from '../../../ui/Toast.tsx';
@@ -97,7 +98,7 @@ export function Proposal({ proposal, onKeyStored }: ProposalProps) {
       <h3 className="mb-2 font-semibold">{t('catalog.changes')}</h3>
       {proposal.changes.length === 0 ? <p className="text-ink-3">{t('catalog.noChanges')}</p> : null}
       <Changes changes={proposal.changes} />
-      <BelowCost prices={proposal.belowCost} />
+      <BelowCost prices={proposal.belowCost} total={proposal.belowCostTotal} />
       <LostGroups groups={proposal.lostGroups} />
     </div>
   );
@@ -146,19 +147,32 @@ export function aspectName(aspect: string, t: TFunction): string {
   return Object.hasOwn(names, aspect) ? (names[aspect] ?? aspect) : aspect;
 }
 
-function BelowCost({ prices }: { readonly prices: AdminCatalogProposal['belowCost'] }) {
+interface BelowCostProps {
+  readonly prices: AdminCatalogProposal['belowCost'];
+  /** Of a large catalog, more than are listed. */
+  readonly total: number;
+}
+
+function BelowCost({ prices, total }: BelowCostProps) {
   const { t } = useTranslation();
   if (prices.length === 0) return null;
   return (
     <div role="alert" className="mt-4 rounded-md border border-bad-line px-3 py-2 text-sm">
-      <h3 className="mb-1 font-semibold text-bad">{t('catalog.belowCost', { count: prices.length })}</h3>
+      <h3 className="mb-1 font-semibold text-bad">{t('catalog.belowCost', { count: total })}</h3>
       <PricesBelowCost prices={prices.slice(0, FEW)} />
       {prices.length > FEW ? (
         <details className="mt-1">
           <summary className="cursor-pointer text-ink-2">
-            {t('catalog.morePrices', { count: prices.length - FEW })}
+            {t('catalog.morePrices', { count: total - FEW })}
           </summary>
           <PricesBelowCost prices={prices.slice(FEW)} />
+          {total > prices.length ? (
+            <p className="mt-1">
+              <Link href="/admin/prices?show=below" className="text-accent hover:underline">
+                {t('catalog.allBelowCost')}
+              </Link>
+            </p>
+          ) : null}
         </details>
       ) : null}
     </div>
