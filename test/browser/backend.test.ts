@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Locator } from 'playwright-core';
+import type { Answer } from '../../src/console/contract/routes.ts';
+import { parseUsd } from '../../src/std/money.ts';
 import { bareModel, ListingServer } from '../import/listing-server.ts';
 import { STRICT_PROVIDERS } from '../providers/strict-providers.ts';
 import { StrictServer } from '../providers/strict-server.ts';
@@ -180,6 +182,42 @@ test('prices are edited on one page: typed, pasted, raised together, with undo a
   await review.waitFor({ state: 'detached' });
   expect(admin.pageErrors).toEqual([]);
 });
+
+test('the whole list is raised by 10 % in one step, images and embeddings with it, and each price is sold at exactly that', async () => {
+  const { page } = admin;
+  const before = await listedPrices();
+  await page.goto('/admin/prices');
+  await page.getByRole('button', { name: /^Apply to \d+ models$/ }).click();
+  const review = page.getByRole('button', { name: 'Review and publish' });
+  await ready(review);
+  await review.click();
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await page.getByText(/^Published\./).waitFor();
+  const raised = [...before].map(([price, nano]) => [price, Math.floor((nano * 11 + 9) / 10)] as const);
+  expect(raised.length).toBeGreaterThan(10);
+  expect(await listedPrices()).toEqual(new Map(raised));
+  expect(admin.pageErrors).toEqual([]);
+});
+
+/** Every price of the published list by model and kind, in nano-dollars. */
+async function listedPrices(): Promise<Map<string, number>> {
+  const answer = await admin.page.request.get('/api/console/admin/prices');
+  const { items } = (await answer.json()) as Answer<'GET /api/console/admin/prices'>;
+  return new Map(
+    items.flatMap(({ list, model, input, cachedInput, output, image, imageRange }) =>
+      Object.entries({
+        input,
+        cachedInput,
+        output,
+        image,
+        from: imageRange?.from,
+        to: imageRange?.to,
+      }).flatMap(([kind, usd]) =>
+        usd ? [[`${list}/${model} ${kind}`, Number(parseUsd(usd))] as const] : [],
+      ),
+    ),
+  );
+}
 
 test('a backend is edited without YAML: another endpoint, order by keyboard, weights in percent, one more key', async () => {
   const { page } = admin;

@@ -353,13 +353,15 @@ test('opening a page after the session ended asks over it as well, and somebody 
   await page.getByText('keeper@example.com').first().waitFor();
 });
 
-test('a wrong key is refused with the provider’s words and not stored, and nothing that was entered is lost', async () => {
+test('a wrong key is refused with the provider’s words and not stored, and nothing that was entered is lost, by loading the page again neither', async () => {
   const { page } = admin;
   await page.goto('/admin/backends/new');
   await page.getByLabel('Name').fill('attic');
   await page.getByLabel('Address').fill(server.baseUrl);
   await page.getByRole('button', { name: 'Continue' }).click();
   const key = page.getByLabel('API key of attic');
+  await key.waitFor();
+  await page.reload();
   await key.fill('sk-wrong');
   await page.getByRole('button', { name: 'Check and store key' }).click();
   const refusal = page
@@ -374,6 +376,8 @@ test('a wrong key is refused with the provider’s words and not stored, and not
   await page.getByRole('button', { name: 'Continue' }).click();
   await key.fill(server.key);
   await page.getByRole('button', { name: 'Check and store key' }).click();
+  await page.getByRole('button', { name: 'Replace key' }).waitFor();
+  await page.reload();
   await page.getByRole('button', { name: 'Replace key' }).waitFor();
 });
 
