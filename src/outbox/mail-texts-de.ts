@@ -85,7 +85,7 @@ export const MAIL_TEXTS_DE: MailTexts = {
   'sign-in.new-device': ({ at, address, device }, site) => ({
     subject: `Neue Anmeldung bei ${site.name}`,
     paragraphs: [
-      `Jemand hat sich mit einem bisher unbekannten Browser in Ihrem Konto angemeldet: ${timeText(at)}, von ${address}, mit ${device}.`,
+      `Jemand hat sich mit einem neuen Browser in Ihrem Konto angemeldet: ${timeText(at)}, von ${address}, mit ${device}.`,
       'Wenn Sie es waren, brauchen Sie nichts zu tun. Wenn nicht, ändern Sie Ihr Passwort und beenden Sie die anderen Sitzungen in den Einstellungen.',
     ],
     action: linkTo(site, '/app/settings', 'Einstellungen öffnen'),

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../../src/cli/cli.ts';
+import { TEXTS_DE } from '../../src/console/public/texts-de.ts';
 import { TEXTS_EN } from '../../src/console/public/texts-en.ts';
 import { renderMail } from '../../src/outbox/mail-channel.ts';
 import type { MailTemplate } from '../../src/outbox/mail-data.ts';
@@ -106,9 +107,31 @@ test('every English text is short, and has one name for each thing', () => {
   expect(texts.length).toBeGreaterThan(2_300);
   const found = texts.flatMap(({ key, text }) => [
     ...REPLACED.filter(([words]) => words.test(text)).map(([, better]) => `${key}: ${text} → ${better}`),
-    ...sentencesOf(text)
-      .filter((sentence) => sentence.split(/\s+/).length > MOST_WORDS)
-      .map((sentence) => `${key}: more than ${MOST_WORDS} words: ${sentence}`),
+    ...tooLong(text).map((sentence) => `${key}: more than ${MOST_WORDS} words: ${sentence}`),
+  ]);
+  expect(found).toEqual([]);
+});
+
+/** Words of German texts that were replaced: one name for each thing there too. */
+const REPLACED_IN_GERMAN: readonly (readonly [found: RegExp, better: string])[] = [
+  [/upstream/i, 'Backend'],
+  [/(?<!E-)\bMails?\b/, 'E-Mail'],
+  [/\b(?:erste[nr]?|(?:vor )?de[mr]) Aufruf\b(?! der)/i, 'Anfrage'],
+  [/keine Rechnung dar/i, 'keine Rechnung'],
+];
+
+test('every German text is as short, and has one name for each thing too', () => {
+  const texts = [
+    ...textsOf('de', { ...de, ...deOperator, ...dePlayground, ...deTeam }),
+    ...textsOf('public', TEXTS_DE),
+    ...mailTexts('de'),
+  ];
+  expect(texts.length).toBeGreaterThan(2_300);
+  const found = texts.flatMap(({ key, text }) => [
+    ...REPLACED_IN_GERMAN.filter(([words]) => words.test(text)).map(
+      ([, better]) => `${key}: ${text} → ${better}`,
+    ),
+    ...tooLong(text).map((sentence) => `${key}: more than ${MOST_WORDS} words: ${sentence}`),
   ]);
   expect(found).toEqual([]);
 });
@@ -124,19 +147,22 @@ test('no file of texts is left out of what is read here', () => {
 
 /** Of the console, the public pages and the emails, as people read them. */
 function englishTexts(): { key: string; text: string }[] {
-  const mails = (Object.keys(MAIL_SAMPLES) as MailTemplate[]).flatMap((template) => {
-    const site = { name: 'Gate', url: 'https://gate.example.com' };
-    const { subject, text } = renderMail(template, MAIL_SAMPLES[template], { language: 'en', site });
-    return [subject, ...text.split('\n')].map((line) => ({ key: `mail.${template}`, text: line }));
-  });
   return [
     ...textsOf('en', { ...en, ...enOperator, ...enPlayground, ...enTeam }),
     ...textsOf('public', TEXTS_EN).map(({ key, text }) => ({
       key,
       text: text.replaceAll(/\$\{[^}]*\}/g, '…'),
     })),
-    ...mails,
+    ...mailTexts('en'),
   ];
+}
+
+function mailTexts(language: 'en' | 'de'): { key: string; text: string }[] {
+  return (Object.keys(MAIL_SAMPLES) as MailTemplate[]).flatMap((template) => {
+    const site = { name: 'Gate', url: 'https://gate.example.com' };
+    const { subject, text } = renderMail(template, MAIL_SAMPLES[template], { language, site });
+    return [subject, ...text.split('\n')].map((line) => ({ key: `mail.${template}`, text: line }));
+  });
 }
 
 /** What a guide may say and a label may not: prose refers back to its sentence before. */
@@ -183,9 +209,7 @@ test('and so have lines of the log: their events, and the names of their fields'
 function wrongIn(key: string, text: string): string[] {
   return [
     ...IN_PROSE.filter(([old]) => old.test(text)).map(([, better]) => `${key}: ${text} → ${better}`),
-    ...sentencesOf(text)
-      .filter((sentence) => sentence.split(/\s+/).length > MOST_WORDS)
-      .map((sentence) => `${key}: more than ${MOST_WORDS} words: ${sentence}`),
+    ...tooLong(text).map((sentence) => `${key}: more than ${MOST_WORDS} words: ${sentence}`),
   ];
 }
 
@@ -214,6 +238,10 @@ function loggedIn(path: string): string[] {
     event,
     ...fields.split(',').map((field) => /^\w*/.exec(field.trim())?.[0] ?? ''),
   ]);
+}
+
+function tooLong(text: string): string[] {
+  return sentencesOf(text).filter((sentence) => sentence.split(/\s+/).length > MOST_WORDS);
 }
 
 function sentencesOf(text: string): string[] {

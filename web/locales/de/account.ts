@@ -27,7 +27,7 @@ export const account: typeof english = {
       'Anfragen werden aus einem Guthaben bezahlt. Lösen Sie einen Code ein, oder fragen Sie den Betreiber.',
     startToken: 'API-Token anlegen',
     startTokenLead: 'Eines pro Konto. Es wird nur einmal angezeigt.',
-    startCall: 'Den ersten Aufruf machen',
+    startCall: 'Die erste Anfrage senden',
     startCallLead: 'Fertige Blöcke für curl, Python, Claude Code und andere.',
   },
   quickstart: {
@@ -179,7 +179,7 @@ export const account: typeof english = {
     responsesStored: 'Antworten speichern',
     export: 'Ihre Daten',
     exportLead:
-      'Alles, was über dieses Konto aufbewahrt wird, in einer Datei mit einem JSON-Objekt je Zeile: das Konto, sein Token ohne das Geheimnis, Buchungen, Belege, tägliche Nutzung und Angaben zu Bildern. Gespeicherte Antworten werden über die API gelesen. Höchstens einige Male in der Stunde.',
+      'Alles, was über dieses Konto aufbewahrt wird, in einer Datei mit einem JSON-Objekt je Zeile. Sie enthält Konto, Token ohne Geheimnis, Buchungen, Belege, tägliche Nutzung und Angaben zu Bildern. Gespeicherte Antworten werden über die API gelesen. Höchstens einige Male in der Stunde.',
     exportGo: 'Herunterladen',
     appearance: 'Sprache und Aussehen',
     language: 'Sprache',

@@ -66,15 +66,15 @@ export const entry: typeof english = {
       'Als Administrator verwalten Sie Konten, Preise und Backends. Mit diesem Konto können Sie auch die API nutzen.',
     create: 'Administrator anlegen',
     callLead:
-      'Stellen Sie {{model}} eine Frage. Der Aufruf wird gezählt und berechnet wie jeder andere. Die Anleitungen sind auf Englisch, deshalb auch Frage und Antwort.',
+      'Stellen Sie {{model}} eine Frage. Die Anfrage wird gezählt und berechnet wie jede andere. Die Anleitungen sind auf Englisch, deshalb auch Frage und Antwort.',
     noModel:
       'Gerade ist kein Chatmodell verfügbar. Fügen Sie später im Katalog ein Backend hinzu, und probieren Sie die Spielwiese.',
-    ask: 'Ersten Aufruf machen',
+    ask: 'Erste Anfrage senden',
     again: 'Noch einmal fragen',
     receipt: 'Beleg',
     inputTokens: 'Eingabe-Tokens',
     outputTokens: 'Ausgabe-Tokens',
-    heldBefore: 'Vor dem Aufruf reserviert',
+    heldBefore: 'Vor der Anfrage reserviert',
     charged: 'Berechnet',
     availableNow: 'Jetzt verfügbar',
     waiting: 'Warte auf die Antwort …',

@@ -223,7 +223,7 @@ export const records: typeof english = {
     at: 'zu {{price}} pro Million',
     each: 'zu je {{price}}',
     sum: 'Summe',
-    held: 'Vor dem Aufruf reserviert',
+    held: 'Vor der Anfrage reserviert',
     charged: 'Berechnet',
     running: 'Läuft noch. Die Kosten können die Reservierung unten nicht übersteigen.',
     voided: 'Es wurde nichts geliefert und nichts berechnet. Die Reservierung wurde freigegeben.',

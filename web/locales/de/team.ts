@@ -20,7 +20,7 @@ export const deTeam: TeamStrings = {
     tokenEnds:
       'Ihr jetziges API-Token gilt ab sofort nicht mehr. Erzeugen Sie danach ein neues, für das das Team zahlt.',
     createVisible:
-      'Inhaber, Admins und Betrachter des Teams sehen dessen Guthaben sowie Anfragen, Modelle, Schlagwörter und Kosten aller Mitglieder und Apps, aber keine Prompts oder Antworten.',
+      'Inhaber, Admins und Betrachter sehen das Guthaben sowie Anfragen, Modelle, Schlagwörter und Kosten aller Mitglieder und Apps. Prompts und Antworten sehen sie nicht.',
     createOwn: 'Ihr eigenes Guthaben, Ihre Anfragen und Ihre Bilder bleiben privat.',
     createGo: 'Team anlegen',
     created: 'Team angelegt',
@@ -171,7 +171,7 @@ export const deTeam: TeamStrings = {
       total: 'Sie können insgesamt bis zu {{amount}} ausgeben.',
     },
     joinVisible:
-      'Inhaber, Admins und Betrachter des Teams sehen Ihre E-Mail-Adresse sowie Anfragen, Modelle, Schlagwörter und Kosten Ihres Kontos im Team, aber keine Prompts oder Antworten.',
+      'Inhaber, Admins und Betrachter sehen Ihre E-Mail-Adresse sowie Anfragen, Modelle, Schlagwörter und Kosten Ihres Kontos im Team. Prompts und Antworten sehen sie nicht.',
     joinGo: 'Team beitreten',
     joined: 'Sie sind {{team}} beigetreten',
     joinInTeam: 'Sie sind schon in einem Team. Verlassen Sie es, um diese Einladung anzunehmen.',
