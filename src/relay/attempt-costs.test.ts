@@ -143,7 +143,7 @@ test('a request that cost more than it brought is told, with the loss; one that 
     ...costs,
     ...costs,
     { loss: 10 },
-    { event: 'margin_below_zero', request: 'r', upstream: 'b', lossNanoUsd: 10 },
+    { event: 'margin_below_zero', request: 'r', backend: 'b', lossNanoUsd: 10 },
   ]);
 });
 
