@@ -114,7 +114,7 @@ function catalog(): string {
   ].join('\n');
 }
 
-const told = (): string[] => gateway.log.filter((line) => line.includes('upstream_out_of_credit'));
+const told = (): string[] => gateway.log.filter((line) => line.includes('backend_out_of_credit'));
 
 describe.each(providers)('$empty.name', ({ empty: { name }, backend }) => {
   test('another backend answers, the empty one rests at once, and the operator is told in plain words', async () => {

@@ -212,7 +212,7 @@ describe('no backend can serve', () => {
     const response = await gateway.chat(account.token);
     expect(await response.text()).not.toContain('secretsecret');
     expect(
-      gateway.log.some((line) => line.includes('upstream_key_rejected') && line.includes('"level":"error"')),
+      gateway.log.some((line) => line.includes('backend_key_rejected') && line.includes('"level":"error"')),
     ).toBe(true);
     expect(gateway.log.join('')).not.toContain('secretsecret');
   });
