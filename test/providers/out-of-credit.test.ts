@@ -158,7 +158,7 @@ test('images go to another backend too', async () => {
   expect(
     told()
       .slice(before)
-      .map((line) => JSON.parse(line) as { upstream: string }),
-  ).toMatchObject([{ upstream: 'openai' }]);
+      .map((line) => JSON.parse(line) as { backend: string }),
+  ).toMatchObject([{ backend: 'openai' }]);
   expect(spare.calls.length - asked).toBe(2);
 });
