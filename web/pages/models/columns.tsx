@@ -137,7 +137,7 @@ export function Abilities({ model, t }: { model: ModelItem; t: TFunction }) {
   if (model.type === 'image_generation') return <Badge>{t('models.image')}</Badge>;
   if (abilities.length === 0) return <Nothing />;
   return (
-    <span className="inline-flex flex-wrap gap-1">
+    <span className="inline-flex min-w-36 flex-wrap gap-1">
       {abilities.map((ability) => (
         <Badge key={ability}>{t(`models.${ability}`)}</Badge>
       ))}
