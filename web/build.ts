@@ -106,6 +106,8 @@ async function bundle(
     target: 'browser',
     format,
     splitting: format === 'esm',
+    // Every chunk is a request: small ones travel with another that is loaded whenever they are.
+    ...(format === 'esm' && { minChunkSize: 16_384 }),
     minify,
     sourcemap: 'none',
     plugins: format === 'esm' ? [tailwind, guidesPlugin(join(ROOT, '../docs')), withoutMarkup] : [],

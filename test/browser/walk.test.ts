@@ -473,7 +473,7 @@ test('no page has reported an error', () => {
 async function expectRendered(answer: Locator): Promise<void> {
   await answer.getByRole('heading', { name: 'Holds' }).waitFor();
   const text = (await answer.textContent()) ?? '';
-  expect(text).toContain('the hold is released at once');
+  expect(text).toContain('the hold is released immediately');
   expect(text).not.toContain('I could not find that');
   expect(text).not.toMatch(/###|\*\*|`/);
   // The setup would be lost with this page.
