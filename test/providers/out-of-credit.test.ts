@@ -126,7 +126,7 @@ describe.each(providers)('$empty.name', ({ empty: { name }, backend }) => {
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({
       level: 'error',
-      upstream: name,
+      backend: name,
       kind: 'out_of_credit',
       advice: 'Your account at this provider has no credit left. Add funds there.',
     });
