@@ -24,20 +24,10 @@ export function PublicShell({ children }: { children: ReactNode }) {
           </Link>
           <nav aria-label={t('nav.label')} className="flex items-center gap-1">
             {hasPublicPages ? (
-              <a
-                href="/models"
-                className="hidden h-9 items-center rounded-md px-3 text-ink-2 hover:bg-hover hover:text-ink sm:inline-flex"
-              >
-                {t('nav.models')}
-              </a>
-            ) : null}
-            {hasPublicPages ? (
-              <a
-                href="/status"
-                className="hidden h-9 items-center rounded-md px-3 text-ink-2 hover:bg-hover hover:text-ink sm:inline-flex"
-              >
-                {t('public.statusTitle')}
-              </a>
+              <>
+                <RenderedPage href="/models">{t('nav.models')}</RenderedPage>
+                <RenderedPage href="/status">{t('public.statusTitle')}</RenderedPage>
+              </>
             ) : null}
             <LinkButton kind="ghost" href="/docs" className="max-sm:px-2.5">
               {t('nav.docs')}
@@ -85,6 +75,18 @@ export function PublicShell({ children }: { children: ReactNode }) {
         </div>
       </footer>
     </div>
+  );
+}
+
+/** A link to a page that the server renders; on a phone the footer has it. */
+function RenderedPage({ href, children }: { readonly href: string; readonly children: ReactNode }) {
+  return (
+    <a
+      href={href}
+      className="hidden h-9 items-center rounded-md px-3 text-ink-2 hover:bg-hover hover:text-ink sm:inline-flex"
+    >
+      {children}
+    </a>
   );
 }
 
