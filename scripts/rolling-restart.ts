@@ -1,7 +1,8 @@
 /**
- * `bun scripts/rolling-restart.ts [requests]`: restarts three nodes on one Postgres one after the other, behind nginx
- * with its defaults and behind HAProxy, under load, without workers and with two, and prints how many requests failed.
- * A proxy that is not installed is left out and named. The figures are in docs/operate.md.
+ * `bun scripts/rolling-restart.ts [requests] [proxy] [workers]`: restarts three nodes on one Postgres one after the other
+ * under load, and prints how many requests failed: behind nginx with its defaults, behind nginx that keeps its connections
+ * to the nodes, and behind HAProxy, each with one worker a node and with two, or behind what is named (`nginx`, or
+ * `'nginx, defaults'`). A proxy that is not installed is left out and named. The figures are in docs/operate.md.
  */
 import { catalogFor } from '../test/support/gateway.ts';
 import { Traffic } from '../test/support/load-traffic.ts';
@@ -17,16 +18,18 @@ const CLIENTS = { whole: 12, streams: 6 };
 const SCRIPT = { whole: { delayMs: 40 }, stream: { chunks: 60, everyMs: 120 } };
 
 const wanted = Number(process.argv[2] ?? DEFAULT_REQUESTS);
+const [, , , namedProxy = '', namedWorkers] = process.argv;
+const workerCounts = namedWorkers === undefined ? [1, 2] : [Number(namedWorkers)];
 const postgres = await testPostgres();
 const backend = await BackendProcess.start();
 let failedInAll = 0;
 try {
-  for (const kind of PROXIES) {
+  for (const kind of PROXIES.filter(({ name }) => name.startsWith(namedProxy))) {
     if (Bun.which(kind.command) === null) {
       console.log(`${kind.name}: not installed`);
       continue;
     }
-    for (const workers of [1, 2]) failedInAll += await restartAll(kind, workers);
+    for (const workers of workerCounts) failedInAll += await restartAll(kind, workers);
   }
 } finally {
   await backend.stop();
@@ -62,6 +65,7 @@ async function restartAll(kind: ProxyKind, workers: number): Promise<number> {
   }
   await answersReach(traffic, wanted);
   await traffic.stop();
+  if (Object.keys(traffic.breaks).length > 0) console.log(traffic.breaks);
   const { answered = 0, ...failed } = traffic.ends;
   const failures = Object.values(failed).reduce((sum, count) => sum + count, 0);
   const { breaches } = await operator.verify();

@@ -23,8 +23,13 @@ export const PROXIES: readonly ProxyKind[] = [
     command: 'nginx',
     // After a refused connection nginx leaves a server alone for `fail_timeout`, 10 s by default.
     noticeMs: 11_000,
-    start: (port, nodePorts) =>
-      runProxy('nginx', nginxConfig(port, nodePorts), (file, folder) => ['nginx', '-p', folder, '-c', file]),
+    start: (port, nodePorts) => startNginx(nginxConfig(port, nodePorts, NO_KEEPALIVE)),
+  },
+  {
+    name: 'nginx, connections kept',
+    command: 'nginx',
+    noticeMs: 11_000,
+    start: (port, nodePorts) => startNginx(nginxConfig(port, nodePorts, KEEPALIVE)),
   },
   {
     name: 'HAProxy',
@@ -68,8 +73,19 @@ export async function startOrderedHaproxy(
   };
 }
 
+const NO_KEEPALIVE = { upstream: '', location: '' };
+/** As in docs/operate.md. */
+const KEEPALIVE = {
+  upstream: '    keepalive 64;',
+  location: '      proxy_http_version 1.1;\n      proxy_set_header Connection "";',
+};
+
+function startNginx(config: string): Promise<RunningProxy> {
+  return runProxy('nginx', config, (file, folder) => ['nginx', '-p', folder, '-c', file]);
+}
+
 /** Nothing but what nginx needs to run in the foreground and in a folder of its own; `upstream` and `proxy_pass` as in its manual. */
-function nginxConfig(port: number, nodePorts: readonly number[]): string {
+function nginxConfig(port: number, nodePorts: readonly number[], keep: typeof NO_KEEPALIVE): string {
   return `
 daemon off;
 pid nginx.pid;
@@ -80,11 +96,13 @@ http {
 ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `  ${name}_temp_path ${name};`).join('\n')}
   upstream tollgate {
 ${nodePorts.map((node) => `    server 127.0.0.1:${node};`).join('\n')}
+${keep.upstream}
   }
   server {
     listen 127.0.0.1:${port};
     location / {
       proxy_pass http://tollgate;
+${keep.location}
     }
   }
 }

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { dlopen, FFIType } from 'bun:ffi';
+import { openFileLimit } from '../std/open-files.ts';
 
 /** A connection that a client has opened to this server, as the operating system knows it. */
 export interface ClientSocket {
@@ -25,6 +26,11 @@ export interface ClientSockets {
 }
 
 const SHUT_RDWR = 2;
+const SOL_SOCKET = 1;
+const SO_ACCEPTCONN = 30;
+const SO_BINDTOIFINDEX = 62;
+/** No system counts its network interfaces so far. */
+const NO_INTERFACE = 0x7fffffff;
 const AF_INET = 2;
 const AF_INET6 = 10;
 const IPPROTO_TCP = 6;
@@ -73,12 +79,41 @@ export function openClientSockets(): ClientSockets | undefined {
   };
 }
 
+/**
+ * From now on Linux refuses new connections to this port of the process, as if nobody listened, while those that it has
+ * begun to make are still accepted. Closing a listener resets them, also where the client has sent its request by then;
+ * proxies send a request again only when its connection was refused. The listener is bound to a network interface that
+ * does not exist; connections keep the one through which they came.
+ *
+ * Returns whether it could: Linux 5.7 or newer.
+ */
+export function refuseConnections(port: number): boolean {
+  const libc = process.platform === 'linux' ? loadLibc() : undefined;
+  if (!libc) return false;
+  const name = Buffer.alloc(28);
+  const length = new Int32Array(1);
+  const value = new Int32Array(1);
+  const isListener = (file: number): boolean => {
+    length[0] = name.length;
+    if (libc.getsockname(file, name, length) !== 0 || portIn(name) !== port) return false;
+    length[0] = value.byteLength;
+    return libc.getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, value, length) === 0 && value[0] === 1;
+  };
+  const listeners = openFileNumbers(openFileLimit() ?? 0).filter(isListener);
+  value[0] = NO_INTERFACE;
+  const refusing = listeners.filter(
+    (file) => libc.setsockopt(file, SOL_SOCKET, SO_BINDTOIFINDEX, value, value.byteLength) === 0,
+  );
+  return listeners.length > 0 && refusing.length === listeners.length;
+}
+
 function loadLibc() {
   const { i32, ptr } = FFIType;
   const symbols = {
     getpeername: { args: [i32, ptr, ptr], returns: i32 },
     getsockname: { args: [i32, ptr, ptr], returns: i32 },
     getsockopt: { args: [i32, i32, i32, ptr, ptr], returns: i32 },
+    setsockopt: { args: [i32, i32, i32, ptr, i32], returns: i32 },
     shutdown: { args: [i32, i32], returns: i32 },
   } as const;
   const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64';

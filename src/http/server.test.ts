@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../std/clock.ts';
@@ -130,6 +130,36 @@ test('before the listener closes, every answer asks for its connection to be clo
     expect([path, answer.headers.get('connection')]).toEqual([path, 'close']);
   }
 });
+
+test.skipIf(process.platform !== 'linux').each(['plain', 'TLS'])(
+  'when new connections are refused, all that a client has made before are served, also those not accepted yet, over %s',
+  async (transport) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-refusing-'));
+    const tls = transport === 'TLS' ? await readTls({ kind: 'self-signed' }, folder) : undefined;
+    const closing = await serverWith(healthRoutes(HEALTH), { tls });
+    const { port } = closing;
+    const connected = join(folder, 'connected');
+    await using client = Bun.spawn(
+      [
+        process.execPath,
+        join(import.meta.dir, 'testing/late-clients.ts'),
+        String(port),
+        connected,
+        transport,
+      ],
+      { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' },
+    );
+    // This thread accepts nothing meanwhile, so all of them wait in the system's queue.
+    for (let looks = 0; !existsSync(connected) && looks < 5_000; looks++) Bun.sleepSync(5);
+    expect(closing.refuseConnections()).toBe(true);
+    const refused = await fetch(`${closing.url}/healthz`).catch((error: unknown) => error);
+    expect(String(refused)).toContain('ECONNREFUSED');
+    await client.stdin.end();
+    expect(await new Response(client.stdout).text()).toBe('20 answered\n');
+    await closing.stop();
+    rmSync(folder, { recursive: true, force: true });
+  },
+);
 
 test('over our own TLS every answer, a refusal too, tells browsers to come by https for a year', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-hsts-'));

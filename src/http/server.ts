@@ -1,6 +1,7 @@
 import type { Server } from 'bun';
 import { newRequestId } from '../std/ids.ts';
 import { listenFailure } from '../std/startup-error.ts';
+import { refuseConnections } from './client-sockets.ts';
 import { Gate, type GateOptions } from './gate.ts';
 import { guardConnections } from './idle-connections.ts';
 import { faultResponse } from './response.ts';
@@ -21,6 +22,11 @@ export interface RunningServer {
   useCertificate(tls: TlsPair): void;
   /** From now on each answer asks for its connection to be closed, so that a proxy keeps none that is about to end. */
   closeAfterAnswers(): void;
+  /**
+   * From now on new connections are refused; those that clients have begun to make are still accepted, and all are
+   * served. Returns false where the system cannot do that.
+   */
+  refuseConnections(): boolean;
   /** From now on new connections are refused and idle ones closed; running requests go on. */
   closeListener(): void;
   stop(): Promise<void>;
@@ -53,6 +59,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     port: front?.port ?? server.port ?? options.port,
     useCertificate: (tls) => front?.use(tls),
     closeAfterAnswers: () => gate.closeAfterAnswers(),
+    refuseConnections: () => refuseConnections(front?.port ?? server.port ?? options.port),
     closeListener: () => {
       front?.closeListener();
       void finish();

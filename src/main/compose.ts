@@ -70,6 +70,8 @@ export interface Tollgate {
   announceStop(): void;
   /** From now on answers ask clients to close their connection. */
   closeAfterAnswers(): void;
+  /** From now on new connections are refused; those that clients have begun to make are still served. */
+  refuseConnections(): void;
   /** Refuses new connections, lets requests finish within the grace period and closes everything, last opened first. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -197,12 +199,13 @@ function stopping({
   server,
   state,
   opened,
-}: StoppingParts): Pick<Tollgate, 'announceStop' | 'closeAfterAnswers' | 'stop'> {
+}: StoppingParts): Pick<Tollgate, 'announceStop' | 'closeAfterAnswers' | 'refuseConnections' | 'stop'> {
   return {
     announceStop: () => {
       state.draining = true;
     },
     closeAfterAnswers: () => server.closeAfterAnswers(),
+    refuseConnections: () => void server.refuseConnections(),
     stop: async (graceMs = config.graceMs) => {
       state.draining = true;
       server.closeListener();

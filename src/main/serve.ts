@@ -112,17 +112,22 @@ async function untilStopped(
   process.once('SIGTERM', exitNow);
   process.once('SIGINT', exitNow);
   tollgate.announceStop();
-  await Bun.sleep(pauseMs * (1 - CLOSING_SHARE));
+  await Bun.sleep(pauseMs * (1 - CLOSING_SHARE - REFUSING_SHARE));
   tollgate.closeAfterAnswers();
   await Bun.sleep(pauseMs * CLOSING_SHARE);
+  tollgate.refuseConnections();
+  // A timer comes after what has arrived, however busy the thread was.
+  await Bun.sleep(pauseMs * REFUSING_SHARE);
   await tollgate.stop();
   stderrLog.info('stopped');
   // Idle client connections may keep the event loop alive; everything of ours is closed.
   process.exit(0);
 }
 
-/** The last part of the pause: long enough for a busy connection of a proxy to carry one more answer. */
-const CLOSING_SHARE = 0.2;
+/** A late part of the pause: long enough for a busy connection of a proxy to carry one more answer. */
+const CLOSING_SHARE = 0.15;
+/** The last part: long enough for a connection that was begun before it to be made, and its request to arrive. */
+const REFUSING_SHARE = 0.05;
 
 function printAddresses({ url, setupLink }: Tollgate, config: Config): void {
   const { dataDir, databaseUrl, publicUrl } = config;

@@ -26,6 +26,8 @@ export class Traffic {
   readonly acknowledged = new Map<string, number>();
   /** How requests ended: `answered`, an error code, or `broken` where the answer never came, or not to its end. */
   readonly ends: Record<string, number> = {};
+  /** Why answers never came, or not to their end, and how often. */
+  readonly breaks: Record<string, number> = {};
   readonly #plan: TrafficPlan;
   readonly #clients: Promise<void>[];
   #stopping = false;
@@ -55,7 +57,7 @@ export class Traffic {
   async #client(ask: () => Promise<string>): Promise<void> {
     while (!this.#stopping) {
       this.#running++;
-      const end = await ask().catch(() => 'broken');
+      const end = await ask().catch((error: unknown) => this.#broken(String(error)));
       this.#running--;
       this.ends[end] = (this.ends[end] ?? 0) + 1;
       // A client that was refused or cut off pauses before its next request.
@@ -79,7 +81,7 @@ export class Traffic {
     const whole = stream ? text.endsWith('data: [DONE]\n\n') : text.endsWith('}');
     const id = response.headers.get('x-request-id') ?? '';
     if (whole) this.acknowledged.set(id, (stream ? (chosen?.chunks ?? 1) : 1) * TOKEN_NANO_USD);
-    return whole ? 'answered' : 'broken';
+    return whole ? 'answered' : this.#broken(`ended with ${text.slice(-200)}`);
   }
 
   async #imageJob(): Promise<string> {
@@ -89,9 +91,15 @@ export class Traffic {
     if (response.status !== 200) return refusalIn(text, response.status);
     const { id } = JSON.parse(text) as { id: string };
     const { status, error } = await endOfJob(this.#plan.url, this.#plan.token, id);
-    if (status !== 'done') return error?.code ?? 'broken';
+    if (status !== 'done') return error?.code ?? this.#broken('a job without a reason');
     this.acknowledged.set(id, IMAGE_NANO_USD);
     return 'answered';
+  }
+
+  #broken(reason: string): 'broken' {
+    const known = reason.replaceAll(/\b(?:req|img)_\w+|127\.0\.0\.1:\d+/g, '…');
+    this.breaks[known] = (this.breaks[known] ?? 0) + 1;
+    return 'broken';
   }
 
   async #post(path: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
