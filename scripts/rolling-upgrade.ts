@@ -7,7 +7,7 @@
  *   bun scripts/rolling-upgrade.ts [--from COMMIT] [--receipts N] [--requests N] [--beside-a-dump] [--pause]
  */
 import { once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
@@ -27,7 +27,7 @@ const { values: flags } = parseArgs({
     receipts: { type: 'string', default: '0' },
     /** Under load, at least so many. */
     requests: { type: 'string', default: '2000' },
-    /** A transaction like that of pg_dump has every table when the schema is to change. */
+    /** A backup has every table when the schema is to change. */
     'beside-a-dump': { type: 'boolean', default: false },
     /** Waits for a line of input between the receipts and the load, so that other work can end meanwhile. */
     pause: { type: 'boolean', default: false },
@@ -40,12 +40,15 @@ const SCRIPT = { whole: { delayMs: 40 }, stream: { chunks: 40, everyMs: 100 } };
 /** Before each replacement, and after the last. */
 const SHARE = Number(flags.requests) / (NODES + 1);
 const DUMP_MS = 10_000;
+/** A pg_dump refuses a server that is newer than itself, so both are of Debian's package, where that is installed. */
+const DEBIAN = '/usr/lib/postgresql/15/bin';
+const pgDump = flags['beside-a-dump'] && existsSync(join(DEBIAN, 'initdb')) ? join(DEBIAN, 'pg_dump') : null;
 /** No request of an old node may take longer while the schema changes, its 40 ms at the backend included. */
 const LONGEST_MS = 2_000;
 const ROOT = join(import.meta.dir, '..');
 
 const old = checkOut(flags.from);
-const postgres = await startPostgres({ fsync: true });
+const postgres = await startPostgres({ fsync: true, ...(pgDump === null ? {} : { programs: DEBIAN }) });
 const backend = await BackendProcess.start();
 let succeeded = false;
 try {
@@ -145,8 +148,14 @@ async function startNode(databaseUrl: string, port: number, root: string): Promi
   });
 }
 
-/** As pg_dump does: one snapshot, and a lock on every table. Returns what lets go of them after a while. */
+/** Resolves when the backup has every table; what is returned waits for its end. */
 async function beginDump(databaseUrl: string): Promise<() => Promise<void>> {
+  return pgDump === null ? await holdTables(databaseUrl) : await dumpWith(pgDump, databaseUrl);
+}
+
+/** As pg_dump does: one snapshot, and a lock on every table. */
+async function holdTables(databaseUrl: string): Promise<() => Promise<void>> {
+  console.log('beside a transaction that holds what pg_dump holds');
   const dump = new Client({ connectionString: databaseUrl, application_name: 'pg_dump' });
   await dump.connect();
   await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
@@ -158,6 +167,28 @@ async function beginDump(databaseUrl: string): Promise<() => Promise<void>> {
     await Bun.sleep(DUMP_MS);
     await dump.query('COMMIT');
     await dump.end();
+  };
+}
+
+/** What it writes is thrown away, so that the script has nothing to read. */
+async function dumpWith(program: string, databaseUrl: string): Promise<() => Promise<void>> {
+  const child = Bun.spawn([program, '--dbname', databaseUrl, '--file', '/dev/null'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const startedAt = performance.now();
+  const client = new Client(databaseUrl);
+  await client.connect();
+  const readsRows = async (): Promise<boolean> => {
+    const { rowCount } = await client.query(
+      `SELECT FROM pg_stat_activity WHERE application_name = 'pg_dump' AND query LIKE 'COPY %'`,
+    );
+    return rowCount === 1;
+  };
+  await eventually('pg_dump has the tables and reads them', readsRows, 60_000);
+  await client.end();
+  return async () => {
+    const code = await child.exited;
+    console.log(`beside ${program}: it ended with ${code} after ${secondsSince(startedAt)} s`);
   };
 }
 
@@ -176,6 +207,7 @@ interface Upgrade {
 }
 
 async function report({ traffic, retried, first, answers }: Upgrade): Promise<boolean> {
+  if (Object.keys(traffic.breaks).length > 0) console.log(traffic.breaks);
   const { answered = 0, ...failures } = traffic.ends;
   const failed = Object.values(failures).reduce((sum, one) => sum + one, 0);
   console.log(
