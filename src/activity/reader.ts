@@ -1,4 +1,5 @@
 import type { CompiledQuery } from 'kysely';
+import { Turns } from '../std/turns.ts';
 import { BackgroundThread } from '../store/background-thread.ts';
 import type { Store } from '../store/store.ts';
 
@@ -24,9 +25,10 @@ export function makeReader(store: Store): Reader {
   }
   // Threads of their own: on the store's thread, a ledger check or a checkpoint may take seconds.
   const [lists, sums] = [new BackgroundThread(store.backend.path), new BackgroundThread(store.backend.path)];
+  const turns = new Turns();
   return {
-    ...onThread(lists),
-    sums: onThread(sums),
+    ...onThread(lists, turns),
+    sums: onThread(sums, turns),
     close: async () => void (await Promise.all([lists.close(), sums.close()])),
   };
 }
@@ -34,11 +36,14 @@ export function makeReader(store: Store): Reader {
 /** Runs a query where it is called: on Postgres, and in commands. */
 export const IN_PLACE: Pick<Reader, 'all'> = { all: (query) => query.execute() };
 
-function onThread(thread: BackgroundThread): Pick<Reader, 'all'> {
+/** What many waited for may arrive together, and becomes answers on the calling thread: they take turns. */
+function onThread(thread: BackgroundThread, turns: Turns): Pick<Reader, 'all'> {
   return {
-    all<Row>(query: ReadQuery<Row>) {
+    async all<Row>(query: ReadQuery<Row>) {
       const { sql, parameters } = query.compile();
-      return thread.query<Row>(sql, parameters.map(asBinding));
+      const rows = await thread.query<Row>(sql, parameters.map(asBinding));
+      await turns.enter();
+      return rows;
     },
   };
 }

@@ -10,7 +10,7 @@ import { catalogOf, tokenErrorOr } from '../relay/admission.ts';
 import type { CallBase, ChatReply, RouteSelector } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
-import { nextTurn } from '../std/long-text.ts';
+import { nextTurn } from '../std/turns.ts';
 import { minNano, parseUsd, type NanoUsd } from '../std/money.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 import { noteRefusal } from './refusals.ts';

@@ -6,6 +6,7 @@ import type { HttpRoute, IncomingRequest, Method } from '../http/router.ts';
 import { requireConfirmed, type Visitor } from '../identity/sign-in/session.ts';
 import { issueText } from '../http/issue-text.ts';
 import { Fault } from '../std/fault.ts';
+import { TurnsByCaller } from '../std/turns.ts';
 import type { Operator } from '../identity/accounts/operators.ts';
 import type { TeamRight } from '../identity/accounts/roles.ts';
 import type { ErrorFormat } from '../http/response.ts';
@@ -37,9 +38,10 @@ export function makeConsole(parts: ConsoleParts): Console {
 }
 
 export function consoleRoutes(parts: RouteParts): HttpRoute[] {
+  const turns = new TurnsByCaller();
   const operations = (ROUTES as readonly RouteDeclaration[]).flatMap((route) => [
-    served(parts, route, CONSOLE),
-    ...(isInOperatorApi(route) ? [served(parts, route, OPERATOR_API)] : []),
+    served(parts, { route, door: CONSOLE, turns }),
+    ...(isInOperatorApi(route) ? [served(parts, { route, door: OPERATOR_API, turns })] : []),
   ]);
   return [...operations, documentRoute(parts)];
 }
@@ -79,7 +81,8 @@ const OPERATOR_API: ConsoleDoor = {
   callerOf: async (parts, _route, incoming) => ({ operator: await tokenOperator(parts, incoming) }),
 };
 
-function served(parts: RouteParts, route: RouteDeclaration, door: ConsoleDoor): HttpRoute {
+function served(parts: RouteParts, declared: Omit<NamedRoute, 'names'>): HttpRoute {
+  const { route, door } = declared;
   const [method, path = ''] = route.name.split(' ');
   const names = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);
   return {
@@ -89,7 +92,7 @@ function served(parts: RouteParts, route: RouteDeclaration, door: ConsoleDoor): 
     body: bodyRule(route),
     withinMs: route.withinMs,
     errors: door.errors,
-    handle: (incoming) => serve(parts, { route, names, door }, incoming),
+    handle: (incoming) => serve(parts, { ...declared, names }, incoming),
   };
 }
 
@@ -104,6 +107,7 @@ interface NamedRoute {
   /** The names of the path's parameters. */
   readonly names: readonly string[];
   readonly door: ConsoleDoor;
+  readonly turns: TurnsByCaller;
 }
 
 interface RouteCaller {
@@ -114,7 +118,7 @@ interface RouteCaller {
 /** In this order: who calls, what their role may, query and body, fresh confirmation for sensitive actions, then the work. */
 async function serve(
   parts: RouteParts,
-  { route, names, door }: NamedRoute,
+  { route, names, door, turns }: NamedRoute,
   incoming: IncomingRequest,
 ): Promise<Response> {
   const { request, requestId, requestRecord, origin, address } = incoming;
@@ -151,12 +155,20 @@ async function serve(
       ? await listAnswer(result, requestId, request)
       : answer(result, requestId);
   };
-  if (operation) return await operate(parts, { ...operation, incoming, body }, work);
   const { audit: action, team: right } = route;
-  if (!user || action === undefined || right === undefined) return await work('');
-  const made = route.makesAccount ? keyedAccountId(requestId) : undefined;
-  const change = { action, right, user, about: params['id'] ?? made, body };
-  return await loggedInTeam(parts, change, () => work(''));
+  const recorded = async (): Promise<Response> => {
+    if (operation) return await operate(parts, { ...operation, incoming, body }, work);
+    if (!user || action === undefined || right === undefined) return await work('');
+    const made = route.makesAccount ? keyedAccountId(requestId) : undefined;
+    const change = { action, right, user, about: params['id'] ?? made, body };
+    return await loggedInTeam(parts, change, () => work(''));
+  };
+  return await (callerId === undefined || hasOwnBounds(route) ? recorded() : turns.run(callerId, recorded));
+}
+
+/** What waits for somebody else must not keep the caller's pages waiting. */
+function hasOwnBounds({ takesSlot, withinMs }: RouteDeclaration): boolean {
+  return takesSlot === true || withinMs !== undefined;
 }
 
 const NOTHING = { value: {}, size: { bytes: 0, characters: 0 } };

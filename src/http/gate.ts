@@ -15,7 +15,7 @@ import type { RequestSlots } from '../std/request-slots.ts';
 import type { CallerAuth } from './caller-auth.ts';
 import { Deadlines, rejectEntry, type Deadline } from '../std/deadlines.ts';
 import { LinkedList, type ListItem } from '../std/linked-list.ts';
-import { Turns } from '../std/long-text.ts';
+import { Turns } from '../std/turns.ts';
 import { ARRIVAL_MS, BodyReader, NO_BODY, SMALL_BODY_BYTES, type BodySender } from './request-body.ts';
 import { baseHeaders, faultResponse, MethodFault, PLAIN_ERRORS } from './response.ts';
 import { methodsOf, pathOf, type Door, type HttpRoute, type IncomingRequest, type Router } from './router.ts';
@@ -103,7 +103,7 @@ export class Gate {
   /** The last one that was checked: nearly all clients name the same. */
   #validHost: string | undefined;
   /** Most of them read the store, which on SQLite takes time of this thread. */
-  readonly #consoleTurns = new Turns(8);
+  readonly #consoleTurns = new Turns();
   /** Requests whose answer has not begun. */
   readonly #open = new LinkedList<BunRequest>();
 

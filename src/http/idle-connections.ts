@@ -1,4 +1,4 @@
-import { nextTurn } from '../std/long-text.ts';
+import { nextTurn } from '../std/turns.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import {
   openClientSockets,

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { RequestId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { JSON_LIMITS } from '../std/json-scan.ts';
-import { nextTurn } from '../std/long-text.ts';
+import { nextTurn } from '../std/turns.ts';
 import { API_JSON, BodyReader, type BodySender } from './request-body.ts';
 import { faultResponse } from './response.ts';
 

@@ -3,7 +3,7 @@ import { issueText } from './issue-text.ts';
 import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { JsonBeyondLimit, parseJson, type JsonText } from '../std/json-parse.ts';
 import { JSON_LIMITS, JsonScan } from '../std/json-scan.ts';
-import { nextTurn } from '../std/long-text.ts';
+import { nextTurn } from '../std/turns.ts';
 import { networkOf } from '../std/addresses.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import {

@@ -11,7 +11,8 @@ import {
   QUOTE,
   type JsonLimits,
 } from './json-scan.ts';
-import { decodeInSteps, encodeInSteps, LONG_TEXT, nextTurn } from './long-text.ts';
+import { decodeInSteps, encodeInSteps, LONG_TEXT } from './long-text.ts';
+import { nextTurn } from './turns.ts';
 
 /** JSON that somebody else wrote, as text and as a value. */
 export interface JsonText {

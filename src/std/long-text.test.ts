@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { decodeInSteps, encodeInSteps, LONG_TEXT, Turns } from './long-text.ts';
+import { decodeInSteps, encodeInSteps, LONG_TEXT } from './long-text.ts';
 
 /** Characters of one to four bytes at the places where a step ends. */
 const TEXTS = ['a', 'ü', '語', '🚪', '\ufeff'].flatMap((character) =>
@@ -51,25 +51,4 @@ test('what is no UTF-8 is refused in whichever step it is, and at the end', asyn
   bytes[LONG_TEXT + 5] = 0x61;
   bytes[2 * LONG_TEXT] = 0xe8;
   expect(decodeInSteps(strict(), bytes)).rejects.toThrow();
-});
-
-test('of a crowd so many begin in each turn, in the order in which they came, and whoever comes alone begins at once', async () => {
-  const turns = new Turns(3);
-  const begun: number[][] = [];
-  let now: number[] = [];
-  const come = (id: number): unknown => turns.enter()?.then(() => now.push(id)) ?? now.push(id);
-  const look = (): void => {
-    begun.push(now);
-    now = [];
-  };
-  for (let id = 0; id < 7; id++) come(id);
-  look();
-  for (let turn = 0; turn < 4; turn++) {
-    await new Promise((next) => setImmediate(next));
-    if (turn === 0) come(7);
-    look();
-  }
-  expect(begun.flat()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
-  expect(begun.map(({ length }) => length)).toEqual([3, 3, 2, 0, 0]);
-  expect(turns.enter()).toBeUndefined();
 });

@@ -1,53 +1,7 @@
+import { nextTurn } from './turns.ts';
+
 /** Longer texts are converted in steps of this length: between them, other requests have their turn. */
 export const LONG_TEXT = 1_048_576;
-
-const waiting: (() => void)[] = [];
-
-/**
- * Lets other requests have their turn between two steps of a large one. Of all that wait here, one goes on in each turn
- * of the event loop: a small request needs several turns, and would wait for a step of every large one in each of them.
- */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(letOneGoOn);
-  });
-}
-
-function letOneGoOn(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(letOneGoOn);
-}
-
-/** So many of a crowd begin in each turn of the event loop, in the order in which they came: what all of them ask for would be one long step. */
-export class Turns {
-  readonly #most: number;
-  #begun = 0;
-  #isCounting = false;
-  #waiting: (() => void)[] = [];
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  /** Undefined: now. */
-  enter(): Promise<void> | undefined {
-    if (!this.#isCounting) setImmediate(this.#endTurn);
-    this.#isCounting = true;
-    if (this.#begun < this.#most) {
-      this.#begun++;
-      return undefined;
-    }
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
-  readonly #endTurn = (): void => {
-    const next = this.#waiting.splice(0, this.#most);
-    this.#begun = next.length;
-    this.#isCounting = next.length > 0;
-    if (this.#isCounting) setImmediate(this.#endTurn);
-    for (const begin of next) begin();
-  };
-}
 
 /** The decoder is a new one: it remembers the beginning of a character between two steps. */
 export async function decodeInSteps(decoder: TextDecoder, bytes: Uint8Array): Promise<string> {

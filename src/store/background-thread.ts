@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { storeUnavailable } from '../std/fault.ts';
 import { hasSpareFiles } from '../std/open-files.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 
@@ -19,9 +20,11 @@ export class BackgroundThread {
   /** Runs one statement and returns its rows. The caller names the type of the rows, which its SQL must match. */
   query<R>(sql: string, parameters: readonly (string | number)[] = []): Promise<R[]> {
     if (this.#waiting.size >= MAX_WAITING)
-      return Promise.reject(new Error('the side thread has too much to do'));
+      return Promise.reject(storeUnavailable(undefined, 'the side thread has too much to do'));
     if (!this.#worker && !hasSpareFiles())
-      return Promise.reject(new Error('the side thread cannot start: too many files are open'));
+      return Promise.reject(
+        storeUnavailable(undefined, 'the side thread cannot start: too many files are open'),
+      );
     const id = ++this.#lastId;
     const task = Promise.withResolvers<unknown[]>();
     this.#waiting.set(id, task);
@@ -73,7 +76,7 @@ interface Reply {
   readonly error?: string | undefined;
 }
 
-const MAX_WAITING = 100;
+const MAX_WAITING = 1_000;
 
 /** As text, so that it is found in a single-file build too. Here, unlike on the main thread, SQLite may wait for locks. */
 const PROGRAM = `

@@ -1,6 +1,6 @@
 import type { EmbeddingModelV4 } from '@ai-sdk/provider';
 import type { EmbeddingRequest } from '../../wire/openai/embeddings.ts';
-import { nextTurn } from '../../std/long-text.ts';
+import { nextTurn } from '../../std/turns.ts';
 import type { EmbeddingAnswer, UpstreamEmbeddingCall } from '../port.ts';
 import type { Provider } from './provider.ts';
 import { rejected } from '../response.ts';

@@ -1,6 +1,7 @@
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { isEncoded } from '../../std/json-answer.ts';
-import { encodeInSteps, LONG_TEXT, nextTurn } from '../../std/long-text.ts';
+import { encodeInSteps, LONG_TEXT } from '../../std/long-text.ts';
+import { nextTurn } from '../../std/turns.ts';
 import { withTrace, type TraceContext } from '../../std/trace.ts';
 import { connectionFailure, UpstreamFailure } from '../port.ts';
 import { boundedBody, type BodyShape } from './body-bounds.ts';
