@@ -46,16 +46,25 @@ test.each<[string, number, (n: number) => Promise<string>]>([
   ['the list for language models', 5, () => get('/llms.txt')],
   ['the status with other words in each query', 12, (n) => get(`/status?x=${n}`)],
   ['the models with other words in each query', 12, (n) => get(`/models?page=${n + 50}&utm_source=${n}`)],
-  // A page takes a hundred times as much as the small text to draw, and some times as much to send. Another address has at least to be put into the page, and a long page to be sent.
-  ['the models by another host name each time', 40, (n) => get('/models', { host: `h${n}.example.com` })],
-  ['the status by another host name each time', 40, (n) => get('/status', { host: `h${n}.example.com` })],
 ])(
   '%s: many visits take no more than a few times the main thread’s time for as many of a small text',
   async (_, times, ask) => {
     const small = await mainThreadMs(() => get('/robots.txt'));
     expect(await mainThreadMs(ask)).toBeLessThan(times * small);
   },
-  60_000,
+  120_000,
+);
+
+// Another address has to be put into the page, and the whole page to be sent as it is: what that takes depends on the machine.
+test.each(['/models', '/status'])(
+  '%s by another host name each time: put in and sent, not drawn again',
+  async (path) => {
+    const small = await mainThreadMs(() => get('/robots.txt'));
+    const sent = await mainThreadMs(() => get(path, { 'accept-encoding': 'identity' }));
+    const byHost = await mainThreadMs((n) => get(path, { host: `h${n}.example.com` }));
+    expect(byHost).toBeLessThan(12 * small + 3 * sent);
+  },
+  120_000,
 );
 
 test('strangers do not fill the memory by what they write into queries and host names', async () => {
@@ -70,7 +79,7 @@ test('strangers do not fill the memory by what they write into queries and host 
   for (let n = 200; n < 500; n++) await visit(n);
   // As often asked for again: were every answer kept, they alone would be more than this.
   expect(node.mostMegabytes() - before).toBeLessThan(60);
-}, 60_000);
+}, 120_000);
 
 test('every visitor gets links to the host name by which they came', async () => {
   for (const host of Array.from({ length: 8 }, (_, n) => `shop${n}.example.com`)) {

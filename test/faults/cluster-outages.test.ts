@@ -22,6 +22,10 @@ import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
 
 const PATIENCE_MS = 120_000;
 const TICK_MS = 10;
+/** Whoever is told within a second is told long before its end, also on a machine that pauses. */
+const OUTAGE_MS = 3_000;
+/** Back by itself, and not by one of the long time-outs. */
+const SOON_MS = 10_000;
 /** A fast machine would otherwise reach the limit of concurrent requests. */
 const MOST_ADMITTED = WIDE.concurrent / 2;
 
@@ -255,16 +259,16 @@ describe('a database that goes away', () => {
         await untilTrue(() => Promise.resolve(load.closed > 200));
         await server.stopServer(mode);
         const failedBefore = load.failed;
-        await Bun.sleep(3_000);
+        await Bun.sleep(OUTAGE_MS);
         expect(load.failed).toBeGreaterThan(failedBefore);
         await server.startServer();
         const back = performance.now();
         await load.nextSuccess();
-        expect(performance.now() - back).toBeLessThan(3_000);
+        expect(performance.now() - back).toBeLessThan(SOON_MS);
         await load.stop();
         expect([...load.outcomes].toSorted()).toEqual(['admitted', 'service_unavailable', 'settled']);
         // The delay of this process itself is not the ledger's.
-        expect(load.slowestMs - load.latestMs).toBeLessThan(1_000);
+        expect(load.slowestMs - load.latestMs).toBeLessThan(OUTAGE_MS);
         await untilTrue(async () => (await pendingIds(store, account)).length === 0);
         expect((await chargesOf(store, account)) - chargedBefore).toBe(load.closed);
         expect(await nodes[0]?.verify()).toMatchObject({ breaches: [] });

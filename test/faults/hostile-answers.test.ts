@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
-import { longestTurnMs } from '../support/longest-turn.ts';
+import { longestTurnMs, noticeableMs } from '../support/longest-turn.ts';
 import {
   completion,
   eventStream,
@@ -103,9 +103,6 @@ async function longestTurnFor(asked: Asked): Promise<number> {
   return Math.min(...turns);
 }
 
-/** More than a step of parsing takes, and far less than parsing the whole answer at once. */
-const MARGIN_MS = 80;
-
 describe('an answer that would keep the parser busy delays no other request, and costs nothing', () => {
   const objects = (bytes: number): string => `{"choices":[${'{},'.repeat(bytes / 3)}{}]}`;
   const brackets = (bytes: number): string => '['.repeat(bytes);
@@ -148,7 +145,7 @@ describe('an answer that would keep the parser busy delays no other request, and
       for (const [name, bomb] of bombs) {
         answering(utf8.encode(isStream ? asEvent(bomb(bytes)) : bomb(bytes)), isStream);
         const attacked = await longestTurnFor(asked);
-        const isSlow = attacked > unattacked + MARGIN_MS;
+        const isSlow = attacked > unattacked + noticeableMs();
         expect(isSlow ? { name, attacked, unattacked } : undefined).toBeUndefined();
         expect(await ask(asked)).not.toStartWith('200 {');
       }

@@ -109,8 +109,8 @@ export class AttackedServer {
     }
     look();
     const victim = [...new Set(await Promise.all(answers))];
-    const longestTurnMs = Math.round(Number(await this.#askMeter('end')));
-    return { victim, longestTurnMs, grownMegabytes: most - before };
+    const turns = JSON.parse(await this.#askMeter('end')) as Pick<Measured, 'longestTurnMs' | 'noticeableMs'>;
+    return { victim, ...turns, grownMegabytes: most - before };
   }
 
   /** The same for a server that is not attacked, for as long as so many chats of the victim take. */
@@ -152,6 +152,8 @@ export interface Measured {
   readonly victim: readonly string[];
   /** In processor time of the server's thread. */
   readonly longestTurnMs: number;
+  /** How much longer than on an unattacked server the longest turn may be, by what this machine is worth at the moment. */
+  readonly noticeableMs: number;
   readonly grownMegabytes: number;
 }
 

@@ -1,8 +1,8 @@
 /**
  * Loaded into a server before its program: tells on a socket of its own how long the longest turn of the server's event
- * loop was between `/begin` and `/end`. It keeps a processor busy in between.
+ * loop was between `/begin` and `/end`, and what would be noticeable. It keeps a processor busy in between.
  */
-import { longestTurnMs } from './longest-turn.ts';
+import { longestTurnMs, noticeableMs } from './longest-turn.ts';
 
 const unix = process.env['TURN_METER_SOCKET'];
 // Commands beside the server, and its other threads, load this too.
@@ -18,7 +18,7 @@ if (process.argv.at(-1) === 'serve' && Bun.isMainThread && unix !== undefined) {
         return new Response();
       }
       end.resolve();
-      return new Response(String(await longest));
+      return Response.json({ longestTurnMs: await longest, noticeableMs: noticeableMs() });
     },
   });
 }
