@@ -2,7 +2,9 @@
  * The backend of the attack run, in a process of its own: it answers `m` as a backend should, and the other models as the
  * attacker needs it. Prints its port and ends with its standard input.
  */
-import { completion, images, usage } from '../../support/scripted-backend.ts';
+import { randomBytes } from 'node:crypto';
+import { completion, images, PIXEL_BASE64, usage } from '../../support/scripted-backend.ts';
+import { TELLING } from './attacker-words.ts';
 
 /** Statuses that a request can draw by its own content. */
 const REFUSALS = [403, 404, 409, 415];
@@ -22,6 +24,19 @@ function bomb(): Uint8Array<ArrayBuffer> {
 
 const BOMB = bomb();
 const BRACKETS = new Uint8Array(4_000_000).fill(0x5b);
+/** An image of twelve megabytes. */
+const LARGE_IMAGE = JSON.stringify({
+  created: 1,
+  data: [
+    {
+      b64_json: Buffer.concat([Buffer.from(PIXEL_BASE64, 'base64'), randomBytes(12_000_000)]).toString(
+        'base64',
+      ),
+    },
+  ],
+});
+/** How long an edit takes, so that several are under way. */
+const EDIT_MS = 2_000;
 let refused = 0;
 
 function answer(model: string): Response {
@@ -38,13 +53,23 @@ function answer(model: string): Response {
     });
   if (model === 'brackets')
     return new Response(BRACKETS, { headers: { 'content-type': 'application/json' } });
+  if (model === 'telling') return Response.json({ error: { message: TELLING } }, { status: 400 });
+  if (model === 'large')
+    return new Response(LARGE_IMAGE, { headers: { 'content-type': 'application/json' } });
   return model === 'p' ? images(1) : completion('ok', usage(1, 1));
 }
 
 const server = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
-  fetch: async (request) => answer(((await request.json()) as { model: string }).model),
+  maxRequestBodySize: 100_000_000,
+  async fetch(request) {
+    if (!request.url.endsWith('/images/edits'))
+      return answer(((await request.json()) as { model: string }).model);
+    await request.arrayBuffer();
+    await Bun.sleep(EDIT_MS);
+    return images(1);
+  },
 });
 console.log(server.port);
 for await (const _ of Bun.stdin.stream());

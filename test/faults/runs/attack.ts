@@ -60,9 +60,10 @@ export async function runAttack(options: AttackOptions): Promise<AttackRun> {
   const [target, spared] = [await start(how, options), await start(how, options)];
   const { node, operator } = target;
   try {
-    const [attacker, penniless] = await Promise.all([
+    const [attacker, penniless, painter] = await Promise.all([
       operator.account('1', DEFAULT_LIMITS),
       operator.account('0', DEFAULT_LIMITS),
+      operator.account('1', DEFAULT_LIMITS),
     ]);
     const measureBoth = (seconds: number): Promise<VictimReport[]> =>
       Promise.all([measure(target, seconds), measure(spared, seconds)]);
@@ -75,6 +76,8 @@ export async function runAttack(options: AttackOptions): Promise<AttackRun> {
       token: attacker.token,
       penniless: penniless.token,
       cookie: await firstCustomer(node),
+      painter: painter.token,
+      image: await largeImage(node, painter.token),
       ...(options.only === undefined ? {} : { only: options.only }),
     };
     const before = node.mainThread();
@@ -89,7 +92,8 @@ export async function runAttack(options: AttackOptions): Promise<AttackRun> {
     const thread = { ranMs: after.ranMs - before.ranMs, waitedMs: after.waitedMs - before.waitedMs };
     const victim = { alone: alone!, attacked, afterwards: afterwards!, control: control! };
     const run = { ...victim, attacks, mostMegabytes, ...thread };
-    return { ...run, faults: [...faultsOf(run), ...(await bookFaults(node, operator))] };
+    const faults = [...faultsOf(run), ...doorFaults(attacks, options.seconds)];
+    return { ...run, faults: [...faults, ...(await bookFaults(node, operator))] };
   } finally {
     for (const gateway of [target, spared]) {
       await gateway.operator.close();
@@ -125,6 +129,17 @@ function measure({ node, token }: MeasuredGateway, seconds: number): Promise<Vic
   return runChild<VictimReport>('victim.ts', plan);
 }
 
+/** Its address. */
+async function largeImage(node: NodeProcess, token: string): Promise<string> {
+  const response = await fetch(`${node.url}/v1/images/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'svc_image/large', prompt: 'x', response_format: 'url' }),
+  });
+  const { data } = (await response.json()) as { data: { url: string }[] };
+  return data[0]!.url;
+}
+
 /** Those that a new account has. */
 const DEFAULT_LIMITS = { chat: 600, images: 60, concurrent: 50 };
 
@@ -146,12 +161,33 @@ function faultsOf(run: Omit<AttackRun, 'faults'>): string[] {
   return faults;
 }
 
+/** Of wrong passwords a network has thirty at once, and one more each ten seconds. */
+const SIGN_INS = { atOnce: 30, everySeconds: 10 };
+
+/** What nobody may get, whoever asks. */
+function doorFaults(attacks: AttackReport, seconds: number): string[] {
+  const faults = Object.entries(attacks).flatMap(([name, { told }]) =>
+    told === undefined ? [] : [`${name}: ${told} answers tell what is no customer's business`],
+  );
+  const metrics = attacks['metrics through a proxy']?.['200'];
+  if (metrics !== undefined) faults.push(`strangers got metrics ${metrics} times`);
+  const guesses = attacks['wrong password through a proxy']?.['401'] ?? 0;
+  if (guesses > SIGN_INS.atOnce + seconds / SIGN_INS.everySeconds + 1)
+    faults.push(`one network guessed ${guesses} passwords`);
+  return faults;
+}
+
 async function bookFaults(node: NodeProcess, operator: Operator): Promise<string[]> {
   if (!node.alive) return ['the gateway has ended'];
   await eventually('nothing is held', async () => (await operator.pending()) === 0, 60_000);
   const { code, output } = await node.cli('verify', '--full', '--json');
   const told = operator.tokens.some((token) => node.log.includes(token));
-  return [...(code === 0 ? [] : [`verify: ${output}`]), ...(told ? ['a token is in the log'] : [])];
+  const ours = /^.*internal_error.*$/m.exec(node.log)?.[0];
+  return [
+    ...(code === 0 ? [] : [`verify: ${output}`]),
+    ...(told ? ['a token is in the log'] : []),
+    ...(ours === undefined ? [] : [`logged as our own mistake: ${ours}`]),
+  ];
 }
 
 interface Child {
@@ -184,15 +220,19 @@ function catalog(port: string, otherPort: string): string {
   const model = (name: string): string =>
     `{ model: ${name}, input: 1, output: 2, context: 10000000, max_output: 1000 }`;
   return `
+trusted_proxies: [127.0.0.1]
 upstreams:
   b: { kind: openai, base_url: "http://127.0.0.1:${port}/v1" }
   other: { kind: openai, base_url: "http://127.0.0.1:${otherPort}/v1" }
   house: { kind: house }
 lists:
-  models: [${['m', 'limited', 'refused'].map(model).join(', ')}]
+  models: [${['m', 'limited', 'refused', 'telling'].map(model).join(', ')}]
   bombs: [${model('bomb')}, ${model('brackets')}]
   house_models: [{ model: house-echo, input: 0.05, output: 0.20 }]
-  images: [{ model: p, image: 0.001, sizes: [512x512] }]
+  images:
+    - { model: p, image: 0.001, sizes: [512x512] }
+    - { model: large, image: 0.001, sizes: [512x512] }
+    - { model: edit, image: 0.001, sizes: [512x512], abilities: { reference_images: 16, mask: true } }
 endpoints:
   svc_chat: { name: chat, type: chat_completion, lists: [models], upstreams: [b] }
   svc_bomb: { name: bombs, type: chat_completion, lists: [bombs], upstreams: [other] }

@@ -5,6 +5,8 @@
 import { connect } from 'node:net';
 import { newToken } from '../../../src/identity/accounts/token.ts';
 import { BROWSER, headOf } from '../../support/attacked-server.ts';
+import { PIXEL_BASE64 } from '../../support/scripted-backend.ts';
+import { SECRETS } from './attacker-words.ts';
 
 export interface AttackPlan {
   readonly url: string;
@@ -16,11 +18,17 @@ export interface AttackPlan {
   readonly penniless: string;
   /** Of somebody who is signed in at the console. */
   readonly cookie: string;
+  /** Of an account that makes images, and the address of a large one that it has. */
+  readonly painter: string;
+  readonly image: string;
   /** One attack alone, to see what it does. */
   readonly only?: string;
 }
 
-/** Statuses, `broken` where the connection was closed, or `left` where the attacker gave up an unfinished body, by attack. */
+/**
+ * Statuses, `broken` where the connection was closed, `left` where the attacker gave up an unfinished body, or `told` where
+ * an answer had something in it that is no customer's business, by attack.
+ */
 export type AttackReport = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 const MEGABYTE = 1_048_576;
@@ -31,17 +39,26 @@ const CHAT = '/v1/chat/completions';
 const QUOTE = '/api/console/playground/quote';
 const SIGN_IN = '/api/auth/sign-in/email';
 const MOST_BYTES = 20 * MEGABYTE;
+const EDITS = '/v1/images/edits';
+const UPLOAD_BYTES = 17 * MEGABYTE;
+/** Who read the same image slowly, of one connection of the attacker. */
+const READERS = 20;
 
 interface Attack {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Absent: a GET. */
-  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly body?: string | Uint8Array<ArrayBuffer> | FormData;
   /** The body is only the beginning of one with this length, or in chunks; then the attacker waits, or leaves at once. */
   readonly unfinished?: { readonly bytes?: number; readonly leaves?: true };
+  /** So many ask at once and read nothing of the answers. */
+  readonly readers?: number;
 }
 
-function attacksOf({ token, penniless, cookie }: AttackPlan): Readonly<Record<string, () => Attack>> {
+type Attacks = Readonly<Record<string, () => Attack>>;
+
+function attacksOf(plan: AttackPlan): Attacks {
+  const { token, penniless, cookie } = plan;
   const chat = (model: string, more: object = {}, content = 'hi'): Attack => ({
     path: CHAT,
     headers: bearer(token),
@@ -148,6 +165,104 @@ function attacksOf({ token, penniless, cookie }: AttackPlan): Readonly<Record<st
       body: ' ',
       unfinished: { bytes: 60_000, leaves: true },
     }),
+    'words of a provider': () => chat('svc_chat/telling'),
+    'replaced token': () => ({ path: '/api/console/token', headers: session, body: '{}' }),
+    ...attacksWithPictures(plan),
+    ...attacksThroughProxies(),
+    ...attacksOnKeptThings(plan, text),
+  };
+}
+
+function attacksWithPictures({ painter, penniless, image }: AttackPlan): Attacks {
+  const { pathname, search } = new URL(image);
+  const seventeen = {
+    model: 'svc_image/edit',
+    prompt: 'x',
+    image: Array<string>(16).fill(image),
+    mask: image,
+  };
+  const twice = JSON.stringify({ ...seventeen, image: [image, image], mask: undefined });
+  const upload = new FormData();
+  upload.set('model', 'svc_image/edit');
+  upload.set('prompt', 'x');
+  const pixels = [Buffer.from(PIXEL_BASE64, 'base64'), crypto.getRandomValues(new Uint8Array(65_536))];
+  const rest = new Uint8Array(UPLOAD_BYTES);
+  upload.set('image', new File([...pixels, rest], 'x.png', { type: 'image/png' }));
+  const edit = { path: EDITS, headers: bearer(painter) };
+  return {
+    'one picture seventeen times': () => ({ ...edit, body: JSON.stringify(seventeen) }),
+    'pictures without money': () => ({ path: EDITS, headers: bearer(penniless), body: twice }),
+    'edits as jobs': () => ({
+      path: EDITS,
+      headers: { authorization: `Bearer ${painter}`, prefer: 'respond-async' },
+      body: upload,
+    }),
+    'slow readers of an image': () => ({ path: `${pathname}${search}`, headers: {}, readers: READERS }),
+  };
+}
+
+/** At what is kept for accounts, is shared by links, or comes with every request. */
+function attacksOnKeptThings({ token, penniless, cookie }: AttackPlan, text: string): Attacks {
+  const session = { ...BROWSER, cookie };
+  const conversation = JSON.stringify({ items: [{ role: 'user', content: text }] });
+  const kept = JSON.stringify({
+    model: 'svc_chat/m',
+    input: 'It was the best of times. '.repeat(400),
+    store: true,
+  });
+  const said = { model: 'svc_chat/m', messages: [{ role: 'user', content: 'hi' }], max_tokens: 5 };
+  const anything = (): string => crypto.randomUUID();
+  return {
+    'conversation of many megabytes': () => ({
+      path: '/v1/conversations',
+      headers: bearer(penniless),
+      body: conversation,
+    }),
+    'stored response': () => ({ path: '/v1/responses', headers: bearer(token), body: kept }),
+    'response of nobody': () => ({ path: `/v1/responses/resp_${anything()}`, headers: bearer(token) }),
+    'shared receipt of nobody': () => ({
+      path: '/api/console/shared-receipt',
+      headers: BROWSER,
+      body: JSON.stringify({ code: anything() }),
+    }),
+    'invitation of nobody': () => ({
+      path: '/api/console/team/invited',
+      headers: session,
+      body: JSON.stringify({ code: anything() }),
+    }),
+    'test of a webhook': () => ({
+      path: `/api/console/webhooks/${anything()}/test`,
+      headers: session,
+      body: '{}',
+    }),
+    'any tags and ids': () => ({
+      path: CHAT,
+      headers: {
+        ...bearer(token),
+        'x-client-request-id': anything().repeat(12),
+        'x-tollgate-tags': `project=${anything()},step=${anything()}`,
+      },
+      body: JSON.stringify({ ...said, metadata: { [anything()]: anything() }, user: anything() }),
+    }),
+  };
+}
+
+function attacksThroughProxies(): Attacks {
+  const anyPort = (): number => Math.ceil(Math.random() * 60_000);
+  const wrong = (): string =>
+    JSON.stringify({ email: `nobody${anyPort()}@example.com`, password: 'wrong wrong wrong' });
+  return {
+    'metrics through a proxy': () => ({ path: '/metrics', headers: {} }),
+    // It appends the port too, as some do.
+    'wrong password through a proxy': () => ({
+      path: SIGN_IN,
+      headers: {
+        ...BROWSER,
+        'x-forwarded-for': `203.0.113.9:${anyPort()}`,
+        'x-forwarded-proto': 'https',
+      },
+      body: wrong(),
+    }),
   };
 }
 
@@ -183,7 +298,8 @@ async function attack(plan: AttackPlan): Promise<AttackReport> {
 }
 
 async function outcomeOf(url: string, attack: Attack): Promise<string> {
-  const { path, headers, body, unfinished } = attack;
+  const { path, headers, body, unfinished, readers } = attack;
+  if (readers !== undefined) return await readNothing(url, attack, readers);
   if (unfinished) return await outcomeOfUnfinished(url, attack, unfinished);
   try {
     const response = await fetch(`${url}${path}`, {
@@ -192,16 +308,30 @@ async function outcomeOf(url: string, attack: Attack): Promise<string> {
       ...(body === undefined ? {} : { body }),
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
-    await response.arrayBuffer();
-    return String(response.status);
+    const text = Buffer.from(await response.arrayBuffer()).toString('latin1');
+    const said = SECRETS.some((secret) => text.includes(Buffer.from(secret).toString('latin1')));
+    return said ? 'told' : String(response.status);
   } catch (thrown) {
     return thrown instanceof Error && thrown.name === 'TimeoutError' ? 'timeout' : 'broken';
   }
 }
 
+async function readNothing(url: string, { path }: Attack, readers: number): Promise<string> {
+  const { hostname, port } = new URL(url);
+  // Nobody listens to their data, so they read nothing.
+  const sockets = Array.from({ length: readers }, () => connect(Number(port), hostname));
+  for (const socket of sockets) {
+    socket.on('error', () => undefined);
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: gate\r\n\r\n`);
+  }
+  await Bun.sleep(UNFINISHED_MS);
+  for (const socket of sockets) socket.destroy();
+  return 'left';
+}
+
 function outcomeOfUnfinished(
   url: string,
-  { path, headers, body = '' }: Attack,
+  { path, headers, body }: Attack,
   { bytes, leaves }: NonNullable<Attack['unfinished']>,
 ): Promise<string> {
   const { hostname, port } = new URL(url);
@@ -213,7 +343,7 @@ function outcomeOfUnfinished(
   socket.on('error', () => resolve('broken'));
   socket.on('close', () => resolve('broken'));
   socket.write(headOf(path, headers, bytes));
-  socket.write(body, () => {
+  socket.write(typeof body === 'string' || body instanceof Uint8Array ? body : '', () => {
     if (leaves) resolve('left');
   });
   const timer = setTimeout(() => resolve('left'), UNFINISHED_MS);
