@@ -1,14 +1,15 @@
 /**
  * `npm run faults`: every scenario of test/faults/catalogue.yaml that fits this machine, in less than an hour and on
  * loopback only, and then docs/faults.md. `--seconds` and `--requests` shorten the attack and the malformed requests, 0 leaves
- * them out; the page says so. `--only A,D1` runs some scenarios and writes no page.
+ * them out; the page says so. `--only A,D1` runs some scenarios and leaves the others' rows with their dates as they are;
+ * `--attacked FILE` takes the attack from there, where `runs/attack-run.ts --into FILE` has left it for both stores.
  */
 import '../support/property-seed.ts';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { testPostgres } from '../support/postgres.ts';
-import { ATTACK_SECONDS, runAttack } from './runs/attack.ts';
+import { ATTACK_SECONDS, attackResult, runAttack } from './runs/attack.ts';
 import { readCatalogue, type RunName, type Scenario } from './runs/catalogue.ts';
 import { judge, type RunResult } from './runs/judge.ts';
 import { MALFORMED_REQUESTS, runMalformed } from './runs/malformed.ts';
@@ -27,19 +28,21 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: String(ATTACK_SECONDS) },
     requests: { type: 'string', default: String(MALFORMED_REQUESTS) },
     only: { type: 'string' },
+    attacked: { type: 'string' },
   },
 });
 const startedAt = performance.now();
-const chosen = chosenOf(await readCatalogue(), values.only?.split(','));
+const catalogue = await readCatalogue();
+const chosen = chosenOf(catalogue, values.only?.split(','));
 const runs = await runRuns(new Set(chosen.flatMap((scenario) => scenario.runs)));
 const tests = await runFiles(new Set(chosen.flatMap((scenario) => scenario.tests.map(({ file }) => file))));
 const findings = chosen.map((scenario) => judge(scenario, { tests, runs }));
 const failed = findings.filter(({ outcome }) => outcome === 'failed');
 for (const { scenario, told } of failed) console.error(`✗ ${scenario.id} ${scenario.what}: ${told}`);
-if (values.only === undefined) {
-  const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? process.arch}`;
-  writeFileSync(PAGE, faultsPage(findings, new Date().toISOString().slice(0, 10), machine));
-}
+const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? process.arch}`;
+const date = new Date().toISOString().slice(0, 10);
+const before = readFileSync(PAGE, 'utf8');
+writeFileSync(PAGE, faultsPage({ catalogue, findings, before }, date, machine));
 console.log(`${findings.length - failed.length} scenarios without a failure, ${failed.length} with one`);
 process.exit(failed.length === 0 ? 0 : 1);
 
@@ -57,8 +60,8 @@ async function runRuns(wanted: ReadonlySet<RunName>): Promise<Map<RunName, RunRe
   const seconds = Number(values.seconds);
   const requests = Number(values.requests);
   if (wanted.has('malformed') && requests > 0) results.set('malformed', await malformed(requests));
-  if (wanted.has('attack') && seconds > 0) results.set('attack', await attack(seconds));
-  if (results.size > 0) await (await testPostgres()).stop();
+  if (wanted.has('attack') && seconds > 0) results.set('attack', joined(await attack(seconds)));
+  if (results.size > 0 && values.attacked === undefined) await (await testPostgres()).stop();
   return results;
 }
 
@@ -88,25 +91,30 @@ async function malformed(requests: number): Promise<RunResult> {
   return { faults, told: told.join(', '), shortened };
 }
 
-async function attack(seconds: number): Promise<RunResult> {
-  const faults: string[] = [];
-  const told: string[] = [];
+async function attack(seconds: number): Promise<RunResult[]> {
+  if (values.attacked !== undefined) {
+    const found = JSON.parse(readFileSync(values.attacked, 'utf8')) as Partial<Record<string, RunResult>>;
+    return STORES.map(
+      (store) => found[store] ?? { faults: [], told: '', shortened: `${store} was not attacked` },
+    );
+  }
+  const results: RunResult[] = [];
   for (const store of STORES) {
     progress(`attack on ${store}, ${seconds} s`);
-    const { alone, attacked, afterwards, control, mostMegabytes, ranMs, waitedMs, ...found } =
-      await runAttack({
-        seconds,
-        ...(store === 'Postgres' && { freshDatabase }),
-      });
-    faults.push(...found.faults.map((fault) => `${store}: ${fault}`));
-    const speeds = [alone, attacked, afterwards].map(({ p99Ms }) => p99Ms).join(' / ');
-    told.push(
-      `${store}: p99 alone / attacked / afterwards ${speeds} ms (${control.p99Ms} where nobody attacked), ${mostMegabytes} MB`,
-    );
-    progress(`${told.at(-1)}; its thread ran ${ranMs} ms and waited ${waitedMs} ms for a processor`);
+    const run = await runAttack({ seconds, ...(store === 'Postgres' && { freshDatabase }) });
+    const result = attackResult(store, seconds, run);
+    results.push(result);
+    progress(`${result.told}; its thread ran ${run.ranMs} ms and waited ${run.waitedMs} ms for a processor`);
   }
-  const shortened = seconds < ATTACK_SECONDS ? `only ${seconds} s` : undefined;
-  return { faults, told: told.join(', '), shortened };
+  return results;
+}
+
+function joined(results: readonly RunResult[]): RunResult {
+  return {
+    faults: results.flatMap(({ faults }) => faults),
+    told: results.map(({ told }) => told).join(', '),
+    shortened: results.find(({ shortened }) => shortened !== undefined)?.shortened,
+  };
 }
 
 async function runFiles(wanted: ReadonlySet<string>): Promise<Map<string, TestResult[]>> {

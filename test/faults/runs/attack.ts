@@ -4,6 +4,7 @@ import { firstCustomer } from '../../support/attacked-server.ts';
 import { eventually, NodeProcess, type NodeOptions } from '../../support/node-process.ts';
 import { Operator } from '../../support/operator.ts';
 import type { AttackPlan, AttackReport } from './attacker.ts';
+import type { RunResult } from './judge.ts';
 import type { VictimPlan, VictimReport } from './victim.ts';
 
 /**
@@ -103,6 +104,17 @@ export async function runAttack(options: AttackOptions): Promise<AttackRun> {
     other.stop();
     await stripe.stop();
   }
+}
+
+/** As the page tells it. */
+export function attackResult(store: string, seconds: number, run: AttackRun): RunResult {
+  const { alone, attacked, afterwards, control, mostMegabytes, faults } = run;
+  const speeds = [alone, attacked, afterwards].map(({ p99Ms }) => p99Ms).join(' / ');
+  return {
+    faults: faults.map((fault) => `${store}: ${fault}`),
+    told: `${store}: p99 alone / attacked / afterwards ${speeds} ms (${control.p99Ms} where nobody attacked), ${mostMegabytes} MB`,
+    shortened: seconds < ATTACK_SECONDS ? `only ${seconds} s` : undefined,
+  };
 }
 
 interface MeasuredGateway {
