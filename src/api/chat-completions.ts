@@ -214,7 +214,7 @@ function withoutKept(
     return bare ? { ...rest, tool_calls: bare } : rest;
   });
   const leftOut = [`messages.${KEPT_BY_CLIENT}`];
-  return { request: { ...request, messages } as ChatRequest, knobs: joinKnobs(knobs, { leftOut }) };
+  return { request: { ...request, messages }, knobs: joinKnobs(knobs, { leftOut }) };
 }
 
 function hasKept(message: ChatRequest['messages'][number]): boolean {
