@@ -78,7 +78,7 @@ export function PublicShell({ children }: { children: ReactNode }) {
   );
 }
 
-/** A link to a page that the server renders; on a phone the footer has it. */
+/** A link to a page that the server renders; there is no room for it on a phone. */
 function RenderedPage({ href, children }: { readonly href: string; readonly children: ReactNode }) {
   return (
     <a
