@@ -111,8 +111,9 @@ const SignUpPage = page(entryPages, 'SignUpPage');
 const ResetPasswordPage = page(entryPages, 'ResetPasswordPage');
 const ForgotPasswordPage = page(entryPages, 'ForgotPasswordPage');
 const VerifyEmailPage = page(entryPages, 'VerifyEmailPage');
-const SharedReceiptPage = page(entryPages, 'SharedReceiptPage');
-const SetupPage = page(entryPages, 'SetupPage');
+// Opened once, or by a link: strangers at the first page do not wait for them.
+const SharedReceiptPage = later(() => import('./pages/requests/SharedReceiptPage.tsx'));
+const SetupPage = later(() => import('./pages/setup/SetupPage.tsx'));
 const DocsPage = later(() => import('./pages/docs/DocsPage.tsx'));
 
 export function Routes({ session }: { session: SessionState }) {
