@@ -384,6 +384,7 @@ async function begin(
     endpoint: more.endpoint ?? 'svc_chat',
     model: more.model ?? 'house-echo',
     price: more.price ?? PRICE,
+    priceGroup: more.price?.group,
     ceiling: { kind: 'tokens', input: 1_000, output: 1_000, choices: 1 },
     stream: false,
     client: '=cmd|test',
