@@ -62,7 +62,7 @@ describe.each([
   async function outcomes(all: readonly Promise<unknown>[]): Promise<string[]> {
     const settled = await Promise.allSettled(all);
     return settled
-      .map((one) => (one.status === 'fulfilled' ? 'done' : String((one.reason as Error).message)))
+      .map((one) => (one.status === 'fulfilled' ? 'done' : (one.reason as Error).message))
       .toSorted((one, other) => Number(other === 'done') - Number(one === 'done'));
   }
 

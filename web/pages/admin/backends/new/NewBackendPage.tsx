@@ -97,7 +97,7 @@ function useChosenProvider(providers: AdminProviders | undefined) {
     false;
   return {
     chosen: found && { ...found, hasKey: hasKey ?? (isOwn ? isStored : found.hasKey) },
-    choose(provider: ChosenProvider | undefined): void {
+    choose: (provider: ChosenProvider | undefined): void => {
       setHasKey(undefined);
       change({
         provider: provider?.name,
