@@ -99,7 +99,11 @@ const modelBody = z.object({
     .describe('Of one token, one search, one request, one image'),
   prices: prices.describe('Every price of the model'),
   next_prices: z
-    .object({ from: z.string().describe('UTC'), prices: prices.describe('Every price of the model then') })
+    .object({
+      from: z.string().describe('UTC'),
+      prices: prices.describe('Every price of the model then'),
+      service_tiers: z.record(z.string(), z.number()).describe('Factors of the token prices then'),
+    })
     .optional()
     .describe('Its prices from a moment on, where a change is announced; without prices it is not sold then'),
   service_tiers: z.record(z.string(), z.number()).describe('Factors of the token prices'),
@@ -215,7 +219,7 @@ function modelEntries(catalog: Catalog, caller: AccountSnapshot): ModelEntry[] {
   const changes = new Map(
     (next ? priceChanges(catalog, next.catalog) : []).map(({ endpoint, model, after }) => [
       `${endpoint}/${model}`,
-      after && priceLines(after),
+      after,
     ]),
   );
   const entries = [...catalog.endpoints.values()]
@@ -243,16 +247,23 @@ function modelEntries(catalog: Catalog, caller: AccountSnapshot): ModelEntry[] {
         : { kind: 'images', image: model.price.otherwise ?? [...model.price.bySize.values()][0] ?? 0 },
     prices: priceLines(model),
     next: changes.has(`${endpoint.code}/${model.id}`)
-      ? { from: catalog.next?.from ?? 0, prices: changes.get(`${endpoint.code}/${model.id}`) ?? [] }
+      ? nextOf(next?.from ?? 0, changes.get(`${endpoint.code}/${model.id}`))
       : undefined,
-    serviceTiers: Object.fromEntries(
-      serviceTiers(model).map(([tier, factor]) => [tier, factor / FACTOR_ONE]),
-    ),
+    serviceTiers: tierFactors(model),
     vision: model.vision,
     tools: model.tools,
     reasoning: model.reasoning,
     abilities: endpoint.type === 'image_generation' ? { ...abilitiesView(model) } : undefined,
   }));
+}
+
+function nextOf(from: number, model: Model | undefined): ModelEntry['next'] {
+  if (!model) return { from, prices: [], serviceTiers: {} };
+  return { from, prices: priceLines(model), serviceTiers: tierFactors(model) };
+}
+
+function tierFactors(model: Model): ModelEntry['serviceTiers'] {
+  return Object.fromEntries(serviceTiers(model).map(([tier, factor]) => [tier, factor / FACTOR_ONE]));
 }
 
 function priceLines(model: Model): ModelEntry['prices'] {

@@ -213,7 +213,7 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
     const { revision } = await admin.must<{ revision: number }>('GET', '/api/console/admin/catalog');
     const dearer = yaml.replace(
       'model: house-guide, display_name: House Guide, input: 0.10',
-      'model: house-guide, display_name: House Guide, input: 0.30',
+      'model: house-guide, display_name: House Guide, service_tiers: { flex: 0.5 }, input: 0.30',
     );
     expect(dearer).not.toBe(yaml);
     const publish = (from: number) =>
@@ -269,6 +269,7 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
         { dimension: 'input', before_usd: '0.05', after_usd: '0.15' },
         { dimension: 'cached_input', before_usd: '0.05', after_usd: '0.15' },
       ],
+      service_tiers: [{ tier: 'flex', before: null, after: 0.5 }],
     });
 
     type Plans = Answer<'GET /api/console/admin/catalog/plans'>;

@@ -1,6 +1,6 @@
 import type { CatalogSource, Model } from '../catalog/catalog.ts';
 import type { PriceChange } from '../catalog/plans.ts';
-import { priceRows } from '../catalog/price-rows.ts';
+import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
 import { StoredCatalog } from '../catalog/stored.ts';
 import { readSite } from '../identity/sign-in/site.ts';
 import type { AnnouncedModel, AnnouncedPrice } from '../outbox/events.ts';
@@ -20,6 +20,7 @@ import { makeWebhookChannel, type PausedWebhook, type WebhookRules } from '../ou
 import { makeWebhooks, type Webhooks } from '../outbox/webhooks.ts';
 import { DAY_MS } from '../std/calendar.ts';
 import { formatUsd, nanoUsd } from '../std/money.ts';
+import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import type { Pool } from '../upstream/pool.ts';
 import type { Certificate } from './certificate.ts';
 import type { PeriodicTask } from './periodic-tasks.ts';
@@ -128,8 +129,27 @@ function announcedModel({ endpoint, model, name, before, after }: PriceChange): 
     const named = { dimension: item, per, above_input_tokens: above ?? null, quality: quality ?? null };
     return [{ ...named, before_usd: usdOf(old?.amount), after_usd: usdOf(now?.amount) }];
   });
+  const tiers = changedTiers(before, after);
   const change = before && after ? 'changed' : after ? 'new' : 'gone';
-  return { model: `${endpoint}/${model}`, name, change, prices: prices.slice(0, MOST_PRICES) };
+  return {
+    model: `${endpoint}/${model}`,
+    name,
+    change,
+    prices: prices.slice(0, MOST_PRICES),
+    ...(tiers.length > 0 && { service_tiers: tiers }),
+  };
+}
+
+function changedTiers(before: Model | undefined, after: Model | undefined) {
+  const [was, is] = [before, after].map((model) => new Map(model ? serviceTiers(model) : []));
+  const factorOf = (factors: typeof was, tier: string): number | null => {
+    const factor = factors?.get(tier);
+    return factor === undefined ? null : factor / FACTOR_ONE;
+  };
+  return [...new Set([...(was?.keys() ?? []), ...(is?.keys() ?? [])])]
+    .map((tier) => ({ tier, before: factorOf(was, tier), after: factorOf(is, tier) }))
+    .filter((one) => one.before !== one.after)
+    .slice(0, MOST_PRICES);
 }
 
 function pricesByName(model: Model | undefined) {

@@ -21,6 +21,13 @@ export interface AnnouncedPrice {
   readonly after_usd: string | null;
 }
 
+/** A service tier whose factor of the token prices changes; null: there was none, or there will be none. */
+export interface AnnouncedTier {
+  readonly tier: string;
+  readonly before: number | null;
+  readonly after: number | null;
+}
+
 /** A model whose prices change. */
 export interface AnnouncedModel {
   /** `code/model` */
@@ -28,6 +35,8 @@ export interface AnnouncedModel {
   readonly name: string;
   readonly change: 'changed' | 'new' | 'gone';
   readonly prices: readonly AnnouncedPrice[];
+  /** Absent: none changes. */
+  readonly service_tiers?: readonly AnnouncedTier[] | undefined;
 }
 
 /** What programs are told, with what each event says; amounts are dollars, as in the public API. */

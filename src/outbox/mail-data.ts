@@ -1,5 +1,5 @@
 import { priceLabels } from '../std/dimension-texts.ts';
-import type { AnnouncedModel, AnnouncedPrice } from './events.ts';
+import type { AnnouncedModel, AnnouncedPrice, AnnouncedTier } from './events.ts';
 import type { Period } from '../std/calendar.ts';
 
 interface BudgetMail {
@@ -87,6 +87,7 @@ export function changeLines(
   words: {
     readonly language: 'en' | 'de';
     above(label: string, tokens: number): string;
+    tier(tier: string): string;
     isNew(line: string): string;
     isGone(name: string): string;
   },
@@ -98,10 +99,15 @@ export function changeLines(
     const shown = price.before_usd === null ? amounts.slice(1) : amounts;
     return `${above === null ? label : words.above(label, above)} ${shown.join(' → ')}`;
   };
-  return models.map(({ model, name, change, prices }) => {
+  const tierText = ({ tier, before, after }: AnnouncedTier): string => {
+    const factors = [before, after].map((factor) => (factor === null ? '–' : `× ${factor}`));
+    return `${words.tier(tier)} ${(before === null ? factors.slice(1) : factors).join(' → ')}`;
+  };
+  return models.map(({ model, name, change, prices, service_tiers: tiers = [] }) => {
     const whole = `${name} (${model})`;
     if (change === 'gone') return words.isGone(whole);
-    const line = prices.length === 0 ? whole : `${whole}: ${prices.map(priceText).join(', ')}`;
+    const changes = [...prices.map(priceText), ...tiers.map(tierText)];
+    const line = changes.length === 0 ? whole : `${whole}: ${changes.join(', ')}`;
     return change === 'new' ? words.isNew(line) : line;
   });
 }

@@ -75,6 +75,7 @@ export const MAIL_TEXTS_DE: MailTexts = {
           ...changeLines(models, {
             language: 'de',
             above: (label, tokens) => `${label} ab ${tokens} Eingabe-Tokens`,
+            tier: (tier) => `Servicestufe ${tier}`,
             isNew: (line) => `Neu: ${line}`,
             isGone: (name) => `${name} wird nicht mehr angeboten.`,
           }),

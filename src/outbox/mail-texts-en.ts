@@ -73,6 +73,7 @@ export const MAIL_TEXTS_EN: MailTexts = {
           ...changeLines(models, {
             language: 'en',
             above: (label, tokens) => `${label} above ${tokens} input tokens`,
+            tier: (tier) => `service tier ${tier}`,
             isNew: (line) => `New: ${line}`,
             isGone: (name) => `${name} is no longer offered.`,
           }),

@@ -30,6 +30,16 @@ export const MAIL_SAMPLES: MailData = {
           },
         ],
       },
+      {
+        model: 'svc_chat/gpt-5-mini',
+        name: 'GPT-5 mini',
+        change: 'changed',
+        prices: [],
+        service_tiers: [
+          { tier: 'flex', before: 0.5, after: 0.6 },
+          { tier: 'priority', before: null, after: 2 },
+        ],
+      },
     ],
     more: 2,
   },

@@ -19,7 +19,13 @@ export interface ModelEntry {
   readonly prices: readonly ModelPriceLine[];
   readonly serviceTiers: Readonly<Record<string, number>>;
   /** Its prices from a moment on; none: it is not sold then. Absent: no change is known. */
-  readonly next?: { readonly from: number; readonly prices: readonly ModelPriceLine[] } | undefined;
+  readonly next?:
+    | {
+        readonly from: number;
+        readonly prices: readonly ModelPriceLine[];
+        readonly serviceTiers: Readonly<Record<string, number>>;
+      }
+    | undefined;
   readonly vision: boolean;
   readonly tools: boolean;
   readonly reasoning: boolean;
@@ -68,6 +74,7 @@ export function oneModel(model: ModelEntry): ModelBody {
       next_prices: {
         from: new Date(model.next.from).toISOString(),
         prices: model.next.prices.map(priceBody),
+        service_tiers: model.next.serviceTiers,
       },
     }),
     service_tiers: model.serviceTiers,
@@ -110,7 +117,7 @@ interface ModelBody {
   architecture: { input_modalities: string[]; output_modalities: string[] };
   pricing: Pricing;
   prices: PriceBody[];
-  next_prices?: { from: string; prices: PriceBody[] };
+  next_prices?: { from: string; prices: PriceBody[]; service_tiers: Readonly<Record<string, number>> };
   service_tiers: Readonly<Record<string, number>>;
   supported_parameters: string[];
   abilities?: ListedAbilities;
