@@ -195,7 +195,7 @@ function modelFacts(model: Model): Facts {
 function inputsText({ inputs }: Model): string {
   const { image, audio, file } = inputs ?? {};
   return listText([
-    ...(image ? [`pictures up to ${image.maxTokens} tokens`] : []),
+    ...(image ? [`images up to ${image.maxTokens} tokens`] : []),
     ...(audio ? [`sound, ${audio.tokensPerSecond} tokens per second`] : []),
     ...(file ? [`files up to ${file.maxTokens} tokens`] : []),
   ]);

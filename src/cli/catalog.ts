@@ -219,7 +219,7 @@ async function checkCatalog(input: CommandInput, context: CliContext): Promise<n
 
 function belowCostLine({ group, endpoint, model, item, price, cost, backend }: PriceBelowCost): string {
   const whose = group === undefined ? '' : ` for ${group}`;
-  return `below cost: ${endpoint}/${model}${whose}: ${item} ${formatUsd(nanoUsd(price))}, and ${backend} takes ${formatUsd(nanoUsd(cost))}`;
+  return `below cost: ${endpoint}/${model}${whose}: ${item.replaceAll('_', ' ')} $${formatUsd(nanoUsd(price))}, cost at ${backend} $${formatUsd(nanoUsd(cost))}`;
 }
 
 async function checkedAt(path: string | undefined, context: CliContext): Promise<CatalogCheck> {

@@ -54,6 +54,7 @@ export const operatorRoutes = [
     secret: true,
     confirmed: true,
     audit: 'operator-token.make',
+    recorded: ['name'],
     body: z.strictObject({
       name: z.string().trim().min(1).max(64),
       role,

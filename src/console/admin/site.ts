@@ -81,7 +81,7 @@ export const siteRoutes = [
       );
       const tokens = await operatorTokenNames(
         db,
-        page.rows.map(({ actor: by }) => by),
+        page.rows.flatMap((row) => [row.actor, row.target]),
       );
       return searchedPage(page, (row) => ({
         id: row.id,
@@ -92,6 +92,7 @@ export const siteRoutes = [
         action: row.action,
         target: row.target,
         targetEmail: emails.get(row.target) ?? null,
+        targetToken: tokens.get(row.target) ?? null,
         detail: JSON.parse(row.detail) as Record<string, unknown>,
       }));
     },
@@ -184,6 +185,8 @@ interface AdminAuditItem {
   target: string;
   /** The address of the account that it was about, if it was about one. */
   targetEmail: string | null;
+  /** The name of the operator token that it was about. */
+  targetToken: string | null;
   detail: Record<string, unknown>;
 }
 

@@ -112,7 +112,7 @@ function valueText(key: string, value: unknown, wording: Wording): string {
   const { t, language } = wording;
   if (value === null) return t('audit.none');
   if (typeof value === 'boolean') return t(value ? 'audit.yes' : 'audit.no');
-  if (Array.isArray(value)) return value.map((one) => valueText('', one, wording)).join(', ');
+  if (Array.isArray(value)) return value.map((one) => valueText(key, one, wording)).join(', ');
   // Prices in the order in which they are written: what goes in, what comes out.
   if (isPrice(value))
     return Object.entries(value)
@@ -133,7 +133,29 @@ function valueText(key: string, value: unknown, wording: Wording): string {
   if (typeof value === 'number' && key === 'markup') return `× ${value / 1e6}`;
   const text = plainText(value) ?? '';
   const isAmount = /usd$/i.test(key) || key === 'amount';
-  return isAmount && /^-?\d+(?:\.\d+)?$/.test(text) ? formatExactUsd(text, language) : text;
+  if (isAmount && /^-?\d+(?:\.\d+)?$/.test(text)) return formatExactUsd(text, language);
+  const words = wordsOf(key, t);
+  // From what to what, as the server tells a state.
+  if (text.includes(' → ')) {
+    const states: Readonly<Record<string, string>> = t('audit.values', { returnObjects: true });
+    const said = text.split(' → ').map((part) => words[part] ?? states[part] ?? part);
+    return said.join(' → ');
+  }
+  return words[text.replaceAll('.', '_')] ?? text;
+}
+
+/** Where a value is one of a few that have names of their own. */
+function wordsOf(key: string, t: TFunction): Readonly<Record<string, string>> {
+  switch (key) {
+    case 'role':
+      return t('operators.roles', { returnObjects: true });
+    case 'format':
+      return t('webhooks.format', { returnObjects: true });
+    case 'events':
+      return t('webhooks.event', { returnObjects: true });
+    default:
+      return {};
+  }
 }
 
 function isPrice(value: unknown): value is Readonly<Record<string, number>> {
@@ -158,8 +180,14 @@ function Action({ row: { action, detail }, t }: { row: AdminAuditItem; t: TFunct
   );
 }
 
-function Target({ row: { target, targetEmail } }: { row: AdminAuditItem }) {
+function Target({ row: { target, targetEmail, targetToken } }: { row: AdminAuditItem }) {
   if (target === '') return <Nothing />;
+  if (targetToken !== null)
+    return (
+      <span className="inline-block wrap-anywhere sm:min-w-40" title={target}>
+        {targetToken}
+      </span>
+    );
   if (targetEmail === null) return <code className="text-xs break-all">{target}</code>;
   return (
     <Link

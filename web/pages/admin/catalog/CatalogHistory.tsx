@@ -14,6 +14,7 @@ import { Pager } from '../../../ui/Pager.tsx';
 import { Empty, ErrorState, Loaded, Skeleton, SkeletonRows } from '../../../ui/States.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
 import { Time } from '../../../ui/Time.tsx';
+import { changedName, changeText } from './changeText.ts';
 import { aspectName, Changes } from './PublishDraft.tsx';
 
 type AdminCatalogVersion = ItemOf<'GET /api/console/admin/catalog/history'>;
@@ -131,7 +132,9 @@ type ChangeGroup = NonNullable<AdminCatalogVersion['changes']>[number];
 /** Values of these are short hints of secrets, which say nothing in a sentence. */
 const SECRET_ASPECTS: ReadonlySet<string> = new Set(['key', 'headers', 'options']);
 
-function sayGroup({ kind, thing, aspect, count, names, before, after }: ChangeGroup, t: TFunction): string {
+function sayGroup(group: ChangeGroup, t: TFunction): string {
+  const { kind, thing, aspect, count, before, after } = group;
+  const names = group.names.map((name) => changedName({ thing, name }, t));
   const rest = count - names.length;
   const listed = names.filter((name) => name !== '').join(', ');
   const all = rest > 0 ? t('catalog.andMore', { names: listed, count: rest }) : listed;
@@ -142,15 +145,16 @@ function sayGroup({ kind, thing, aspect, count, names, before, after }: ChangeGr
   const what = aspectName(aspect, t);
   if (aspect === 'paused')
     return t(after === 'yes' ? 'catalog.saidPaused' : 'catalog.saidResumed', { things, names: all });
+  const said = (text: string): string => changeText(group, text, t);
   const isTold = before !== null && after !== null && !SECRET_ASPECTS.has(aspect);
   if (count > 1) {
     const values = { aspect: what, things, names: all };
     return isTold
-      ? t('catalog.saidChangedManyFrom', { ...values, ...fromTo(before, after) })
+      ? t('catalog.saidChangedManyFrom', { ...values, ...fromTo(said(before), said(after)) })
       : t('catalog.saidChangedMany', values);
   }
   return isTold
-    ? t('catalog.saidChangedFrom', { aspect: what, name, ...fromTo(before, after) })
+    ? t('catalog.saidChangedFrom', { aspect: what, name, ...fromTo(said(before), said(after)) })
     : t('catalog.saidChanged', { aspect: what, name });
 }
 

@@ -17,6 +17,7 @@ import { FormError, Skeleton } from '../../../ui/States.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { READS_OF_CATALOG } from '../draft/draft.ts';
 import { MissingKey } from '../draft/MissingKey.tsx';
+import { changedName, changeText } from './changeText.ts';
 
 interface PublishDraftProps {
   readonly yaml: string;
@@ -117,15 +118,17 @@ export function Changes({ changes }: Pick<AdminCatalogProposal, 'changes'>) {
             <span className="flex flex-wrap items-center gap-2">
               <Badge tone={CHANGE_TONES[change.kind]}>{t(`catalog.${change.kind}`)}</Badge>
               <span>{t(`catalog.thing.${change.thing}`)}</span>
-              {change.name === '' ? null : <code className="break-all">{change.name}</code>}
+              {change.name === '' ? null : <code className="break-all">{changedName(change, t)}</code>}
               {change.aspect === null ? null : <span>{aspectName(change.aspect, t)}</span>}
               {change.kind === 'changed' ? null : <Whole change={change} />}
             </span>
             {change.kind === 'changed' && change.before ? (
-              <p className="mt-1 break-words text-ink-3 line-through">{change.before}</p>
+              <p className="mt-1 break-words text-ink-3 line-through">
+                {changeText(change, change.before, t)}
+              </p>
             ) : null}
             {change.kind === 'changed' && change.after ? (
-              <p className="mt-1 break-words">{change.after}</p>
+              <p className="mt-1 break-words">{changeText(change, change.after, t)}</p>
             ) : null}
           </li>
         ))}
@@ -136,9 +139,11 @@ export function Changes({ changes }: Pick<AdminCatalogProposal, 'changes'>) {
 }
 
 /** What sums up a thing that comes or goes, unless that is its name. */
-function Whole({ change: { name, before, after } }: { change: AdminCatalogProposal['changes'][number] }) {
-  const text = after ?? before ?? '';
-  return text === '' || text === name ? null : <span className="min-w-0 break-words text-ink-3">{text}</span>;
+function Whole({ change }: { change: AdminCatalogProposal['changes'][number] }) {
+  const { t } = useTranslation();
+  const text = change.after ?? change.before ?? '';
+  if (text === '' || text === change.name) return null;
+  return <span className="min-w-0 break-words text-ink-3">{changeText(change, text, t)}</span>;
 }
 
 /** An aspect that this page does not know, from a newer server or of its settings, is named as it is. */
@@ -182,15 +187,16 @@ function BelowCost({ prices, total }: BelowCostProps) {
 /** More would push the button to publish out of sight. */
 const FEW = 6;
 
-function PricesBelowCost({ prices }: { readonly prices: AdminCatalogProposal['belowCost'] }) {
+function PricesBelowCost({ prices }: Pick<BelowCostProps, 'prices'>) {
   const { t } = useTranslation();
+  const items: Readonly<Record<string, string>> = t('models.items', { returnObjects: true });
   return (
     <ul>
       {prices.map(({ group, model, item, priceUsd, costUsd, backend }) => (
         <li key={`${group} ${model} ${item} ${backend}`} className="break-words">
           <code>{model}</code> {group === null ? null : <Badge>{group}</Badge>}{' '}
           {t('catalog.belowCostLine', {
-            item: item.replaceAll('_', ' '),
+            item: items[item] ?? item,
             price: priceUsd,
             cost: costUsd,
             backend,
