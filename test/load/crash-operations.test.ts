@@ -22,18 +22,25 @@ interface Operation {
   readonly path: string;
   readonly body: object;
   readonly key: string;
+  /** By a token that may give so much a day and no more. */
+  readonly isSupport?: boolean;
 }
 
 describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   let node: NodeProcess;
   let operator: Operator;
+  let cookie: string;
   let token: string;
+  let supportToken: string;
+  let databaseUrl: string | undefined;
 
   beforeAll(async () => {
-    const databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
+    databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
     node = await NodeProcess.start(databaseUrl === undefined ? {} : { databaseUrl });
     operator = await Operator.open(node.env);
-    token = await operatorToken(node);
+    cookie = await ownerCookie(node);
+    token = await operatorToken(node, cookie, { name: 'a program', role: 'full' });
+    supportToken = await operatorToken(node, cookie, { name: 'a help desk', role: 'support' });
   }, PATIENCE_MS);
   afterAll(async () => {
     expect((await operator.verify()).breaches).toEqual([]);
@@ -42,12 +49,15 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   });
 
   /** 0 and no text if there was no whole answer. */
-  async function send({ path, body, key }: Operation): Promise<{ status: number; text: string }> {
+  async function send(
+    { path, body, key, isSupport }: Operation,
+    { to = node, as = isSupport ? supportToken : token }: { to?: NodeProcess; as?: string } = {},
+  ): Promise<{ status: number; text: string }> {
     try {
-      const answer = await fetch(`${node.url}/api/operator/v1${path}`, {
+      const answer = await fetch(`${to.url}/api/operator/v1${path}`, {
         method: 'POST',
         headers: {
-          authorization: `Bearer ${token}`,
+          authorization: `Bearer ${as}`,
           'content-type': 'application/json',
           'idempotency-key': key,
         },
@@ -104,8 +114,8 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
 
   /** One call of every operation that changes money, by its route. */
   async function everyOperation(mark: string): Promise<Record<string, Operation>> {
-    const [credited, refunded, adjusted, owner, removed] = await Promise.all(
-      Array.from({ length: 5 }, () => operator.account('10')),
+    const [credited, refunded, adjusted, owner, removed, helped] = await Promise.all(
+      Array.from({ length: 6 }, () => operator.account('10')),
     );
     const teamId = await paidTeam();
     const { batch } = await codes().make({
@@ -121,6 +131,11 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
       Object.entries<Omit<Operation, 'key'>>({
         'POST accounts/{id}/credit': { path: of(credited, 'credit'), body: { amountUsd: '3', cause } },
         'POST accounts/{id}/refund': { path: of(refunded, 'refund'), body: { amountUsd: '2', cause } },
+        'POST accounts/{id}/refund without a limitless role': {
+          path: of(helped, 'refund'),
+          body: { amountUsd: '20', cause },
+          isSupport: true,
+        },
         'POST accounts/{id}/adjust': { path: of(adjusted, 'adjust'), body: { amountUsd: '-1', cause } },
         'POST accounts/{id}/remove': { path: of(removed, 'remove'), body: { reason: 'asked for it' } },
         'POST accounts': { path: '/accounts', body: { email, password: PASSWORD, balanceUsd: '7' } },
@@ -140,14 +155,17 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     );
   }
 
-  /** All that is booked and all that codes are worth. */
+  /** All that is booked, all that codes are worth, and what of its limit support has given. */
   async function money(): Promise<unknown> {
     const { db } = operator.services.store;
     const entries = db.selectFrom('entry').select(['account_id', 'kind', 'amount', 'cause']);
     const codes = db.selectFrom('redeem_code').select(['batch', 'hint', 'amount', 'expires_at']);
     const bills = db.selectFrom('cost_entry').select(['day', 'backend', 'cost', 'cause']);
+    const given = db.selectFrom('operator_grant').select(['operator_id', 'day', 'amount']);
     const texts = async (rows: Promise<object[]>) => (await rows).map((row) => JSON.stringify(row)).sort();
-    return await Promise.all([entries.execute(), codes.execute(), bills.execute()].map(texts));
+    return await Promise.all(
+      [entries.execute(), codes.execute(), bills.execute(), given.execute()].map(texts),
+    );
   }
 
   test('every operation that changes money is here', async () => {
@@ -207,7 +225,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
           { path: '/codes', body: { amountUsd: '1', count: 999 }, key: `unnamed ${round}` },
         ];
         const codesBefore = await hashesOfCodes();
-        const first = Promise.all(operations.map(send));
+        const first = Promise.all(operations.map((one) => send(one)));
         // Later in each round: before the first is booked, in between, after the last.
         await Promise.race([first, eachTurn(round * 100)]);
         await node.kill();
@@ -215,7 +233,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
         broken += told.filter(({ status }) => status === 0).length;
         await node.restart();
         await outlastLeases();
-        const again = await Promise.all(operations.map(send));
+        const again = await Promise.all(operations.map((one) => send(one)));
         for (const [index, { status, text }] of again.entries())
           // The answer with a password is kept under no key.
           if (status !== 200) expect([operations[index]?.path, text]).toEqual(['/accounts', expect.stringContaining('"idempotency_answer_gone"')]); // prettier-ignore
@@ -232,7 +250,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
         });
         const newCodes = (await hashesOfCodes()).length - codesBefore.length;
         expect([made.length, new Set(made).size, newCodes]).toEqual([1_999, 1_999, 1_999]);
-        expect((await Promise.all(operations.map(send))).map(({ status }) => status)).toEqual(
+        expect((await Promise.all(operations.map((one) => send(one)))).map(({ status }) => status)).toEqual(
           again.map(({ status }, index) => (operations[index]?.path === '/accounts' ? 400 : status)),
         );
       }
@@ -259,7 +277,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
         await isOver.promise;
       });
       await isLocked.promise;
-      const first = Promise.all(operations.map(send));
+      const first = Promise.all(operations.map((one) => send(one)));
       await eventually('both are made, and not paid', async () => {
         const found = [await balanceOf('name', team.name), await balanceOf('email', HALF_MADE)];
         return found.every(([balance]) => balance === 0);
@@ -269,13 +287,55 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
       await Promise.all([lock, first]);
       await node.restart();
       await outlastLeases();
-      const again = await Promise.all(operations.map(send));
+      const again = await Promise.all(operations.map((one) => send(one)));
       expect(again.map(({ status }) => status)).toEqual([200, 200]);
       expect(await balanceOf('name', team.name)).toEqual([5 * USD]);
       expect(await balanceOf('email', HALF_MADE)).toEqual([5 * USD]);
       const { password } = JSON.parse(again[1]?.text ?? '') as { password: string };
       const signedIn = await ownPage(node, '/api/auth/sign-in/email', { email: HALF_MADE, password });
       expect(signedIn.status).toBe(200);
+    },
+    PATIENCE_MS,
+  );
+
+  test.if(store === 'Postgres')(
+    'a key that is sent to two nodes at once with many bodies, for many operations and by two tokens counts once for each token',
+    async () => {
+      const other = await NodeProcess.start({ databaseUrl: databaseUrl ?? '' });
+      const another = await operatorToken(node, cookie, { name: 'another program', role: 'full' });
+      const key = 'one key for all';
+      const [one, two] = [await operator.account('10'), await operator.account('10')];
+      const cause = 'paid';
+      const asked = [
+        ...['1', '2', '3'].flatMap((amountUsd) =>
+          ['credit', 'refund', 'adjust'].flatMap((act) =>
+            [one, two].map(({ id }) => ({ path: `/accounts/${id}/${act}`, body: { amountUsd, cause }, key })),
+          ),
+        ),
+        ...[1, 2].map((count) => ({ path: '/codes', body: { amountUsd: '4', count }, key })),
+      ];
+      const tokens = [token, another];
+      const answers = await Promise.all(
+        asked.flatMap((operation) =>
+          [node, other, node, other].flatMap((to) =>
+            tokens.map(async (as) => ({ as, operation, ...(await send(operation, { to, as })) })),
+          ),
+        ),
+      );
+      const before = await money();
+      for (const as of tokens) {
+        const done = answers.filter((answer) => answer.as === as && answer.status === 200);
+        // One of them, as often as it was asked, in the same words.
+        expect(done).toHaveLength(4);
+        expect(new Set(done.map(({ operation, text }) => `${JSON.stringify(operation)} ${text}`)).size).toBe(
+          1,
+        );
+        for (const { text, status } of answers.filter((answer) => answer.as === as && answer.status !== 200))
+          expect([status, text]).toEqual([400, expect.stringContaining('"idempotency_key_reused"')]);
+      }
+      await Promise.all(asked.map((operation) => send(operation, { to: other })));
+      expect(await money()).toEqual(before);
+      await other.stop();
     },
     PATIENCE_MS,
   );
@@ -289,14 +349,16 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
         { path: '/teams', body: { name: 'old', owner: owner.email, balanceUsd: '5' }, key: 'old team' },
         { path: '/accounts', body: { email, balanceUsd: '5' }, key: 'old account' },
       ];
-      expect((await Promise.all(operations.map(send))).map(({ status }) => status)).toEqual([200, 200]);
+      expect((await Promise.all(operations.map((one) => send(one)))).map(({ status }) => status)).toEqual([
+        200, 200,
+      ]);
       const { db } = operator.services.store;
       const passwords = () => db.selectFrom('auth_account').select('password').orderBy('id').execute();
       await db.deleteFrom('answer').execute();
       const yesterday = { created_at: Date.now() - 86_400_000 };
       await db.updateTable('account').set(yesterday).where('email', '=', email).execute();
       const before = await passwords();
-      const again = await Promise.all(operations.map(send));
+      const again = await Promise.all(operations.map((one) => send(one)));
       expect([again[0]?.status, again[1]?.text]).toEqual([200, expect.stringContaining('"email_taken"')]);
       expect(await passwords()).toEqual(before);
       expect([await balanceOf('name', 'old'), await balanceOf('email', email)]).toEqual([
@@ -352,15 +414,22 @@ function ownPage(node: NodeProcess, path: string, body: object, cookie = ''): Pr
   });
 }
 
-async function operatorToken(node: NodeProcess): Promise<string> {
+async function ownerCookie(node: NodeProcess): Promise<string> {
   const token = /\/setup\/(\S+)/.exec(node.greeting)?.[1];
   const owner = { token, email: 'owner@example.com', password: PASSWORD };
   const made = await ownPage(node, '/api/console/setup', owner);
-  const cookie = made.headers
+  return made.headers
     .getSetCookie()
     .map((line) => line.split(';')[0])
     .join('; ');
-  const wanted = { name: 'a program', role: 'full', expiresAt: Date.now() + 86_400_000 };
+}
+
+async function operatorToken(
+  node: NodeProcess,
+  cookie: string,
+  who: { readonly name: string; readonly role: 'full' | 'support' },
+): Promise<string> {
+  const wanted = { ...who, expiresAt: Date.now() + 86_400_000 };
   const answer = await ownPage(node, '/api/console/admin/operator-tokens', wanted, cookie);
   return ((await answer.json()) as { token: string }).token;
 }
