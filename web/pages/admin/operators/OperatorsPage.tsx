@@ -147,7 +147,12 @@ function tokenColumns(t: TFunction, isOwner: boolean): Column<Token>[] {
       header: t('operators.networks'),
       cell: (row) => row.networks?.join(', ') ?? t('operators.anyNetwork'),
     },
-    { id: 'by', header: t('codes.createdBy'), className: 'break-all', cell: (row) => row.createdBy },
+    {
+      id: 'by',
+      header: t('codes.createdBy'),
+      className: 'sm:min-w-48 wrap-anywhere',
+      cell: (row) => row.createdBy,
+    },
     {
       id: 'expires',
       header: t('operators.expires'),
