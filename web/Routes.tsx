@@ -43,6 +43,14 @@ const keyPages = group(
 const adminPages = group(
   async () => (await Promise.all([import('./pages/adminPages.ts'), loadTexts('operator')]))[0],
 );
+/** Seldom opened, with the forms of everything that an operator can set. */
+const adminSettingsPages = group(async () => {
+  const [{ default: AdminSettingsPage }] = await Promise.all([
+    import('./pages/admin/settings/AdminSettingsPage.tsx'),
+    loadTexts('operator'),
+  ]);
+  return { AdminSettingsPage };
+});
 const catalogPages = group(
   async () => (await Promise.all([import('./pages/catalogPages.ts'), loadTexts('operator')]))[0],
 );
@@ -102,7 +110,7 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/admin/ledger', page(adminPages, 'LedgerPage')],
   ['/admin/messages', page(adminPages, 'MessagesPage')],
   ['/admin/audit', page(adminPages, 'AuditPage')],
-  ['/admin/settings', page(adminPages, 'AdminSettingsPage')],
+  ['/admin/settings', page(adminSettingsPages, 'AdminSettingsPage')],
 ];
 
 const PublicPage = page(entryPages, 'PublicPage');

@@ -3,7 +3,6 @@ export { default as AccountsPage } from './admin/accounts/AccountsPage.tsx';
 export { default as AdminOverviewPage } from './admin/overview/AdminOverviewPage.tsx';
 export { default as AdminRefusedCallsPage } from './admin/refused/AdminRefusedCallsPage.tsx';
 export { default as AdminRequestsPage } from './admin/requests/AdminRequestsPage.tsx';
-export { default as AdminSettingsPage } from './admin/settings/AdminSettingsPage.tsx';
 export { default as AuditPage } from './admin/audit/AuditPage.tsx';
 export { default as CodesPage } from './admin/codes/CodesPage.tsx';
 export { default as MarginPage } from './admin/margin/MarginPage.tsx';
