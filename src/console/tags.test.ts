@@ -194,7 +194,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     await choose(owner.browser, names);
     await tags.refresh();
     const metadata = Object.fromEntries(names.map((name) => [name, `${name} ${'漢'.repeat(500)}`]));
-    const wallet = { accountId: app.id as AccountId, walletId: id as AccountId };
+    const wallet = { accountId: app.id as AccountId, walletId: id };
     await Promise.all(
       Array.from({ length: 1_000 }, (_, at) =>
         tags.keep({ requestId: `req_many${at}` as never, tags: { metadata } }, wallet),

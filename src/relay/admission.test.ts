@@ -172,7 +172,7 @@ test('a request that may cost more than its client allows is lowered to that, or
   } as unknown as RelayParts;
   const within = async (nano: number) => {
     const call = { maxCost: nanoUsd(nano), caller: { kind: 'token', hash: 'h' } } as unknown as Call<unknown>;
-    return await quoteOf({ quote: () => quote } as never, call, parts);
+    return await quoteOf({ quote: () => quote }, call, parts);
   };
   expect(await within(1_900)).toBe(quote);
   expect((await within(1_500)).ceiling).toEqual({ ...quote.ceiling, output: 600 } as never);
