@@ -9,10 +9,14 @@ type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 /** The address of a person; teams, members and apps have a name instead. */
 export const DISPLAY_NAME = sql<string>`coalesce(name, email)`;
 
-/** The price group of whoever pays for a person's requests: the team that they are in, or they themselves. */
+/**
+ * The price group of whoever pays for a person's requests: they themselves, if they have chosen their own balance, or the
+ * team that they are in.
+ */
 export async function priceGroupOf(
   { db }: { readonly db: Kysely<Schema> },
   id: string,
+  wallet: 'own' | 'team' = 'team',
 ): Promise<string | undefined> {
   const row = await db
     .selectFrom('account as a')
@@ -21,7 +25,7 @@ export async function priceGroupOf(
     .select(['a.price_group as own', 'w.id as team', 'w.price_group as teams'])
     .where('a.id', '=', id)
     .executeTakeFirst();
-  return (row?.team ? row.teams : row?.own) ?? undefined;
+  return (wallet === 'team' && row?.team ? row.teams : row?.own) ?? undefined;
 }
 
 /** A price group that wallets are in and a catalog does not have: they pay its list prices. */

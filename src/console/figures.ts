@@ -5,15 +5,20 @@ import { dayText } from './amounts.ts';
 import { catalogSeenBy, modelItems } from './models.ts';
 import { typicalCost } from './public/sold-models.ts';
 import { route } from './route.ts';
+import { WALLETS } from './wallet.ts';
 
 /** What the public page of a model shows, for the console's: of all accounts together, no numbers of requests. */
 export const figureRoutes = [
   route('GET /api/console/figures', {
     who: 'user',
-    query: z.strictObject({ endpoint: z.string().max(200), model: z.string().max(200) }),
+    query: z.strictObject({
+      endpoint: z.string().max(200),
+      model: z.string().max(200),
+      wallet: z.enum(WALLETS).optional(),
+    }),
     async handle(parts, { query, user }) {
       const { store, clock } = parts;
-      const current = await catalogSeenBy(parts, user);
+      const current = await catalogSeenBy(parts, user, query.wallet);
       const offer = modelItems(current).find(
         ({ endpoint, model }) => endpoint === query.endpoint && model === query.model,
       );

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { abilitiesView } from '../catalog/abilities-view.ts';
 import type { Catalog, Endpoint, Model, ModelPrice } from '../catalog/catalog.ts';
 import { catalogFor } from '../catalog/groups.ts';
@@ -10,13 +11,17 @@ import { usd } from './amounts.ts';
 import type { Millis, Usd } from './contract.ts';
 import type { BackendHealth, RouteParts } from './parts.ts';
 import { route } from './route.ts';
+import { WALLETS } from './wallet.ts';
 
 /** The endpoints and models that are sold; public. */
 export const modelRoutes = [
   route('GET /api/console/models', {
     who: 'public',
     compressed: true,
-    handle: async (parts, { user }) => modelList(await catalogSeenBy(parts, user), parts.backends),
+    /** Whose prices: of the own balance, or of the team's, which is also meant where nothing is said. */
+    query: z.strictObject({ wallet: z.enum(WALLETS).optional() }),
+    handle: async (parts, { user, query }) =>
+      modelList(await catalogSeenBy(parts, user, query.wallet), parts.backends),
   }),
 ];
 
@@ -24,10 +29,11 @@ export const modelRoutes = [
 export async function catalogSeenBy(
   parts: Pick<RouteParts, 'catalog' | 'store'>,
   user: Pick<Visitor, 'accountId'> | undefined,
+  wallet?: (typeof WALLETS)[number],
 ): Promise<Catalog> {
   const catalog = await parts.catalog.inForce();
   if (!user || catalog.groups === undefined || catalog.groups.size === 0) return catalog;
-  return catalogFor(catalog, await priceGroupOf(parts.store, user.accountId));
+  return catalogFor(catalog, await priceGroupOf(parts.store, user.accountId, wallet));
 }
 
 type BackendStates = ReadonlyMap<string, ReturnType<BackendHealth['list']>[number]['state']>;

@@ -12,6 +12,7 @@ import { announcements } from '../main/compose-outbox.ts';
 import { PriceWatch } from '../outbox/watch-accounts.ts';
 import { DAY_MS } from '../std/calendar.ts';
 import { PRICE, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+import { People } from './testing/people.ts';
 
 type Models = Answer<'GET /api/console/models'>;
 
@@ -41,8 +42,8 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
 
   const setGroup = (group: string | null) =>
     admin.call('PUT', `/api/console/admin/accounts/${customerId}/price-group`, { group });
-  const pricesOf = async (browser: Browser) => {
-    const { models } = await browser.must<Models>('GET', '/api/console/models');
+  const pricesOf = async (browser: Browser, query = '') => {
+    const { models } = await browser.must<Models>('GET', `/api/console/models${query}`);
     return new Map(
       models.map(({ endpoint, model, price }) => [
         `${endpoint}/${model}`,
@@ -318,5 +319,21 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
     expect(items.some(({ action, detail }) => action === 'catalog.save' && detail['from'] === from)).toBe(
       true,
     );
+  });
+
+  // Last: the team that is left has the group.
+  test('in a team, prices are those of the balance that is chosen, and the team’s where nothing is said', async () => {
+    await setGroup(null);
+    const { owner, id } = await new People(site).ownTeam();
+    const path = `/api/console/admin/accounts/${id}/price-group`;
+    expect((await admin.call('PUT', path, { group: 'vip' })).status).toBe(200);
+    const list = await pricesOf(admin);
+    const team = await pricesOf(owner.browser, '?wallet=team');
+    expect(team.get('svc_chat/house-guide')).toBe('0.05');
+    expect(await pricesOf(owner.browser)).toEqual(team);
+    expect(await pricesOf(owner.browser, '?wallet=own')).toEqual(list);
+    // Nobody has a team's prices without one.
+    expect(await pricesOf(customer, '?wallet=team')).toEqual(list);
+    expect(await pricesOf(site.browser(), '?wallet=team')).toEqual(list);
   });
 });

@@ -7,7 +7,7 @@ import { route, type RouteCall, type RouteDeclaration, type RouteName } from './
 import { membershipOf, requireTeamRight } from './team-view.ts';
 
 /** Whose money a page is about. */
-const WALLETS = ['own', 'team'] as const;
+export const WALLETS = ['own', 'team'] as const;
 const walletFields = { wallet: z.enum(WALLETS).optional() };
 
 /** What a role must be allowed in a team to do it with the team's money. With their own, everybody may. */

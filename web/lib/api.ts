@@ -98,7 +98,7 @@ export function useApi<Route extends ReadRoute>(
   });
 }
 
-interface ReadOptions {
+export interface ReadOptions {
   readonly enabled?: boolean;
   readonly refetchInterval?: number | false;
   readonly staleTime?: number;

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 import type { SignedInUser } from './answers.ts';
-import type { ReadRoute, Wallet } from './api.ts';
+import { useApi, type ReadOptions, type ReadRoute, type Wallet } from './api.ts';
 import { useUser } from './session.ts';
 import { readStored, WALLET_KEY, writeStored } from './storage.ts';
 import { makeStore } from './store.ts';
@@ -23,6 +23,12 @@ export function useWallet(): WalletChoice {
   const { team } = useUser();
   const { wallet } = useSyncExternalStore(chosen.subscribe, chosen.get);
   return team && wallet === 'team' ? { wallet, team } : { wallet: 'own', team: undefined };
+}
+
+/** What is sold, at the prices that requests have with the chosen balance. */
+export function useModels(more?: ReadOptions) {
+  const { wallet } = useWallet();
+  return useApi('GET /api/console/models', { query: { wallet } }, more);
 }
 
 /** For what is asked outside of any component; the server refuses a team to whoever is in none. */

@@ -7,12 +7,12 @@ import LogOut from 'lucide-react/icons/log-out';
 import ReceiptText from 'lucide-react/icons/receipt-text';
 import SunMoon from 'lucide-react/icons/sun-moon';
 import { useLocation } from 'wouter';
-import { useApi } from '../lib/api.ts';
 import { chooseLanguage, LANGUAGES, type Language } from '../lib/i18n.ts';
 import { findOptions } from '../lib/options.ts';
 import { signOut, useUser } from '../lib/session.ts';
 import { useTheme } from '../lib/theme.ts';
 import { useTranslation } from '../lib/translation.tsx';
+import { useModels } from '../lib/wallet.ts';
 import { Dialog } from '../ui/Dialog.tsx';
 import { ACCOUNT_NAV, operatorNav } from './navigation.ts';
 
@@ -89,7 +89,7 @@ function Pages({ go }: { go: (href: string) => void }) {
 /** Searched here and not by the list component, which would have to hold every model. */
 function Models({ text, go }: { text: string; go: (href: string) => void }) {
   const { t } = useTranslation();
-  const models = useApi('GET /api/console/models', undefined, { staleTime: 60_000 }).data?.models ?? [];
+  const models = useModels({ staleTime: 60_000 }).data?.models ?? [];
   const { shown } = findOptions(
     models.map(({ endpoint, model, displayName }) => ({
       value: `/app/models/${encodeURIComponent(endpoint)}/${encodeURIComponent(model)}`,

@@ -5,6 +5,7 @@ import { formatShare, formatSpeed } from '../../lib/numbers.ts';
 import { useSite } from '../../lib/session.ts';
 import { formatUtcDay } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useWallet } from '../../lib/wallet.ts';
 import { Card } from '../../ui/Card.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Price } from '../../ui/Money.tsx';
@@ -16,10 +17,11 @@ type OfferFigures = Answer<'GET /api/console/figures'>;
 export function ModelFigures({ model }: { model: ModelItem }) {
   const { t } = useTranslation();
   const site = useSite();
+  const { wallet } = useWallet();
   const { endpoint, model: id } = model;
   const figures = useApi(
     'GET /api/console/figures',
-    { query: { endpoint, model: id } },
+    { query: { endpoint, model: id, wallet } },
     { staleTime: 60_000 },
   );
   return (

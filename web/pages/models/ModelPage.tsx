@@ -10,6 +10,7 @@ import { approximate, formatUsd } from '../../lib/money.ts';
 import { publicOrigin } from '../../lib/browser.ts';
 import { pathParts, hrefWith } from '../../lib/search.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useModels } from '../../lib/wallet.ts';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Code } from '../../ui/Code.tsx';
@@ -31,7 +32,7 @@ export default function ModelPage() {
   const { t } = useTranslation();
   useLocation();
   const [endpoint, id] = pathParts('/app/models/');
-  const catalog = useApi('GET /api/console/models', undefined, { staleTime: 30_000 });
+  const catalog = useModels({ staleTime: 30_000 });
   return (
     <Loaded query={catalog} skeleton={<Skeleton className="m-8 h-96" />}>
       {({ models }) => {

@@ -1,10 +1,10 @@
 import { useDeferredValue, useMemo } from 'react';
 import { useLocation } from 'wouter';
 import type { ModelItem, ModelList } from '../../lib/answers.ts';
-import { useApi } from '../../lib/api.ts';
 import { useSearchState, type SearchState } from '../../lib/search.ts';
 import { useShownRows } from '../../lib/pages.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useModels } from '../../lib/wallet.ts';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
@@ -21,7 +21,7 @@ const FIRST = 25;
 
 export default function ModelsPage() {
   const { t } = useTranslation();
-  const catalog = useApi('GET /api/console/models', undefined, { staleTime: 30_000 });
+  const catalog = useModels({ staleTime: 30_000 });
   return (
     <Page wide title={t('models.title')} lead={t('models.lead')}>
       <Loaded query={catalog} skeleton={<SkeletonRows rows={8} />}>

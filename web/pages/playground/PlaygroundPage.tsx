@@ -1,12 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { ModelItem } from '../../lib/answers.ts';
-import { useApi } from '../../lib/api.ts';
 import { refreshReads } from '../../lib/query.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';
 import { useTitle } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
-import { useWallet } from '../../lib/wallet.ts';
+import { useModels, useWallet } from '../../lib/wallet.ts';
 import { Segments } from '../../ui/Segments.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { Tabs } from '../../ui/Tabs.tsx';
@@ -24,7 +23,7 @@ export default function PlaygroundPage() {
   const { team } = useWallet();
   useTitle(t('playground.title'));
   const tab = oneOf(state['tab'], TABS);
-  const catalog = useApi('GET /api/console/models', undefined, { staleTime: 60_000 });
+  const catalog = useModels({ staleTime: 60_000 });
   return (
     <div className="mx-auto w-full max-w-[90rem] px-4 pt-6 sm:px-8 sm:pt-8">
       <h1 className="text-xl font-semibold tracking-tight">{t('playground.title')}</h1>

@@ -2,6 +2,7 @@ import type { EndpointItem } from '../../lib/answers.ts';
 import { useApi } from '../../lib/api.ts';
 import { useSession, useTitle } from '../../lib/session.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { currentWallet } from '../../lib/wallet.ts';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { Dot } from '../../ui/Badge.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
@@ -19,7 +20,11 @@ const PROMISES = [
 export default function PublicPage() {
   const { t } = useTranslation();
   useTitle(undefined);
-  const models = useApi('GET /api/console/models', undefined, { staleTime: 30_000 });
+  const models = useApi(
+    'GET /api/console/models',
+    { query: { wallet: currentWallet() } },
+    { staleTime: 30_000 },
+  );
   return (
     <PublicShell>
       <div className="mx-auto max-w-[76rem] px-4 sm:px-8">

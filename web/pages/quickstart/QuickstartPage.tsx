@@ -8,6 +8,7 @@ import { publicOrigin } from '../../lib/browser.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';
 import { useNow } from '../../lib/time.ts';
 import { useTranslation } from '../../lib/translation.tsx';
+import { useModels } from '../../lib/wallet.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Code } from '../../ui/Code.tsx';
@@ -120,7 +121,7 @@ function Examples({ data }: { data: Quickstart }) {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
   const fresh = useFreshToken();
-  const catalog = useApi('GET /api/console/models', undefined, { staleTime: 60_000 }).data;
+  const catalog = useModels({ staleTime: 60_000 }).data;
   const usable = (catalog?.models ?? []).filter(
     (model) => model.type === 'chat_completion' && !model.unavailable,
   );

@@ -185,7 +185,7 @@ export function useFirstCall() {
 
 /** The question is about Tollgate, so the model that reads the guides is asked if there is one. */
 export function useFirstModel(): ModelItem | null | undefined {
-  const models = useApi('GET /api/console/models').data?.models;
+  const models = useApi('GET /api/console/models', { query: { wallet: 'own' } }).data?.models;
   if (!models) return undefined;
   const usable = models.filter((model) => model.type === 'chat_completion' && model.unavailable === null);
   return usable.find(({ model }) => model === GUIDE) ?? usable[0] ?? null;

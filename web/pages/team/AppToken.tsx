@@ -73,7 +73,7 @@ function curl(token: string, { endpoint, model }: Sample): string {
 /** A chat model that the token may use: the one that works right now, or else the first of the list. */
 function useSample(patterns: MadeToken['models']): Sample | undefined {
   const working = useApi('GET /api/console/quickstart').data?.chat;
-  const list = useApi('GET /api/console/models').data;
+  const list = useApi('GET /api/console/models', { query: { wallet: 'team' } }).data;
   const isAllowed = ({ endpoint, model }: Sample): boolean =>
     patterns === null || patterns.some((pattern) => matches(pattern, `${endpoint}/${model}`));
   if (working && isAllowed(working)) return working;
