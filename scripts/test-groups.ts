@@ -18,12 +18,6 @@ export const STAGES: readonly (readonly TestRow[])[] = [
     [{ name: 'units-1', paths: ['src', 'web', 'scripts', 'conformance'], shard: '1/2' }],
     [
       { name: 'units-2', paths: ['src', 'web', 'scripts', 'conformance'], shard: '2/2' },
-      { name: 'golden', paths: ['test/golden'] },
-      { name: 'clients', paths: ['test/clients'] },
-    ],
-    [{ name: 'stories', paths: ['test/stories'] }],
-    [
-      { name: 'browser', paths: ['test/browser'], slow: true },
       {
         name: 'services',
         paths: [
@@ -35,6 +29,12 @@ export const STAGES: readonly (readonly TestRow[])[] = [
           'test/responses',
         ],
       },
+    ],
+    [{ name: 'stories', paths: ['test/stories'] }],
+    [
+      { name: 'browser', paths: ['test/browser'], slow: true },
+      { name: 'golden', paths: ['test/golden'] },
+      { name: 'clients', paths: ['test/clients'] },
     ],
   ],
   // Many requests at once, beside tests that wait for deadlines most of their time.
