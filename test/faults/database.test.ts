@@ -120,7 +120,7 @@ test('`doctor` says how many connections a process takes and how many the server
   const node = await NodeProcess.start({ databaseUrl, env: { TOLLGATE_DATABASE_CONNECTIONS: '9' } });
   const { output } = await node.cli('doctor');
   expect(output).toMatch(
-    /database: up to 9 connections a process \(TOLLGATE_DATABASE_CONNECTIONS\); the server allows \d+, \d+ are open/,
+    /database: up to 9 connections a process \(TOLLGATE_DATABASE_CONNECTIONS\)\. The server allows \d+, \d+ are open/,
   );
   await node.stop();
 });
