@@ -19,11 +19,11 @@ export class RecentAnswers {
   readonly #kept = new Map<string, Kept>();
   readonly #computing = new Set<string>();
   readonly #maxKept: number;
-  readonly #turns: Turns;
+  readonly #renewals: OneByOne;
 
-  constructor(maxKept = MAX_KEPT, turns = new Turns()) {
+  constructor(maxKept = MAX_KEPT, renewals = new OneByOne()) {
     this.#maxKept = maxKept;
-    this.#turns = turns;
+    this.#renewals = renewals;
   }
 
   get<Answer>(key: string, now: number, compute: () => Promise<Answer>): Promise<Answer> {
@@ -47,7 +47,7 @@ export class RecentAnswers {
   /** What fails is not kept; the answer before it stays until it is too old. */
   #renew(key: string, now: number, compute: () => Promise<unknown>): void {
     this.#computing.add(key);
-    void this.#turns.next(async () => {
+    void this.#renewals.next(async () => {
       try {
         const answer = await compute();
         if ((this.#kept.get(key)?.at ?? 0) <= now) void this.#keep(key, now, Promise.resolve(answer));
@@ -61,7 +61,7 @@ export class RecentAnswers {
 }
 
 /** New answers are computed one after the other, since nobody waits for them. */
-class Turns {
+class OneByOne {
   #last: Promise<void> = Promise.resolve();
 
   next(work: () => Promise<void>): Promise<void> {
@@ -74,7 +74,7 @@ interface AnswersOfStore {
   readonly operator: RecentAnswers;
   /** The answers of each account, in the order of their last use. */
   readonly accounts: Map<string, RecentAnswers>;
-  readonly accountTurns: Turns;
+  readonly accountWork: OneByOne;
 }
 
 /** By store: a process may run more than one console. */
@@ -85,14 +85,14 @@ export function recentOf(store: Store, accountId?: string): RecentAnswers {
   const known = byStore.get(store) ?? {
     operator: new RecentAnswers(),
     accounts: new Map<string, RecentAnswers>(),
-    accountTurns: new Turns(),
+    accountWork: new OneByOne(),
   };
   byStore.set(store, known);
   return accountId === undefined ? known.operator : ofAccount(known, accountId);
 }
 
-function ofAccount({ accounts, accountTurns }: AnswersOfStore, accountId: string): RecentAnswers {
-  const own = accounts.get(accountId) ?? new RecentAnswers(MAX_KEPT_OF_ACCOUNT, accountTurns);
+function ofAccount({ accounts, accountWork }: AnswersOfStore, accountId: string): RecentAnswers {
+  const own = accounts.get(accountId) ?? new RecentAnswers(MAX_KEPT_OF_ACCOUNT, accountWork);
   accounts.delete(accountId);
   accounts.set(accountId, own);
   const [unused] = accounts.keys();
