@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { monthOf } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';
 import { plural } from '../std/plural.ts';
+import { lockRow } from '../store/row-lock.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { emailsOf, spendersOf } from './accounts.ts';
@@ -107,7 +108,7 @@ export async function issuedNumbers(db: Kysely<Schema>, accountId: string): Prom
 
 async function issue(tx: Transaction<Schema>, order: StatementOrder): Promise<MonthlyStatement> {
   const { accountId, month, issuer, now } = order;
-  await lockNumbers(tx, now);
+  await lockRow(tx, 'statement_lock', now);
   const before = await statementOf(tx, accountId, month);
   if (before) return before;
   const range = rangeOf(month);
@@ -134,15 +135,6 @@ async function issue(tx: Transaction<Schema>, order: StatementOrder): Promise<Mo
     .values({ ...row, content: JSON.stringify(content) })
     .execute();
   return { number, month, issuedAt: now, ...amounts, ...content };
-}
-
-/** An upsert of one row makes those who take a number at the same time wait for each other, on both databases. */
-async function lockNumbers(tx: Transaction<Schema>, now: number): Promise<void> {
-  await tx
-    .insertInto('setting')
-    .values({ key: 'statement_lock', value: '', updated_at: now })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet({ updated_at: now }))
-    .execute();
 }
 
 interface MonthRange {

@@ -5,6 +5,7 @@ import { Fault } from '../std/fault.ts';
 import { keyedPart, randomPart, type AccountId } from '../std/ids.ts';
 import { formatUsd, nanoUsd, type NanoUsd } from '../std/money.ts';
 import { plural } from '../std/plural.ts';
+import { lockRow } from '../store/row-lock.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import type { Ledger, Redeemed } from './port.ts';
@@ -55,7 +56,8 @@ export class RedeemCodes {
       Object.assign({ code_hash: this.#hash(code), hint: `…${code.slice(-4)}` }, shared),
     );
     await store.db.transaction().execute(async (tx) => {
-      await lockBatches(tx, now);
+      // Of two batches of one name that are made at once, the second sees the first.
+      await lockRow(tx, 'codes_lock', now);
       if (once !== undefined && (await isMade(tx, { rows, after: now - TOLD_MS }))) return;
       await refuseTaken(tx, name);
       await tx.insertInto('redeem_code').values(rows).execute();
@@ -161,15 +163,6 @@ function normalCode(typed: string): string {
     .replaceAll('O', '0')
     .replace(/[IL]/g, '1');
   return (letters.match(/.{1,4}/g) ?? []).join('-');
-}
-
-/** Of two batches of one name that are made at once, the second sees the first. */
-async function lockBatches(tx: Transaction<Schema>, now: number): Promise<void> {
-  await tx
-    .insertInto('setting')
-    .values({ key: 'codes_lock', value: '', updated_at: now })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet({ updated_at: now }))
-    .execute();
 }
 
 interface BatchRows {

@@ -5,6 +5,7 @@ import { orAborted } from '../std/deadlines.ts';
 import { Fault } from '../std/fault.ts';
 import type { Random } from '../std/ids.ts';
 import { publicTarget } from '../std/addresses.ts';
+import { lockRow } from '../store/row-lock.ts';
 import type { Schema } from '../store/schema.ts';
 import type { WebhookRow } from '../store/schema-services.ts';
 import {
@@ -85,7 +86,7 @@ export function makeWebhooks(parts: WebhooksParts): Webhooks {
     async add(owner, wanted) {
       const { row, secret } = await newWebhook(parts, owner, wanted);
       const inserted = await db.transaction().execute(async (tx) => {
-        await lockWebhooks(tx, clock.now());
+        await lockRow(tx, 'webhook_lock', clock.now());
         if ((await rowsOf(tx, owner)).length >= MAX_WEBHOOKS) throw tooMany();
         return await tx
           .insertInto('webhook')
@@ -228,15 +229,6 @@ function viewOf(row: WebhookRow): WebhookView {
     failingSince: row.failing_since ?? undefined,
     paused: row.paused_at === null ? undefined : { at: row.paused_at, reason: row.paused_reason ?? '' },
   };
-}
-
-/** An upsert of one row makes those who add one at the same time wait for each other, on both databases. */
-async function lockWebhooks(tx: Kysely<Schema>, now: number): Promise<void> {
-  await tx
-    .insertInto('setting')
-    .values({ key: 'webhook_lock', value: '', updated_at: now })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet({ updated_at: now }))
-    .execute();
 }
 
 function tooMany(): Fault {

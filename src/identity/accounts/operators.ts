@@ -5,6 +5,7 @@ import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
 import { newOperatorTokenId, type AccountId } from '../../std/ids.ts';
 import { formatUsd, nanoUsd, parseUsd, type NanoUsd } from '../../std/money.ts';
+import { lockRow } from '../../store/row-lock.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { OperatorRole, OperatorTokenTable } from '../../store/schema-services.ts';
 import type { Store } from '../../store/store.ts';
@@ -193,7 +194,7 @@ export class Operators {
     const now = this.#clock.now();
     const day = dayOf(now);
     await this.#store.db.transaction().execute(async (tx) => {
-      await lockGrants(tx, now);
+      await lockRow(tx, 'operator_grant_lock', now);
       await requireOthersWallet(tx, operator.personId, gift.walletOf);
       const { once, amount } = gift;
       const known = await tx
@@ -219,15 +220,6 @@ export class Operators {
       )
       .execute();
   }
-}
-
-/** An upsert of one row makes the others wait until the end of the transaction, on both databases. */
-async function lockGrants(tx: Transaction<Schema>, now: number): Promise<void> {
-  await tx
-    .insertInto('setting')
-    .values({ key: 'operator_grant_lock', value: '', updated_at: now })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet({ updated_at: now }))
-    .execute();
 }
 
 /** Neither the own account nor the team that the person is in, through whichever of its accounts. */

@@ -5,6 +5,7 @@ import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
 import { newAccountId, newTeamId, type AccountId, type Random } from '../../std/ids.ts';
 import { formatUsd, nanoUsd, type NanoUsd } from '../../std/money.ts';
+import { lockRow } from '../../store/row-lock.ts';
 import type { AccountTable, Schema, TeamRole } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { requireWallets } from '../../store/other-nodes.ts';
@@ -492,11 +493,7 @@ function takenBy(error: unknown): 'person' | 'name' | undefined {
  * after its accounts, and must not wait for a transaction that does it the other way round.
  */
 async function lockTeam(tx: Transaction<Schema>, teamId: string, now: number): Promise<void> {
-  await tx
-    .insertInto('setting')
-    .values({ key: lockKey(teamId), value: '', updated_at: now })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet({ updated_at: now }))
-    .execute();
+  await lockRow(tx, lockKey(teamId), now);
   const team = await tx
     .selectFrom('account')
     .select('id')

@@ -4,6 +4,7 @@ import { creditWithin } from '../../ledger/credit.ts';
 import type { Clock } from '../../std/clock.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
+import { lockRow } from '../../store/row-lock.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import type { NewUser, Users } from './users.ts';
@@ -96,16 +97,9 @@ async function giveStartingCredit(tx: Transaction<Schema>, accountId: AccountId,
   });
 }
 
-/**
- * Must come first in every transaction that changes who is an admin: an upsert of one row blocks the others until the end
- * of the transaction, on both databases.
- */
+/** Must come first in every transaction that changes who is an admin. */
 export async function lockAdmins(tx: Transaction<Schema>, now: number): Promise<void> {
-  await tx
-    .insertInto('setting')
-    .values({ key: 'admin_lock', value: '', updated_at: now })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet({ updated_at: now }))
-    .execute();
+  await lockRow(tx, 'admin_lock', now);
 }
 
 export async function hasAdmin(db: Kysely<Schema>): Promise<boolean> {

@@ -5,6 +5,7 @@ import { DAY_MS } from '../../std/calendar.ts';
 import { creditWithin } from '../../ledger/credit.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { formatUsd, parseUsd } from '../../std/money.ts';
+import { lockRow } from '../../store/row-lock.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { writeSetting } from './site.ts';
@@ -84,7 +85,7 @@ export async function giveWelcomeCredit(
   const { amountUsd, perDay } = await readWelcomeCredit(tx);
   const amount = parseUsd(amountUsd);
   if (amount === undefined || amount === 0) return;
-  await lockWelcomeCredits(tx, now);
+  await lockRow(tx, LOCK_KEY, now);
   const account = await tx
     .selectFrom('account')
     .select('email')
@@ -115,15 +116,6 @@ export async function giveWelcomeCredit(
   await tx
     .insertInto('audit')
     .values({ ...recorded, action: 'account.welcome-credit', detail })
-    .execute();
-}
-
-/** An upsert of one row blocks the others until the end of the transaction, on both databases. */
-async function lockWelcomeCredits(tx: Transaction<Schema>, now: number): Promise<void> {
-  await tx
-    .insertInto('setting')
-    .values({ key: LOCK_KEY, value: '', updated_at: now })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet({ updated_at: now }))
     .execute();
 }
 
