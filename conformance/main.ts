@@ -4,7 +4,7 @@
  *   gateway-conformance [GATEWAY…]   those named; without a name, tollgate, new-api and litellm
  *     --list          the gateways and the cases
  *     --cases A,B     only these cases
- *     --rounds N      how often each case is played (3)
+ *     --rounds N      how often a bound has to hold (3); one that was broken is not played again
  *     --json FILE     everything that was found, for programs
  *     --table         prints one table of the JSON files that are named instead of gateways
  */

@@ -13,8 +13,7 @@ export interface Found {
 interface GatewayResult extends Omit<GatewayReport, 'rounds'> {
   readonly cases: readonly {
     readonly id: string;
-    /** Of all rounds, if they agree. */
-    readonly verdict: Verdict | 'varies' | 'not run';
+    readonly verdict: Verdict | 'not run';
     readonly rounds: readonly { readonly verdict: Verdict; readonly figure: string }[];
   }[];
 }
@@ -38,10 +37,12 @@ export function foundIn(reports: readonly GatewayReport[], cases: readonly Case[
   };
 }
 
-function verdictOf(found: readonly Pick<Finding, 'verdict'>[]): Verdict | 'varies' | 'not run' {
-  const [first, ...others] = found.filter(({ verdict }) => verdict !== 'not played');
-  if (first === undefined) return 'not run';
-  return others.every(({ verdict }) => verdict === first.verdict) ? first.verdict : 'varies';
+/** Of all rounds: a bound that was broken once does not hold. */
+function verdictOf(found: readonly Pick<Finding, 'verdict'>[]): Verdict | 'not run' {
+  const worst = (['fails', 'holds', 'not offered'] as const).find((one) =>
+    found.some(({ verdict }) => verdict === one),
+  );
+  return worst ?? 'not run';
 }
 
 /** One table for several runs, the gateways side by side, each with the rounds of all runs. */
@@ -93,8 +94,9 @@ function cellText(found: GatewayResult['cases'][number] | undefined): string {
   if (found === undefined || found.verdict === 'not run') return 'not run';
   if (found.verdict === 'not offered') return '–';
   const played = found.rounds.filter(({ verdict }) => verdict !== 'not played');
-  const mark = found.verdict === 'varies' ? '±' : MARKS[found.verdict];
-  return `${mark} ${[...new Set(played.map(({ figure }) => figure))].join(' / ')}`;
+  const broken = played.filter(({ verdict }) => verdict === 'fails').length;
+  const share = found.verdict === 'fails' && broken < played.length ? ` in ${broken} of ${played.length} rounds:` : '';
+  return `${MARKS[found.verdict]}${share} ${[...new Set(played.map(({ figure }) => figure))].join(' / ')}`;
 }
 
 function aboutOne({ name, about, gateway, notRun, startMs, accountMs, runs }: GatewayResults): string {

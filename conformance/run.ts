@@ -43,9 +43,12 @@ export async function runAdapter(adapter: Adapter, options: RunOptions): Promise
     const installed = installMs > 0 ? `installed in ${Math.round(installMs / 1000)} s, ` : '';
     options.log(`${name}: ${gateway.version} ${installed}started in ${(startMs / 1000).toFixed(1)} s`);
     const rounds: Finding[][] = [];
-    for (let round = 1; round <= options.rounds; round++) {
+    let cases = options.cases;
+    for (let round = 1; round <= options.rounds && cases.length > 0; round++) {
       options.log(`${name}: round ${round} of ${options.rounds}`);
-      rounds.push(await runRound(gateway, backend, options));
+      const findings = await runRound(gateway, backend, { ...options, cases });
+      rounds.push(findings);
+      cases = stillOpen(findings);
     }
     const { version, settings, shims } = gateway;
     const times = { startMs, ...(accountMs === undefined ? {} : { accountMs }) };
@@ -56,6 +59,13 @@ export async function runAdapter(adapter: Adapter, options: RunOptions): Promise
     await gateway?.stop();
     await backend.close();
   }
+}
+
+/** What was broken once needs no other round, and what is not offered will not be. */
+function stillOpen(findings: readonly Finding[]): Case[] {
+  return findings
+    .filter(({ verdict }) => verdict === 'holds' || verdict === 'not played')
+    .map((finding) => finding.case);
 }
 
 async function timeOfAccount({ money }: Gateway): Promise<number | undefined> {
