@@ -3,7 +3,7 @@ import axe from 'axe-core';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { PAGES, RENDERED_PAGES, type Who } from './pages.ts';
 import { creditAs, setUpAdmin, signUp, takeToken } from './user-steps.ts';
-import { follow, settled, BrowserEnvironment } from './browser-environment.ts';
+import { follow, settled, BrowserEnvironment, STILL } from './browser-environment.ts';
 
 /** No page may have an accessibility error, in either theme and language, on a desktop or a phone. */
 let environment: BrowserEnvironment;
@@ -25,7 +25,7 @@ const DESK = { viewport: { width: 1280, height: 720 } };
 const PHONE = { viewport: { width: 390, height: 844 }, locale: 'de-DE' };
 
 beforeAll(async () => {
-  environment = await BrowserEnvironment.open();
+  environment = await BrowserEnvironment.open({}, STILL);
   const admin = await setUpAdmin(environment);
   const user = await signUp(environment, EMAIL);
   await creditAs(admin.page, EMAIL, '5');
@@ -110,7 +110,6 @@ for (const who of ['user', 'admin'] as const) {
       ...stateOf(who),
       colorScheme: 'dark',
     });
-    page.setDefaultTimeout(DIALOG_MS);
     const faults: string[] = [];
     await page.goto('/app');
     for (const way of DIALOGS[who]) {
@@ -139,8 +138,6 @@ for (const who of ['user', 'admin'] as const) {
     expect([...faults, ...pageErrors]).toEqual([]);
   });
 }
-
-const DIALOG_MS = 10_000;
 
 /** One that shows a secret ends with its page. */
 async function leaveDialogs(page: Page): Promise<void> {

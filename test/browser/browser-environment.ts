@@ -13,8 +13,10 @@ import { devDependencies } from '../../package.json';
 import { Gateway, type GatewayOptions } from '../support/gateway.ts';
 import { notePasswords, noteSession } from '../support/leaks.ts';
 
-/** Nothing in the console takes a tenth of this, even on a busy machine. */
-const WAIT_MS = 30_000;
+/** A page that hangs is a failure. Where four groups of tests share two cores, one that does not has taken ten seconds. */
+const WAIT_MS = 120_000;
+/** For a test of what pages hold, not of how they move: nothing in them glides, so none of them is waited for. */
+export const STILL = { reducedMotion: 'reduce' } as const satisfies BrowserContextOptions;
 /** The end of a request is an event that may have been before anybody waited for it. */
 const LOOK_AGAIN_MS = 10;
 /** In every language of the console. */
@@ -24,17 +26,23 @@ const WAITING = '[role=status]:is([aria-label^="Loading"], [aria-label^="Wird ge
 export class BrowserEnvironment {
   readonly gateway: Gateway;
   readonly browser: Browser;
+  readonly #look: BrowserContextOptions;
   readonly #contexts: BrowserContext[] = [];
 
-  private constructor(gateway: Gateway, browser: Browser) {
+  private constructor(gateway: Gateway, browser: Browser, look: BrowserContextOptions) {
     this.gateway = gateway;
     this.browser = browser;
+    this.#look = look;
   }
 
-  static async open(options: GatewayOptions = {}): Promise<BrowserEnvironment> {
+  /** `look` is of every session that does not say otherwise. */
+  static async open(
+    options: GatewayOptions = {},
+    look: BrowserContextOptions = {},
+  ): Promise<BrowserEnvironment> {
     // First: while Chromium is unpacked, this process has another folder for what is temporary, which is then removed.
     const browser = await (shared ??= launchShared());
-    return new BrowserEnvironment(await Gateway.start(options), browser);
+    return new BrowserEnvironment(await Gateway.start(options), browser, look);
   }
 
   /** With a host name: passkeys need one. */
@@ -44,7 +52,12 @@ export class BrowserEnvironment {
 
   /** A new browser session without cookies or storage. Errors of its pages are collected. */
   async newSession(options: BrowserContextOptions = {}): Promise<BrowserSession> {
-    const context = await this.browser.newContext({ baseURL: this.url, locale: 'en-US', ...options });
+    const context = await this.browser.newContext({
+      baseURL: this.url,
+      locale: 'en-US',
+      ...this.#look,
+      ...options,
+    });
     this.#contexts.push(context);
     context.setDefaultTimeout(WAIT_MS);
     const page = await context.newPage();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page, Response as PageResponse } from 'playwright-core';
-import { follow, settled, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
+import { follow, settled, BrowserEnvironment, type BrowserSession, STILL } from './browser-environment.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { bareModel, ListingServer } from '../import/listing-server.ts';
 import { PAGES } from './pages.ts';
@@ -15,7 +15,7 @@ const CATALOG_PAGES = /\/(?:catalog|prices|backends)/;
 const server = new ListingServer([bareModel('llama-3')]);
 
 beforeAll(async () => {
-  environment = await BrowserEnvironment.open();
+  environment = await BrowserEnvironment.open({}, STILL);
 });
 afterAll(async () => {
   await environment.close();
