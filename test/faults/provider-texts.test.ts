@@ -6,10 +6,10 @@ import { eventStream, ScriptedBackend } from '../support/scripted-backend.ts';
 /** A provider's words about a request may name its keys and its servers. The operator reads them, customers do not. */
 
 const HELLO = [{ role: 'user', content: 'hi' }];
-const MASKED = 'sk-evil-***…3456';
+const MASKED = 'sk-evil-***…wq7~';
 const SERVER = 'gpu-7.internal:8000';
 const OWNER = 'ops-4711@provider.example';
-const SECRETS = [MASKED, '3456', 'gpu-7', OWNER, '10.11.12.13'];
+const SECRETS = [MASKED, 'wq7~', 'gpu-7', OWNER, '10.11.12.13'];
 const FIRST = 'The tool choice is not supported.';
 const TELLING = `${FIRST} Key ${MASKED} of ${OWNER} was used at ${SERVER} (10.11.12.13).`;
 const TELLING_AT_ONCE = `Key ${MASKED} of ${OWNER} was used at ${SERVER} (10.11.12.13): wrong tool choice.`;
