@@ -93,7 +93,7 @@ export class BackgroundRows {
 
   /** One that was cancelled meanwhile stays so. */
   async end(id: string, accountId: string, { state, items, answer }: BackgroundEnd): Promise<void> {
-    const sealed = this.#sealed.sealResponse({ accountId, id }, items, answer);
+    const sealed = await this.#sealed.sealResponse({ accountId, id }, items, answer);
     const bytes = bytesOf(sealed);
     const total = await this.#db.transaction().execute(async (tx) => {
       await addBytes(tx, accountId, 0);

@@ -1,6 +1,8 @@
 import { sql, type Kysely, type Transaction } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
+import { LONG_TEXT } from '../std/long-text.ts';
+import { nextTurn } from '../std/turns.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { addBytes, type KeepRules, type ResponseSpace } from './response-space.ts';
@@ -23,6 +25,17 @@ interface ConversationStoreParts {
   readonly space: ResponseSpace;
   readonly key: Uint8Array;
   readonly rules: () => KeepRules;
+}
+
+interface Owned {
+  readonly accountId: string;
+  /** Of the conversation. */
+  readonly id: string;
+}
+
+interface SealedItem {
+  readonly id: string;
+  readonly item: Buffer;
 }
 
 /** Beside the content: ids, numbers, and what the indexes have of them. */
@@ -52,7 +65,8 @@ export class ConversationStore {
     items: readonly NamedItem[],
   ): Promise<StoredConversation> {
     const createdAt = this.#parts.clock.now();
-    const head = this.#sealed.seal({ part: 'head', accountId, id }, JSON.stringify({ metadata }));
+    const head = await this.#sealed.seal({ part: 'head', accountId, id }, JSON.stringify({ metadata }));
+    const sealed = await this.#seal({ accountId, id }, items);
     const bytes = head.byteLength + ROW_BYTES;
     const total = await this.#db.transaction().execute(async (tx) => {
       await requireOn(tx, accountId, bytes);
@@ -61,7 +75,7 @@ export class ConversationStore {
         .insertInto('conversation')
         .values({ ...empty, id, account_id: accountId, head, bytes })
         .execute();
-      return await this.#append(tx, { accountId, id }, items);
+      return await this.#append(tx, { accountId, id }, sealed);
     });
     await this.#parts.space.makeRoom(accountId, total);
     return { id, createdAt, metadata, itemBytes: 0 };
@@ -83,9 +97,10 @@ export class ConversationStore {
 
   /** False: there is no such conversation. */
   async add(id: string, accountId: string, items: readonly NamedItem[]): Promise<boolean> {
+    const sealed = await this.#seal({ accountId, id }, items);
     const total = await this.#db.transaction().execute(async (tx) => {
       await requireOn(tx, accountId, 0);
-      return await this.#append(tx, { accountId, id }, items);
+      return await this.#append(tx, { accountId, id }, sealed);
     });
     if (total > 0) await this.#parts.space.makeRoom(accountId, total);
     return total > 0;
@@ -198,9 +213,10 @@ export class ConversationStore {
     { id, accountId, requestId }: { id: string; accountId: string; requestId: string },
     items: readonly NamedItem[],
   ): Promise<void> {
+    const sealed = await this.#seal({ accountId, id }, items);
     const total = await this.#db.transaction().execute(async (tx) => {
       await requireOn(tx, accountId, 0);
-      const bytes = await this.#append(tx, { accountId, id }, items);
+      const bytes = await this.#append(tx, { accountId, id }, sealed);
       await tx
         .updateTable('conversation')
         .set({ running: null, running_since: null })
@@ -222,16 +238,28 @@ export class ConversationStore {
     return since > this.#parts.clock.now() - ADMISSION_MS ? 'running' : 'over';
   }
 
+  /** Before the transaction, which others wait for. */
+  async #seal({ accountId, id }: Owned, items: readonly NamedItem[]): Promise<SealedItem[]> {
+    const sealed: SealedItem[] = [];
+    let characters = 0;
+    for (const item of items) {
+      const text = JSON.stringify(item);
+      const label = { part: 'item', accountId, id, itemId: item.id } as const;
+      sealed.push({ id: item.id, item: await this.#sealed.seal(label, text) });
+      characters += text.length;
+      if (characters < LONG_TEXT) continue;
+      characters = 0;
+      await nextTurn();
+    }
+    return sealed;
+  }
+
   /** Returns what the account takes now; 0 where there is no such conversation. Their row is locked meanwhile. */
   async #append(
     tx: Transaction<Schema>,
-    { accountId, id }: { readonly accountId: string; readonly id: string },
-    items: readonly NamedItem[],
+    { accountId, id }: Owned,
+    sealed: readonly SealedItem[],
   ): Promise<number> {
-    const sealed = items.map((item) => ({
-      id: item.id,
-      item: this.#sealed.seal({ part: 'item', accountId, id, itemId: item.id }, JSON.stringify(item)),
-    }));
     const itemBytes = sealed.reduce((sum, { item }) => sum + item.byteLength, 0);
     const bytes = itemBytes + ROW_BYTES * sealed.length;
     const whole = await tx

@@ -5,7 +5,8 @@ import type { Clock } from '../std/clock.ts';
 import { storeUnavailable } from '../std/fault.ts';
 import { parseJson, type JsonText } from '../std/json-parse.ts';
 import { JSON_LIMITS, type JsonLimits } from '../std/json-scan.ts';
-import { openBytes, sealBytes } from '../std/sealed-bytes.ts';
+import { LONG_TEXT } from '../std/long-text.ts';
+import { openBytes, sealBytes, sealInSteps } from '../std/sealed-bytes.ts';
 import type { StoredResponseState } from '../store/schema-services.ts';
 import { prepared } from '../store/postgres-pool.ts';
 import type { Schema } from '../store/schema.ts';
@@ -97,7 +98,7 @@ export class ResponseStore {
   async keep(response: NewResponse): Promise<string | undefined> {
     const { id, accountId, previousId, conversationId, state, requestId, items, answer } = response;
     const { rows, clock } = this.#parts;
-    const { text, ...sealed } = this.#sealed.sealResponse({ accountId, id }, items, answer);
+    const { text, ...sealed } = await this.#sealed.sealResponse({ accountId, id }, items, answer);
     const createdAt = clock.now();
     const row = { id, accountId, previousId, conversationId, state, createdAt, requestId, ...sealed };
     const bytes = await rows.add(row);
@@ -486,8 +487,10 @@ export class SealedJson {
     this.#key = key;
   }
 
-  seal(label: SealedLabel, text: string): Buffer {
-    return sealBytes(this.#key, labelText(label), text);
+  /** A short text is sealed at once. */
+  seal(label: SealedLabel, text: string): Buffer | Promise<Buffer> {
+    const seal = text.length > LONG_TEXT ? sealInSteps : sealBytes;
+    return seal(this.#key, labelText(label), text);
   }
 
   async open(label: SealedLabel, sealed: Uint8Array): Promise<JsonText> {
@@ -495,7 +498,7 @@ export class SealedJson {
   }
 
   /** Sealed at once, as two lines of JSON: its items, and the answer without its output. `text`: the answer with it. */
-  sealResponse(
+  async sealResponse(
     { accountId, id }: ResponseLabel,
     { input, output, job }: ResponseItems,
     answer: StoredAnswer,
@@ -507,7 +510,7 @@ export class SealedJson {
     // Texts that come before it have their quotes escaped.
     const head = text.replace(outputText, '"output":[]');
     return {
-      items: this.seal({ part: 'response', accountId, id }, `${items}\n${head}`),
+      items: await this.seal({ part: 'response', accountId, id }, `${items}\n${head}`),
       itemBytes: Buffer.byteLength(items),
       text,
     };

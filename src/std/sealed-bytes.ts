@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { inSteps } from './long-text.ts';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -14,6 +15,24 @@ export function sealBytes(key: Uint8Array, label: string, content: string | Uint
   // In this mode nothing is left for the end.
   cipher.final();
   return Buffer.concat([nonce, text, cipher.getAuthTag()]);
+}
+
+/** A long text, whose pieces are encrypted in a turn of the event loop each. */
+export async function sealInSteps(key: Uint8Array, label: string, text: string): Promise<Buffer> {
+  const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(label));
+  const length = Buffer.byteLength(text);
+  const sealed = Buffer.allocUnsafe(NONCE_BYTES + length + TAG_BYTES);
+  sealed.set(nonce);
+  let at = NONCE_BYTES;
+  for await (const piece of inSteps(text)) {
+    const encrypted = cipher.update(piece, 'utf8');
+    sealed.set(encrypted, at);
+    at += encrypted.byteLength;
+  }
+  cipher.final();
+  sealed.set(cipher.getAuthTag(), at);
+  return sealed;
 }
 
 /** Throws if it was sealed with another key or label, or changed since. */

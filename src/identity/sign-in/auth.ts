@@ -93,7 +93,10 @@ export function makeAuth(parts: AuthParts): Auth {
     libraries.set(secure, existing);
     return existing;
   };
-  const context = { store, users, sessions, devices, mails, throttle, limiter, library, clock, log };
+  const load = async (): Promise<void> => {
+    await import('./library.ts');
+  };
+  const context = { store, users, sessions, devices, mails, throttle, limiter, library, load, clock, log };
 
   return {
     users,
@@ -133,9 +136,7 @@ export function makeAuth(parts: AuthParts): Auth {
       await store.db.deleteFrom('reset_link').where('expires_at', '<', clock.now()).execute();
     },
     sweepAttempts: () => limiter.sweep(),
-    async load() {
-      await import('./library.ts');
-    },
+    load,
   };
 }
 
@@ -150,6 +151,8 @@ interface AuthContext {
   readonly clock: Clock;
   readonly log: Log;
   library(secure: boolean): Promise<AuthLibrary>;
+  /** Of the library's code. */
+  load(): Promise<void>;
 }
 
 /** Signing up bypasses the library: user, account and invite are written in one transaction. */
@@ -181,13 +184,15 @@ async function signUp(context: AuthContext, body: unknown, { headers, meta }: Au
 
 /** Signs in somebody whose account has just been created. */
 export async function signedIn(
-  { sessions, devices }: Pick<Auth, 'sessions' | 'devices'>,
+  { sessions, devices, load }: Pick<Auth, 'sessions' | 'devices' | 'load'>,
   user: { readonly accountId: AccountId; readonly email: string },
   { headers, meta }: Pick<AuthCall, 'headers' | 'meta'>,
 ): Promise<Response> {
   const response = Response.json({ accountId: user.accountId }, { headers: { 'cache-control': 'no-store' } });
   response.headers.append('set-cookie', await sessions.start(user.accountId, headers, meta));
   response.headers.append('set-cookie', devices.cookie(normalEmail(user.email), meta));
+  // Now, because it keeps the event loop: the first who signs in later may do so when the server is busy, and is told if it fails.
+  setImmediate(() => void load().catch(() => undefined));
   return response;
 }
 
