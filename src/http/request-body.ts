@@ -183,18 +183,13 @@ const JSON_READING: BodyReading<JsonBody> = {
     if (rule.kind === 'json' && rule.mayBeEmpty && isBlank(bytes)) return emptyObject(size);
     const parsed = parse(bytes, rule);
     return parsed instanceof Promise || size > SMALL_BODY_BYTES
-      ? longJson(parsed, bytes)
+      ? longJson(parsed, size)
       : jsonObject(parsed, size);
   },
 };
 
-async function longJson(
-  parsing: JsonText | Promise<JsonText>,
-  bytes: Uint8Array<ArrayBuffer>,
-): Promise<JsonBody> {
-  const size = bytes.byteLength;
-  // Its text and its values are copies.
-  const parsed = await Promise.resolve(parsing).finally(() => free(bytes));
+async function longJson(parsing: JsonText | Promise<JsonText>, size: number): Promise<JsonBody> {
+  const parsed = await parsing;
   // Checking and converting what was parsed takes as long again, so others get a turn first.
   if (size > SMALL_BODY_BYTES) await nextTurn();
   return jsonObject(parsed, size);
