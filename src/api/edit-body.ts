@@ -76,15 +76,14 @@ function tooMany(): Fault {
 }
 
 async function readEditForm(body: IncomingRequest['body']): Promise<EditBody> {
-  const { fields, bytes } = await body.form();
+  const { fields, size } = await body.form();
   const pictures = await Promise.all(
     [...fields.getAll('image'), ...fields.getAll('image[]')].flatMap(uploads),
   );
   if (pictures.length > MAX_PICTURES) throw tooMany();
   const [mask] = await Promise.all(fields.getAll('mask').flatMap(uploads));
-  const size = { bytes: bytes.byteLength, characters: bytes.byteLength };
   const value = textFields(fields);
-  return { value, size, pictures, mask, text: formText(value, pictures, mask) };
+  return { value, size: { bytes: size, characters: size }, pictures, mask, text: formText(value, pictures, mask) };
 }
 
 function uploads(value: FormDataEntryValue): Promise<UploadedImage>[] {

@@ -92,7 +92,7 @@ export class BodyReader implements Deadline<BodyReader> {
     return this.#read(JSON_READING);
   }
 
-  /** A form, with the bytes that it was made of. */
+  /** A form. */
   form(): Promise<FormBody> {
     return this.#read(new FormReading());
   }
@@ -203,7 +203,8 @@ function jsonObject({ value, text }: JsonText, bytes: number): JsonBody {
 
 interface FormBody {
   readonly fields: FormData;
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Of all of it, in bytes. */
+  readonly size: number;
 }
 
 class FormReading implements BodyReading<FormBody> {
@@ -225,12 +226,16 @@ class FormReading implements BodyReading<FormBody> {
 
   async bodyOf(bytes: Uint8Array<ArrayBuffer>): Promise<FormBody> {
     if (this.#parts?.isStarted === false) this.#parts.add(bytes);
-    if (bytes.byteLength > SMALL_BODY_BYTES) await nextTurn();
+    const size = bytes.byteLength;
+    if (size > SMALL_BODY_BYTES) await nextTurn();
     try {
       const fields = await new Response(bytes, { headers: { 'content-type': this.#type } }).formData();
-      return { fields, bytes };
+      return { fields, size };
     } catch (cause) {
       throw notAForm(cause);
+    } finally {
+      // Its files are copies.
+      if (size > SMALL_BODY_BYTES) free(bytes);
     }
   }
 }
