@@ -68,7 +68,7 @@ export const createConversation: ApiOperation = {
   path: '/v1/conversations',
   summary: 'Begin a conversation (OpenAI)',
   description:
-    'Name it as conversation in POST /v1/responses: its items are the beginning of the input, and what is new is added.',
+    'Name it as conversation in POST /v1/responses. Its items are the beginning of the input, and what is new is added.',
   errors: WITH_BODY,
   request: {
     name: 'ConversationRequest',

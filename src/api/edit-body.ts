@@ -65,7 +65,7 @@ function pictureOf(given: unknown, param: 'image' | 'mask'): Picture {
   const bytes =
     start === undefined ? undefined : new Uint8Array(Buffer.from(text.slice(start.length), 'base64'));
   if (mime === undefined || bytes === undefined || bytes.length === 0)
-    throw new Fault('invalid_field', `${param} must be data:image/…;base64,… with a picture in it.`, {
+    throw new Fault('invalid_field', `${param} must be data:image/…;base64,… with an image in it.`, {
       param,
     });
   return { bytes, mime: mime.toLowerCase() };

@@ -44,7 +44,7 @@ export const geminiModels: ApiOperation = {
   path: '/v1beta/models',
   tag: 'Gemini-compatible',
   summary: 'List models (Gemini)',
-  description: 'All at once, or in pages with pageSize and pageToken.',
+  description: 'All together, or in pages with pageSize and pageToken.',
   token: 'required',
   answer: {
     description: 'Every chat and embedding model as models/code/model, then the aliases',

@@ -24,7 +24,7 @@ const upload = z.string().meta({ contentMediaType: 'application/octet-stream' })
 const formPictures = {
   image: z
     .union([upload, z.array(upload).min(1).max(MAX_PICTURES)])
-    .describe('The pictures to start from; image[] is the same field'),
+    .describe('The images to start from; image[] is the same field'),
   mask: upload.optional(),
 };
 

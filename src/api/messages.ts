@@ -206,7 +206,7 @@ export const hello: ApiOperation = {
   description: "Anthropic's own client asks before its first request.",
   token: 'none',
   answer: {
-    description: 'Somebody is',
+    description: 'The server answers',
     headers: 'none',
     body: { name: 'Hello', schema: z.object({ ok: z.literal(true) }), examples: { example: { ok: true } } },
   },

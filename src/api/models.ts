@@ -50,7 +50,7 @@ export const abilitiesBody = z
     style: values,
     seed: isTaken,
     negative_prompt: isTaken,
-    reference_images: z.int().nullable().describe('The most pictures of an edit'),
+    reference_images: z.int().nullable().describe('The most images that an edit starts from'),
     mask: isTaken,
     partial_images: z.int().nullable().describe('The most that a stream shows of each image'),
   })

@@ -28,7 +28,7 @@ export const moderations: ApiOperation = {
   method: 'POST',
   path: '/v1/moderations',
   tag: 'OpenAI-compatible',
-  summary: 'Judge whether texts and pictures are harmful (OpenAI)',
+  summary: 'Judge whether texts and images are harmful (OpenAI)',
   description:
     'Free of charge; it counts for the rate limit and has a receipt. Without model, the first moderation model of the catalog judges.',
   token: 'required',

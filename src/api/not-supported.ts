@@ -21,7 +21,7 @@ interface Dialect {
 const COLLECTION: readonly Method[] = ['GET', 'POST', 'DELETE'];
 
 const NO_FILES =
-  'Files are not kept here. Send their content in the request itself: pictures, sound and documents are parts of a message.';
+  'Files are not kept here. Send their content in the request itself: images, sound and documents are parts of a message.';
 const NO_BATCHES =
   'Batches are not supported. Send each request by itself; an Idempotency-Key makes retries safe.';
 const NO_TUNING = 'Models cannot be fine-tuned here. GET /v1/models lists those that are served.';

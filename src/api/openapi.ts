@@ -242,7 +242,7 @@ const PARAMETERS = {
     name: 'Prefer',
     in: 'header',
     description:
-      '`respond-async`: answers with a job at once, which is asked for later. The rest is ignored.',
+      '`respond-async`: answers immediately with a job, which is asked for later. The rest is ignored.',
     schema: { type: 'string', examples: ['respond-async'] },
   },
 };

@@ -34,7 +34,7 @@ export const v1Images: ApiOperation = {
   tag: 'OpenAI-compatible',
   summary: 'Create or edit images (OpenRouter)',
   description:
-    'The model is named as GET /v1/models lists it. With input_references the images start from pictures: data URLs, or addresses of images of your own gallery.',
+    'The model is named as GET /v1/models lists it. With input_references the images start from others: data URLs, or addresses of images of your own gallery.',
   token: 'required',
   idempotencyKey: true,
   request: {
@@ -45,7 +45,7 @@ export const v1Images: ApiOperation = {
         .array(z.looseObject({ type: z.literal('image_url'), image_url: z.looseObject({ url: z.string() }) }))
         .max(MAX_PICTURES)
         .nullish()
-        .describe('The pictures to start from'),
+        .describe('The images to start from'),
     }),
     examples: { simple: { model: 'svc_tgter/house-paint', prompt: 'a lighthouse at dusk', size: '512x512' } },
   },

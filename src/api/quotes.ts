@@ -26,7 +26,7 @@ const quoteAnswer = z.object({
   endpoint: z.string(),
   model: z.string(),
   max_cost_usd: usd.describe(
-    'What the request would hold now, and the most that it costs if it is sent at once; as max_cost_usd of the request it is a bound at any time',
+    'What the request would hold now, and the most that it costs if it is sent now. As max_cost_usd of the request it is a bound at any time',
   ),
   max_tokens: z.int().optional().describe('The output cap that this pays for, for each choice'),
   covered: z

@@ -98,7 +98,7 @@ const MAX_KEY = 255;
 
 export function keyMissing(): Fault {
   const message =
-    'Send an Idempotency-Key, such as the number of an invoice: with the same key and body this is done once, however often it is sent.';
+    'Send an Idempotency-Key, such as the number of an invoice. With the same key and body this is done once, however often it is sent.';
   return new Fault('missing_field', message, { param: 'Idempotency-Key' });
 }
 

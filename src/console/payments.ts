@@ -199,7 +199,7 @@ async function requirePayments(parts: RouteParts, wallet: ChosenWallet): Promise
   parts.auth.throttle.act('payment', wallet.id);
   const payers = await payersOf(parts, wallet);
   if (pauseReasonOf(payers) !== null)
-    throw new Fault('forbidden', 'This account is paused. Write to the operator.');
+    throw new Fault('forbidden', 'This account is paused. Contact the operator.');
   if (payers.some(({ cards_off_at }) => cards_off_at !== null)) throw cardsAreOff();
   return payments;
 }

@@ -76,7 +76,7 @@ export async function keepReceiptLink(store: Store, link: NewLink): Promise<void
       .where('account_id', '=', accountId)
       .executeTakeFirstOrThrow();
     if (links >= MAX_RECEIPT_LINKS)
-      throw new Fault('conflict', `There may be ${MAX_RECEIPT_LINKS} links at once. Wait until one expires.`);
+      throw new Fault('conflict', `There may be at most ${MAX_RECEIPT_LINKS} links. Wait until one expires.`);
     await tx
       .insertInto('receipt_link')
       .values({

@@ -270,7 +270,7 @@ function bounded(text: string | undefined, most: number): number | undefined {
 
 /** Describes what was attached to a message: its kind, its size, and for images their dimensions. */
 function describeAttachments(parts: readonly ContentPart[]): string {
-  if (parts.length === 0) return 'I see no pictures, sound or files in your message.';
+  if (parts.length === 0) return 'I see no images, sound or files in your message.';
   const images = parts.filter((part) => part.type === 'image_url').length;
   const others = parts.length - images;
   const counts = [

@@ -288,6 +288,6 @@ function withPayment(page: string, paymentId: string): string {
 export function cardsAreOff(): Fault {
   return new Fault(
     'forbidden',
-    'Card payments are off for this account, because a payment was disputed. Write to the operator.',
+    'Card payments are off for this account, because a payment was disputed. Contact the operator.',
   );
 }

@@ -104,13 +104,13 @@ describe('what the model can do', () => {
     ],
     [{ output_format: 'gif' }, 'output_format', 'output_format must be one of png.'],
     [{ n: 5 }, 'n', 'n must be at most 4 for this model.'],
-    [{ image: [picture, picture, picture] }, 'image', 'This model takes at most 2 pictures.'],
+    [{ image: [picture, picture, picture] }, 'image', 'This model takes at most 2 images.'],
   ])('is told where %j asks for more', (asked, param, message) => {
     expect(refusal(asked)).toMatchObject({ code: 'invalid_field', param, message });
   });
 
   test.each<[Partial<AskedImages>, string, string]>([
-    [{ image: [picture] }, 'image', 'This model makes images from words only; it takes no pictures.'],
+    [{ image: [picture] }, 'image', 'This model makes images from words only; it takes no images.'],
     [{ mask: picture }, 'mask', 'mask is not supported by this model, which takes n, size.'],
     [{ seed: 1 }, 'seed', 'seed is not supported by this model, which takes n, size.'],
     [{ n: 2 }, 'n', 'n must be at most 1 for this model.'],

@@ -90,8 +90,8 @@ function checkAbilities(request: AskedImages, abilities: ImageAbilities): string
   if (references > referenceImages) {
     const message =
       referenceImages === 0
-        ? 'This model makes images from words only; it takes no pictures.'
-        : `This model takes at most ${referenceImages} pictures.`;
+        ? 'This model makes images from words only; it takes no images.'
+        : `This model takes at most ${referenceImages} images.`;
     throw refused('image', message);
   }
   if (request.mask && !mask) throw notTaken('mask', abilities);

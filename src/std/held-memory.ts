@@ -103,5 +103,5 @@ export class RequestMemory {
 }
 
 function noRoom(): ShedFault {
-  return new ShedFault('Too many large requests at once. Try again soon.');
+  return new ShedFault('Too many large requests at the same time. Try again soon.');
 }

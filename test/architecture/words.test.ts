@@ -2,6 +2,8 @@ import { Glob } from 'bun';
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openApiDocument } from '../../src/api/openapi.ts';
+import { OPERATIONS } from '../../src/api/operations.ts';
 import { COMMANDS } from '../../src/cli/cli.ts';
 import { TEXTS_DE } from '../../src/console/public/texts-de.ts';
 import { TEXTS_EN } from '../../src/console/public/texts-en.ts';
@@ -205,6 +207,38 @@ test('and so have lines of the log: their events, and the names of their fields'
   expect(lines.length).toBeGreaterThan(100);
   expect(lines.flatMap(({ path, text }) => wrongIn(path, text.replaceAll('_', ' ')))).toEqual([]);
 });
+
+test('and so have the messages of the API, and every summary and description of its document', () => {
+  const sources = filesOf('src/**/*.ts').filter((path) => !/\.test\.ts$|\/testing\/|^src\/(?:cli|main)\//.test(path));
+  const messages = sources.flatMap((path) => refusalsIn(path).map((text) => ({ key: path, text })));
+  const described = descriptionsIn(JSON.parse(JSON.stringify(openApiDocument(OPERATIONS))));
+  expect(messages.length).toBeGreaterThan(200);
+  expect(described.length).toBeGreaterThan(300);
+  expect(
+    [...messages, ...described.map((text) => ({ key: 'openapi.json', text }))].flatMap(({ key, text }) =>
+      wrongIn(key, text),
+    ),
+  ).toEqual([]);
+});
+
+/** What a client is told about a request that is refused. */
+function refusalsIn(path: string): string[] {
+  const source = readFileSync(join(ROOT, path), 'utf8');
+  const told = /\b(?:Fault\(\s*(?:'\w+'|\w+),|(?:throw|return) \w+\()\s*('(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)/g;
+  return [...source.matchAll(told)]
+    .map(([, text = '']) => text.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, '…'))
+    .filter((text) => /^[A-Z…].* .*[.!?]$/.test(text));
+}
+
+/** Pieces of code count as one word. */
+function descriptionsIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]: [string, unknown]) =>
+    typeof inner === 'string' && /^(?:summary|description)$/.test(name)
+      ? inner.replaceAll(/`[^`]*`/g, '…').split('\n')
+      : descriptionsIn(inner),
+  );
+}
 
 function wrongIn(key: string, text: string): string[] {
   return [

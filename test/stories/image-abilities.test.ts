@@ -172,8 +172,8 @@ test('a model of which the catalog says nothing gets the fields as the client wr
 test.each([
   ['able', ['image', 'image'], 200, ''],
   ['able', ['image', 'mask'], 200, ''],
-  ['able', ['image', 'image', 'image'], 400, 'This model takes at most 2 pictures.'],
-  ['bare', ['image'], 400, 'This model makes images from words only; it takes no pictures.'],
+  ['able', ['image', 'image', 'image'], 400, 'This model takes at most 2 images.'],
+  ['bare', ['image'], 400, 'This model makes images from words only; it takes no images.'],
 ])('an edit with %s and the pictures %j', async (model, pictures, status, message) => {
   const form = new FormData();
   form.set('model', `images/${model}`);

@@ -139,7 +139,7 @@ describe.each([PUBLIC, V1])('%s', (path) => {
     ['another path of ours', { image: '/api/public/v1/models' }, 'image', /nothing is fetched/],
     ['an image that is not there', { image: '/api/public/v1/images/img_1' }, 'image', /no such image/],
     ['a data URL of text', { image: 'data:text/plain;base64,aGk=' }, 'image', /data:image/],
-    ['an empty data URL', { image: 'data:image/png;base64,' }, 'image', /with a picture in it/],
+    ['an empty data URL', { image: 'data:image/png;base64,' }, 'image', /with an image in it/],
     ['a number', { image: 7 }, 'image', /must be a data URL/],
     [
       'a mask elsewhere',
@@ -179,6 +179,6 @@ test('a quote of an edit is refused as the edit would be, and costs nobody a pic
   const ask = (image: unknown) => sendJson('/api/public/v1/quotes', { ...fieldsFor(PUBLIC), image });
   expect(await (await ask([DATA_URL])).json()).toMatchObject({ max_cost_usd: '0.01' });
   const refused = await ask(Array.from({ length: 4 }, () => DATA_URL));
-  expect(await refused.json()).toMatchObject({ error: { message: 'This model takes at most 3 pictures.' } });
+  expect(await refused.json()).toMatchObject({ error: { message: 'This model takes at most 3 images.' } });
   expect(backend.calls).toEqual([]);
 });

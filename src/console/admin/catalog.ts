@@ -217,7 +217,7 @@ export function requireEditor({ catalog, catalogEditor }: RouteParts): CatalogEd
   const path = catalog.status().path ?? 'a file';
   throw new Fault(
     'read_only',
-    `The catalog comes from ${path}. Edit it there; changes are picked up at once.`,
+    `The catalog comes from ${path}. Edit it there; changes are picked up immediately.`,
   );
 }
 

@@ -66,7 +66,7 @@ export const messageRoutes = [
     audit: 'mail.test',
     body: emptyBody,
     async handle({ auth, messages, store, clock }, { operator }) {
-      if (!messages.mail) throw new Fault('conflict', 'Mail is not configured: set TOLLGATE_SMTP_URL.');
+      if (!messages.mail) throw new Fault('conflict', 'Email is not configured: set TOLLGATE_SMTP_URL.');
       auth.throttle.act('webhook', operator.id);
       const mail = {
         accountId: operator.personId,

@@ -253,7 +253,7 @@ function overLimit(limit: NanoUsd, given: number): Fault {
   const left = formatUsd(nanoUsd(Math.max(0, limit - given)));
   return new Fault(
     'not_allowed',
-    `Support gives at most $${formatUsd(limit)} a day, and $${left} of it is left. Ask an owner, or somebody with the role full.`,
+    `Support gives at most $${formatUsd(limit)} a day, and $${left} of it is left. Ask an owner, or an operator with the role full.`,
     { extra: { roles: 'owner, full', limit_usd: formatUsd(limit), left_usd: left } },
   );
 }

@@ -92,7 +92,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (database) => {
     const team = await teams.create('small crew', owner, { actor: 'test' });
     expect(await remove(owner).catch((thrown: unknown) => thrown)).toMatchObject({
       code: 'conflict',
-      message: 'A team needs an owner. Make somebody else one first, or close the team.',
+      message: 'A team needs an owner. Make another member one first, or close the team.',
     });
     expect(await services.accounts.get(owner.id as AccountId)).toMatchObject({
       email: 'alone@example.com',

@@ -540,7 +540,7 @@ async function requireAnotherOwner(
     .where('id', '!=', id)
     .executeTakeFirst();
   if (!other)
-    throw new Fault('conflict', 'A team needs an owner. Make somebody else one first, or close the team.');
+    throw new Fault('conflict', 'A team needs an owner. Make another member one first, or close the team.');
 }
 
 function checkedName(name: string): string {

@@ -47,7 +47,7 @@ function attachmentSize(part: ContentPart, model: Inputs): AttachmentSizes {
 /** Any other detail may cost more than the bound of a picture, which is that of `high`. */
 function requireBoundedDetail(detail: string | null | undefined): void {
   if (isAbsent(detail) || BOUNDED_DETAILS.has(detail)) return;
-  throw refused('The detail of a picture must be auto, low or high.');
+  throw refused('The detail of an image must be auto, low or high.');
 }
 
 const BOUNDED_DETAILS: ReadonlySet<string> = new Set(['auto', 'low', 'high']);
@@ -60,7 +60,7 @@ const MOST_IMAGE_TOKENS = 48_169;
 
 function imageSize(url: string, model: Inputs): AttachmentSizes {
   const declared = model.inputs?.image?.maxTokens;
-  if (declared === undefined && !model.vision) throw refused(`The model '${model.id}' takes no pictures.`);
+  if (declared === undefined && !model.vision) throw refused(`The model '${model.id}' takes no images.`);
   const data = inlineData(url);
   const share = data === undefined ? 1 : shareOf(data);
   const tokens = Math.ceil((declared ?? MOST_IMAGE_TOKENS) * share);

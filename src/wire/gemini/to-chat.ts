@@ -277,7 +277,7 @@ function contentPart(part: GeminiPart, path: string): ContentPart {
   if (inlineData) return inlinePart(inlineData);
   if (fileData && isPicture(fileData)) return { type: 'image_url', image_url: { url: fileData.fileUri } };
   if (fileData) {
-    throw new Fault('invalid_field', 'Files are taken inline (inlineData); only pictures by https address.', {
+    throw new Fault('invalid_field', 'Files are taken inline (inlineData); only images by https address.', {
       param: `${path}.fileData`,
     });
   }

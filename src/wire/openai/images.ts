@@ -33,7 +33,7 @@ export const imageRequestSchema = z.looseObject({
     .max(3)
     .nullish()
     .describe(
-      'With stream: at most how many pictures of each image come before it is finished. None where the model has no price for them; the field is then named in x-tollgate-dropped.',
+      'With stream: at most how many partial images come before each image is finished. None where the model has no price for them; the field is then named in x-tollgate-dropped.',
     ),
   aspect_ratio: z.string().max(16).nullish().describe('In place of size, where the model lists it: 16:9'),
   resolution: z.string().max(32).nullish().describe('In place of size, where the model lists it: 2K'),
