@@ -95,7 +95,8 @@ function cellText(found: GatewayResult['cases'][number] | undefined): string {
   if (found.verdict === 'not offered') return '–';
   const played = found.rounds.filter(({ verdict }) => verdict !== 'not played');
   const broken = played.filter(({ verdict }) => verdict === 'fails').length;
-  const share = found.verdict === 'fails' && broken < played.length ? ` in ${broken} of ${played.length} rounds:` : '';
+  const share =
+    found.verdict === 'fails' && broken < played.length ? ` in ${broken} of ${played.length} rounds:` : '';
   return `${MARKS[found.verdict]}${share} ${[...new Set(played.map(({ figure }) => figure))].join(' / ')}`;
 }
 

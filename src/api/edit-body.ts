@@ -83,7 +83,13 @@ async function readEditForm(body: IncomingRequest['body']): Promise<EditBody> {
   if (pictures.length > MAX_PICTURES) throw tooMany();
   const [mask] = await Promise.all(fields.getAll('mask').flatMap(uploads));
   const value = textFields(fields);
-  return { value, size: { bytes: size, characters: size }, pictures, mask, text: formText(value, pictures, mask) };
+  return {
+    value,
+    size: { bytes: size, characters: size },
+    pictures,
+    mask,
+    text: formText(value, pictures, mask),
+  };
 }
 
 function uploads(value: FormDataEntryValue): Promise<UploadedImage>[] {

@@ -104,7 +104,8 @@ export class TurnsByCaller {
   }
 
   async #turnOf({ waiting }: CallerTurns): Promise<void> {
-    if (waiting.length >= MOST_WAITING) throw tooManyRequests(RETRY_MS, 'Too many requests at the same time.');
+    if (waiting.length >= MOST_WAITING)
+      throw tooManyRequests(RETRY_MS, 'Too many requests at the same time.');
     await new Promise<void>((resolve) => waiting.push(resolve));
   }
 

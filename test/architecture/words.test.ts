@@ -209,7 +209,9 @@ test('and so have lines of the log: their events, and the names of their fields'
 });
 
 test('and so have the messages of the API, and every summary and description of its document', () => {
-  const sources = filesOf('src/**/*.ts').filter((path) => !/\.test\.ts$|\/testing\/|^src\/(?:cli|main)\//.test(path));
+  const sources = filesOf('src/**/*.ts').filter(
+    (path) => !/\.test\.ts$|\/testing\/|^src\/(?:cli|main)\//.test(path),
+  );
   const messages = sources.flatMap((path) => refusalsIn(path).map((text) => ({ key: path, text })));
   const described = descriptionsIn(JSON.parse(JSON.stringify(openApiDocument(OPERATIONS))));
   expect(messages.length).toBeGreaterThan(200);
@@ -224,7 +226,8 @@ test('and so have the messages of the API, and every summary and description of 
 /** What a client is told about a request that is refused. */
 function refusalsIn(path: string): string[] {
   const source = readFileSync(join(ROOT, path), 'utf8');
-  const told = /\b(?:Fault\(\s*(?:'\w+'|\w+),|(?:throw|return) \w+\()\s*('(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)/g;
+  const told =
+    /\b(?:Fault\(\s*(?:'\w+'|\w+),|(?:throw|return) \w+\()\s*('(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)/g;
   return [...source.matchAll(told)]
     .map(([, text = '']) => text.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, '…'))
     .filter((text) => /^[A-Z…].* .*[.!?]$/.test(text));

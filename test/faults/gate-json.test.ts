@@ -19,6 +19,35 @@ function encoded(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text);
 }
 
+/** A text of nineteen megabytes, which is stored as it is. */
+const LONG_CONVERSATION = encoded(
+  JSON.stringify({ items: [{ role: 'user', content: 'the best of times '.repeat(MEGABYTE) }] }),
+);
+
+/** The store whose writes are made by the thread that serves requests. */
+describe('a conversation of many megabytes', () => {
+  test('is stored, and nobody waits for it', async () => {
+    const server = await AttackedServer.start({});
+    try {
+      const { token } = await server.operator.account('1');
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      const store = (): Promise<Response> =>
+        fetch(`${server.node.url}/v1/conversations`, { method: 'POST', headers, body: LONG_CONVERSATION });
+      expect((await store()).status).toBe(200);
+      const alone = await server.alone();
+      const statuses: number[] = [];
+      const attacked = await server.during(async () => {
+        for (let turn = 0; turn < 3; turn++) statuses.push((await store()).status);
+      });
+      expect(statuses).toEqual([200, 200, 200]);
+      expect(attacked.victim).toEqual(['200']);
+      expect(attacked.longestTurnMs).toBeLessThan(alone.longestTurnMs + attacked.noticeableMs);
+    } finally {
+      await server.stop();
+    }
+  }, 60_000);
+});
+
 /** No store is asked before a body is refused: one of the two is enough. */
 describe('the playground', () => {
   let server: AttackedServer;

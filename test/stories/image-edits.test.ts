@@ -147,7 +147,7 @@ describe.each([PUBLIC, V1])('%s', (path) => {
       'mask',
       /nothing is fetched/,
     ],
-    ['four pictures', { image: Array.from({ length: 4 }, () => DATA_URL) }, 'image', /at most 3 pictures/],
+    ['four pictures', { image: Array.from({ length: 4 }, () => DATA_URL) }, 'image', /at most 3 images/],
     ['seventeen', { image: Array.from({ length: 17 }, () => DATA_URL) }, 'image', /At most 16 images/],
   ])('%s is refused, and nobody is called', async (_, pictures, param, message) => {
     const response = await sendJson(path, pictures);

@@ -45,8 +45,7 @@ const MAX_PER_CALL = 100;
 const MAX_CALLS = 64;
 
 function split(texts: readonly string[], most: number): string[][] {
-  if (texts.length > most * MAX_CALLS)
-    throw rejected(`This model takes at most ${most * MAX_CALLS} inputs.`);
+  if (texts.length > most * MAX_CALLS) throw rejected(`This model takes at most ${most * MAX_CALLS} inputs.`);
   return Array.from({ length: Math.ceil(texts.length / most) }, (_, index) =>
     texts.slice(index * most, (index + 1) * most),
   );
