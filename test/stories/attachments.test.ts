@@ -72,7 +72,7 @@ async function heldFor(model: string, ...parts: object[]): Promise<number> {
 }
 
 test.each([
-  ['text', image(ADDRESS), 'pictures'],
+  ['text', image(ADDRESS), 'images'],
   ['text', audio('AAAA'), 'sound'],
   ['text', file(PDF), 'files'],
   ['vision', audio('AAAA'), 'sound'],
@@ -267,7 +267,7 @@ describe('on the native path of the Messages API', () => {
   test.each([
     ['text', DOCUMENT, 'files'],
     ['vision', DOCUMENT, 'files'],
-    ['text', { type: 'image', source: { type: 'url', url: ADDRESS } }, 'pictures'],
+    ['text', { type: 'image', source: { type: 'url', url: ADDRESS } }, 'images'],
   ])(
     '%s: what the model does not declare is refused before anybody is called',
     async (model, block, what) => {
