@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { turnsDuring } from '../../test/support/longest-turn.ts';
 import fc from 'fast-check';
 import { parseJson, withMembers } from './json-parse.ts';
 import { JSON_LIMITS } from './json-scan.ts';
@@ -114,14 +115,6 @@ test('members of a long or a short object are replaced, and the others stay as t
 });
 
 test('other work has its turn while a long text is parsed', async () => {
-  let turns = 0;
-  let isOver = false;
-  const count = (): void => {
-    turns++;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
-  await parsed(`[${'{},'.repeat(900_000)}"${'\\n'.repeat(4_000_000)}"]`);
-  isOver = true;
+  const turns = await turnsDuring(() => parsed(`[${'{},'.repeat(900_000)}"${'\\n'.repeat(4_000_000)}"]`));
   expect(turns).toBeGreaterThan(30);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { turnsDuring } from '../../test/support/longest-turn.ts';
 import { decodeInSteps, encodeInSteps, LONG_TEXT } from './long-text.ts';
 
 /** Characters of one to four bytes at the places where a step ends. */
@@ -13,20 +14,6 @@ test('a text is the same in steps, wherever they end', async () => {
     expect((await decodeInSteps(new TextDecoder(), bytes)) === text).toBeTrue();
   }
 });
-
-/** How many turns of the event loop others had until it was done. */
-async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let isOver = false;
-  const count = (): void => {
-    turns++;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
-  await work();
-  isOver = true;
-  return turns;
-}
 
 test('other work has its turn between the steps', async () => {
   const text = '語'.repeat(5 * LONG_TEXT);

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { turnsDuring } from '../../test/support/longest-turn.ts';
 import { LONG_TEXT } from './long-text.ts';
 import { openBytes, sealBytes, sealInSteps } from './sealed-bytes.ts';
 
@@ -20,14 +21,6 @@ test('what was sealed in steps opens as what was sealed whole does, wherever the
 });
 
 test('others have their turn while a long text is sealed', async () => {
-  let turns = 0;
-  let isOver = false;
-  const count = (): void => {
-    turns++;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
-  await sealInSteps(KEY, 'item', 'x'.repeat(STEPS * LONG_TEXT));
-  isOver = true;
+  const turns = await turnsDuring(() => sealInSteps(KEY, 'item', 'x'.repeat(STEPS * LONG_TEXT)));
   expect(turns).toBeGreaterThanOrEqual(STEPS);
 });
