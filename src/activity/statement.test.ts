@@ -15,13 +15,8 @@ import { openStore, type Store } from '../store/store.ts';
 import { modelsOfDays } from './charged-days.ts';
 import { entryKinds } from './list-values.ts';
 import { makeReader, type Reader } from './reader.ts';
-import {
-  countLines,
-  statementPage,
-  type StatementCursor,
-  type StatementFilter,
-  type StatementLine,
-} from './statement.ts';
+import { countLines, statementPage, type StatementFilter, type StatementLine } from './statement.ts';
+import type { TablePageRequest } from './table-page.ts';
 
 const DATABASES = {
   SQLite: { database: () => Promise.resolve(undefined), limits: [1, 2, 7, 50, 5_000] },
@@ -148,12 +143,12 @@ describe.each(Object.entries(DATABASES))('a statement on %s', (_name, { database
     maxSearchMs?: number,
   ): Promise<StatementLine[]> {
     const lines: StatementLine[] = [];
-    for (let before: StatementCursor | undefined; ;) {
-      const page = await statementPage({ db: store.db, reader }, filter, { before, limit, maxSearchMs });
-      expect(page.lines.length).toBeLessThanOrEqual(limit);
-      lines.push(...page.lines);
+    for (let after: TablePageRequest['after']; ;) {
+      const page = await statementPage({ db: store.db, reader }, filter, { after, limit, maxSearchMs });
+      expect(page.rows.length).toBeLessThanOrEqual(limit);
+      lines.push(...page.rows);
       if (!page.next) return lines;
-      before = page.next;
+      after = page.next;
     }
   }
 
@@ -267,15 +262,15 @@ describe.each(Object.entries(DATABASES))('a statement on %s', (_name, { database
   test('no line is missed or repeated while others are added', async () => {
     const before = expected({ accountId: busy });
     const found: string[] = [];
-    let cursor: StatementCursor | undefined;
+    let cursor: TablePageRequest['after'];
     let place = 0;
     do {
       const page = await statementPage(
         { db: store.db, reader },
         { accountId: busy },
-        { before: cursor, limit: 5 },
+        { after: cursor, limit: 5 },
       );
-      found.push(...page.lines.map(({ id }) => id));
+      found.push(...page.rows.map(({ id }) => id));
       cursor = page.next;
       const late = { ...entry(0), account_id: busy, created_at: NOW + ++place };
       await store.db.insertInto('entry').values(late).execute();

@@ -1,6 +1,5 @@
 import { sql, type Kysely, type RawBuilder, type Selectable } from 'kysely';
-import { spanOf } from '../ledger/archive.ts';
-import { DAY_MS, dayOf } from '../std/calendar.ts';
+import { DAY_MS, dayOf, dayStart } from '../std/calendar.ts';
 import type { EntryKind, EntryTable, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 import { chargedDays, countChargedDays, type ChargedDay } from './charged-days.ts';
@@ -17,6 +16,7 @@ import {
   type RowCount,
   type TableFilter,
   type TablePage,
+  type TablePageRequest,
 } from './table-page.ts';
 import { ALL_ACCOUNTS } from './usage.ts';
 
@@ -46,45 +46,29 @@ export interface StatementLine extends Omit<Selectable<EntryTable>, 'id' | 'once
   readonly charges?: ChargedDay;
 }
 
-/** Where a page ends. */
-export interface StatementCursor {
-  readonly at: number;
-  readonly id: string;
-}
-
-interface PageRequest {
-  readonly before?: StatementCursor | undefined;
-  readonly limit: number;
-  /** How long a search looks at entries before it returns what was found. */
-  readonly maxSearchMs?: number | undefined;
-}
-
-interface StatementPage {
-  readonly lines: readonly StatementLine[];
-  readonly next: StatementCursor | undefined;
-  /** How far a search has looked, if not through everything. */
-  readonly searchedTo: number | undefined;
-}
-
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 
 /** What changed balances, newest first. A day's charges stand at its end, before the entries of that moment. */
 export async function statementPage(
   parts: Parts,
   filter: StatementFilter,
-  { before, limit, maxSearchMs }: PageRequest,
-): Promise<StatementPage> {
-  const page = await entryPage(parts, filter, { before, limit, maxSearchMs });
-  const [at, id] = page.next?.values ?? [];
-  const days = await dayLines(parts, filter, { before, limit: limit + 1 }, Number(at ?? 0));
-  const entries = page.rows.map((row): StatementLine => Object.assign(row, { id: String(row.id) }));
+  page: Omit<TablePageRequest, 'order'>,
+): Promise<TablePage<StatementLine>> {
+  const order = { ...page, order: NEWEST_FIRST };
+  const entries = await tablePage<StatementLine>(parts, ENTRY_TABLE, entryFilter(filter), order);
+  const days = await dayLines(parts, filter, page, Number(entries.next?.values[0] ?? 0));
   // The sort is stable: entries have their order, and at one moment days come first.
-  const found = [...days, ...entries].toSorted((a, b) => b.created_at - a.created_at);
-  const lines = found.slice(0, limit);
-  const last = lines.at(-1);
-  if (found.length > limit && last)
-    return { lines, next: { at: last.created_at, id: last.id }, searchedTo: undefined };
-  return { lines, next: page.next && { at: Number(at), id: String(id) }, searchedTo: page.searchedTo };
+  const found = [...days, ...entries.rows].toSorted((a, b) => b.created_at - a.created_at);
+  const rows = found.slice(0, page.limit);
+  const last = rows.at(-1);
+  return found.length > rows.length && last
+    ? { rows, next: cursorAt(last.created_at, last.id), searchedTo: undefined }
+    : { ...entries, rows };
+}
+
+/** After a line; every entry of a day's last moment comes after the day's charges, which have no number. */
+export function cursorAt(at: number, id: string): NonNullable<TablePageRequest['after']> {
+  return { values: [at, Number(id) || Number.MAX_SAFE_INTEGER], since: undefined };
 }
 
 /** More days than anybody looks through. */
@@ -94,32 +78,16 @@ const MOST_DAYS = 4_000;
 export async function countLines(parts: Parts, filter: StatementFilter): Promise<RowCount> {
   const { accountId = ALL_ACCOUNTS, from = 0, to = LAST_DAY } = filter;
   const [entries, days] = await Promise.all([
-    filter.kind === 'charge' ? { rows: 0, more: false } : countRows(parts, ENTRY_TABLE, entryFilter(filter)),
+    countRows(parts, ENTRY_TABLE, entryFilter(filter)),
     hasDays(filter) ? countChargedDays(parts, accountId, { from, to, limit: MOST_DAYS + 1 }) : 0,
   ]);
   return { rows: entries.rows + days, more: entries.more || days > MOST_DAYS };
 }
 
-type EntryRow = Omit<Selectable<EntryTable>, 'once'>;
-
-async function entryPage(
-  parts: Parts,
-  filter: StatementFilter,
-  { before, ...page }: PageRequest,
-): Promise<TablePage<EntryRow>> {
-  if (filter.kind === 'charge') return { rows: [], next: undefined, searchedTo: undefined };
-  const values = before && [before.at, isDay(before) ? Number.MAX_SAFE_INTEGER : Number(before.id)];
-  return await tablePage<EntryRow>(parts, ENTRY_TABLE, entryFilter(filter), {
-    order: NEWEST_FIRST,
-    after: values && { values, since: undefined },
-    ...page,
-  });
-}
-
 /** What changes balances, but for charges. */
 const ENTRY_TABLE: ListedTable = {
   from: sql`entry AS t`,
-  columns: sql`t.id, t.account_id, t.kind, t.amount, t.request_id, t.cause, t.actor, t.created_at`,
+  columns: sql`CAST(t.id AS TEXT) AS id, t.account_id, t.kind, t.amount, t.request_id, t.cause, t.actor, t.created_at`,
   time: sql`t.created_at`,
   mark: [numberColumn(sql`t.created_at`), numberColumn(sql`t.id`)],
   sorted: {},
@@ -130,10 +98,10 @@ function entryFilter({ accountId, kind, from, to, search }: StatementFilter): Ta
     where: [
       ...equals('t.account_id', accountId),
       // A charge stands for receipts that were archived; the sums of the days have them already.
-      sql<boolean>`t.kind <> 'charge'`,
+      kind === 'charge' ? sql<boolean>`1 = 0` : sql<boolean>`t.kind <> 'charge'`,
       ...equals('t.kind', kind === 'money' ? undefined : kind),
-      ...(from === undefined ? [] : [sql<boolean>`t.created_at >= ${spanOf(from).fromMs}`]),
-      ...(to === undefined ? [] : [sql<boolean>`t.created_at < ${spanOf(to).toMs}`]),
+      ...(from === undefined ? [] : [sql<boolean>`t.created_at >= ${dayStart(from)}`]),
+      ...(to === undefined ? [] : [sql<boolean>`t.created_at < ${dayStart(to) + DAY_MS}`]),
     ],
     checks: search ? [entrySearch(search)] : [],
   };
@@ -154,31 +122,25 @@ function hasDays({ kind = 'charge', search }: StatementFilter): boolean {
 async function dayLines(
   parts: Parts,
   filter: StatementFilter,
-  { before, limit }: PageRequest,
+  { after, limit }: Pick<TablePageRequest, 'after' | 'limit'>,
   oldest: number,
 ): Promise<StatementLine[]> {
   if (!hasDays(filter)) return [];
   const { accountId = ALL_ACCOUNTS, from = 0, to = LAST_DAY } = filter;
   const days = await chargedDays(parts, accountId, {
     from: Math.max(from, dayOf(oldest)),
-    to: Math.min(to, before ? dayOf(before.at - DAY_MS) : LAST_DAY),
-    limit,
+    to: Math.min(to, after ? dayOf(Number(after.values[0]) - DAY_MS) : LAST_DAY),
+    limit: limit + 1,
   });
   return days.map((charges) => ({
-    id: `${DAY_ID}${charges.day}`,
+    id: `day-${charges.day}`,
     account_id: accountId,
     kind: 'charge',
     amount: 0 - charges.charged,
     request_id: null,
     cause: '',
     actor: '',
-    created_at: spanOf(charges.day).toMs - 1,
+    created_at: dayStart(charges.day) + DAY_MS - 1,
     charges,
   }));
-}
-
-const DAY_ID = 'day-';
-
-function isDay({ id }: StatementCursor): boolean {
-  return id.startsWith(DAY_ID);
 }

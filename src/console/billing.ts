@@ -4,6 +4,7 @@ import { entryKinds, paymentStates } from '../activity/list-values.ts';
 import { modelsOfDays, type DayModels } from '../activity/charged-days.ts';
 import {
   countLines,
+  cursorAt,
   statementPage,
   type StatementFilter,
   type StatementLine,
@@ -121,14 +122,15 @@ export async function findLines(
     to: to === undefined ? undefined : dayOf(Date.parse(to)),
   };
   const at = { db: store.db, reader };
-  const { lines, next, searchedTo } = await statementPage(at, filter, {
-    before: markCursor(query.cursor),
+  const cursor = markCursor(query.cursor);
+  const { rows, next, searchedTo } = await statementPage(at, filter, {
+    after: cursor && cursorAt(cursor.at, cursor.id),
     limit: limitOf(query),
   });
-  const count = await listCount(query, { rows: lines, next }, () => countLines(at, filter));
+  const count = await listCount(query, { rows, next }, () => countLines(at, filter));
   return {
-    lines,
-    next: next ? `${next.at}.${next.id}` : null,
+    lines: rows,
+    next: next ? next.values.join('.') : null,
     searchedTo: searchedTo ?? null,
     count: count ?? null,
   };

@@ -199,7 +199,7 @@ async function detail(parts: RouteParts, id: string): Promise<AdminAccountDetail
     signInOf(parts, id),
     usageDays(at, { accountId: id, from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
     requestPage(at, { accountId: id }, { limit: LATEST }),
-    statementPage(at, { accountId: id, kind: 'money' }, { limit: LATEST }),
+    statementPage(at, { accountId: id, kind: 'money' }, { after: undefined, limit: LATEST }),
   ]);
   const spend = spendOf(usage, now);
   const { limits, groups } = parts.catalog.current();
@@ -208,7 +208,7 @@ async function detail(parts: RouteParts, id: string): Promise<AdminAccountDetail
     ...person,
     spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
     latest: latest.rows.map((row) => requestItem(row)),
-    entries: entries.lines.map((line) => entryOf(line)),
+    entries: entries.rows.map((line) => entryOf(line)),
     priceGroups: [...(groups?.keys() ?? [])],
     defaults: {
       chatPerMinute: limits.chatPerMinute,
