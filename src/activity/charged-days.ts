@@ -3,8 +3,7 @@ import type { Schema } from '../store/schema.ts';
 import { spendersOf } from './accounts.ts';
 import type { Reader } from './reader.ts';
 import { newestDays } from './request-days.ts';
-import { usageDays } from './usage-sums.ts';
-import { sumUsage } from './usage.ts';
+import { chargesByDay } from './usage-sums.ts';
 
 type DayParts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 
@@ -37,7 +36,7 @@ export async function chargedDays(
   const [to, from] = [found[0]?.day, found.at(-1)?.day];
   if (to === undefined || from === undefined) return [];
   const [used, archived] = await Promise.all([
-    Promise.all(accounts.map((accountId) => usageDays({ db, reader }, { accountId, from, to }))),
+    Promise.all(accounts.map((accountId) => chargesByDay({ db, reader }, { accountId, from, to }))),
     reader.all(
       db
         .selectFrom('archived_day')
@@ -50,7 +49,9 @@ export async function chargedDays(
   const days = Map.groupBy(used.flat(), ({ day }) => day);
   const gone = new Set(archived.map(({ day }) => day));
   return found.map(({ day }) => {
-    const { requests, charged } = sumUsage(days.get(day) ?? []);
+    const own = days.get(day) ?? [];
+    const requests = own.reduce((sum, one) => sum + one.requests, 0);
+    const charged = own.reduce((sum, one) => sum + one.charged, 0);
     return { day, requests, charged, archived: gone.has(day) };
   });
 }

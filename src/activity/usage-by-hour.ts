@@ -87,11 +87,15 @@ export class UsageByHour {
     );
   }
 
-  /** By the hour of that zone in which it began, as quarters since 1970. An hour that clocks repeat is two. */
-  async byHour(zone: string): Promise<ReadonlyMap<number, UsageSums>> {
+  /**
+   * By the hour of that zone in which it began, as quarters since 1970. An hour that clocks repeat is two. With `newest`, at
+   * least so many of the newest are whole, and older ones may be missing.
+   */
+  async byHour(zone: string, newest?: number): Promise<ReadonlyMap<number, UsageSums>> {
     const offsets = this.#offsets(zone);
     const start = (quarter: number): number => quarter - ((quarter + offsetOf(offsets, quarter)) % 4);
-    return await this.#quarters(sql<number>`quarter - (${localSql(offsets)}) % 4`, start);
+    const mostRows = newest && newest * HOUR_QUARTERS;
+    return await this.#quarters(sql<number>`quarter - (${localSql(offsets)}) % 4`, start, mostRows);
   }
 
   /** The clients with the largest charge first. */
@@ -128,22 +132,30 @@ export class UsageByHour {
   async #quarters(
     group: RawBuilder<number>,
     groupOf: (quarter: number) => number,
+    mostRows?: number,
   ): Promise<ReadonlyMap<number, UsageSums>> {
     const { db, reader } = this.#parts;
     const { accountId } = this.#range;
     const { first, end } = this.#span();
-    let query = db
+    let rows = db
       .selectFrom('usage_quarter')
-      .select(sql<number>`CAST(${group} AS BIGINT)`.as('group'))
-      .select(summed)
+      .select(['quarter', ...USAGE_COLUMNS])
       .where('account_id', '=', accountId)
       .where('quarter', '>=', first)
       .where('quarter', '<', end);
     for (const day of this.#liveDays()) {
       const start = spanOf(day).fromMs / QUARTER_MS;
-      query = query.where(sql<boolean>`NOT (quarter >= ${start} AND quarter < ${start + DAY_QUARTERS})`);
+      rows = rows.where(sql<boolean>`NOT (quarter >= ${start} AND quarter < ${start + DAY_QUARTERS})`);
     }
-    const kept = await reader.all(query.groupBy('group').orderBy('group'));
+    if (mostRows !== undefined) rows = rows.orderBy('quarter', 'desc').limit(mostRows);
+    const kept = await reader.all(
+      db
+        .selectFrom(rows.as('part'))
+        .select(sql<number>`CAST(${group} AS BIGINT)`.as('group'))
+        .select(summed)
+        .groupBy('group')
+        .orderBy('group'),
+    );
     const live = this.#live.flatMap(({ counted }) =>
       counted.quarters.map((row) => ({ ...row, group: groupOf(row.quarter) })),
     );
@@ -177,6 +189,7 @@ export class UsageByHour {
 
 /** More than anybody reads. */
 const MOST_KEPT = 1_000;
+const HOUR_QUARTERS = 4;
 const WEEK_HOURS = 168;
 /** 1970 began on a Thursday, three days into its week. */
 const EPOCH_HOUR = 72;

@@ -182,10 +182,9 @@ describe.each(Object.entries(DATABASES))('usage by hour and client on %s', (_nam
         zone,
         expected((row) => weekHour(row.at, zone)),
       ]);
-      expect([zone, sorted(await usage.byHour(zone))]).toEqual([
-        zone,
-        expected((row) => hourStart(row.at, zone)),
-      ]);
+      const hoursOfZone = await usage.byHour(zone);
+      expect([zone, sorted(hoursOfZone)]).toEqual([zone, expected((row) => hourStart(row.at, zone))]);
+      expect([zone, newestOf(await usage.byHour(zone, 3), 3)]).toEqual([zone, newestOf(hoursOfZone, 3)]);
     }
     const clients = (await usage.byClient(100)).map(({ client, ...sums }) => [client, sums] as const);
     expect(sorted(new Map(clients))).toEqual(expected((row) => NAMES[row.client] ?? row.client));
@@ -375,4 +374,8 @@ function pick(row: ReturnType<typeof sumsOf>): ReturnType<typeof sumsOf> {
 
 function sorted<Key extends string | number, Value>(map: ReadonlyMap<Key, Value>): [Key, Value][] {
   return [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function newestOf<Value>(map: ReadonlyMap<number, Value>, most: number): [number, Value][] {
+  return sorted(map).slice(-most);
 }

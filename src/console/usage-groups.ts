@@ -63,7 +63,7 @@ export async function groupsBy(by: Grouping, read: UsageRead): Promise<readonly 
     case 'client':
       return await counted.byClient(MAX_GROUPS);
     case 'hour':
-      return newest(await counted.byHour(zone)).map(([quarter, sums]) => ({
+      return newest(await counted.byHour(zone, MAX_GROUPS)).map(([quarter, sums]) => ({
         ...sums,
         hour: quarter * QUARTER_MS,
       }));
