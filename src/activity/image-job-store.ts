@@ -12,6 +12,7 @@ interface NewImageJob {
   readonly accountId: string;
   /** JSON of what another process needs to know of the request. */
   readonly request: string;
+  readonly createdAt: number;
   readonly deadline: number;
   /** The backend that already works on it, and its own id of the job. */
   readonly backend?: string | undefined;
@@ -89,7 +90,7 @@ export class ImageJobStore {
 
   /** Whoever is told the job's id may ask for it after a power cut. */
   async add(job: NewImageJob): Promise<void> {
-    const { id, accountId, request, deadline, backend, backendJob } = job;
+    const { id, accountId, request, createdAt, deadline, backend, backendJob } = job;
     await this.#db
       .insertInto('image_job')
       .values({
@@ -100,7 +101,7 @@ export class ImageJobStore {
         backend_job: backendJob,
         request,
         deadline,
-        created_at: this.#clock.now(),
+        created_at: createdAt,
       })
       .execute();
     await this.#store.durable();

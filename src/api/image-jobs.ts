@@ -66,7 +66,7 @@ export class ImageJobs {
       this.#follow(job, ended, releaseMemory);
       const { account, endpoint, model } = requestRecord ?? {};
       if (answered) Object.assign(answered, { account, endpoint, model });
-      const created = seconds(relay.clock.now());
+      const created = seconds(job.createdAt);
       const response = paidAnswer({ id: call.requestId, status: 'queued', created }, summary);
       response.headers.set('preference-applied', RESPOND_ASYNC);
       return response;

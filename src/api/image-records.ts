@@ -27,6 +27,7 @@ export class RunningImageJob implements ImageRecord {
   readonly #call: ImageCall;
   readonly #kept: KeptCallText;
   readonly #parts: RunningImageJobParts;
+  readonly createdAt: number;
   #hold: ActiveHold | undefined;
   #isAtBackend = false;
   /** It was left for another process. */
@@ -36,6 +37,7 @@ export class RunningImageJob implements ImageRecord {
     this.#call = call;
     this.#kept = new KeptCallText(call);
     this.#parts = parts;
+    this.createdAt = parts.relay.clock.now();
   }
 
   get requestId(): RequestId {
@@ -44,13 +46,10 @@ export class RunningImageJob implements ImageRecord {
 
   async held({ accountId }: Admitted, { hold, terms }: Parameters<ImageRecord['held']>[1]): Promise<void> {
     const { store, relay, longestMs } = this.#parts;
+    const { requestId: id, createdAt } = this;
     this.#hold = hold;
-    await store.add({
-      id: this.requestId,
-      accountId,
-      request: this.#kept.held(terms),
-      deadline: relay.clock.now() + longestMs(),
-    });
+    const request = this.#kept.held(terms);
+    await store.add({ id, accountId, request, createdAt, deadline: relay.clock.now() + longestMs() });
   }
 
   /** Continues in another process than the one that admitted it. */
@@ -179,7 +178,9 @@ export class PlainImageRecord implements ImageRecord {
 
   async #add(job: { request: string; deadline: number; backendJob?: string }): Promise<void> {
     const { requestId: id } = this.#call;
-    await this.#parts.store.add({ ...job, id, accountId: this.#accountId, backend: this.#upstream });
+    const { store, relay } = this.#parts;
+    const about = { id, accountId: this.#accountId, backend: this.#upstream };
+    await store.add({ ...job, ...about, createdAt: relay.clock.now() });
     this.#hasRow = true;
   }
 
