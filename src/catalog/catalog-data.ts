@@ -79,17 +79,28 @@ export function changeAt(path: CatalogPath, value: CatalogValue): CatalogMap {
   return path.reduceRight<CatalogValue>((inner, key) => ({ [key]: inner }), value) as CatalogMap;
 }
 
+/** What changes of one model of a list. */
+export interface ModelChange {
+  readonly list: string;
+  readonly model: string;
+  readonly change: CatalogMap;
+}
+
+/** Changes of models for {@link withChanges}, which makes thousands of them in one pass. */
+export function inLists(models: readonly ModelChange[]): CatalogMap {
+  const lists = [...Map.groupBy(models, ({ list }) => list)].map(
+    ([list, own]) => [list, Object.fromEntries(own.map(({ model, change }) => [model, change]))] as const,
+  );
+  return { lists: Object.fromEntries(lists) };
+}
+
 /**
  * The catalog with changes: maps in maps are joined, null removes, and anything else takes the place of what was there.
- * Models of a list go by their ids, thousands in one pass; new ones come last. A map in which nothing is left goes too.
+ * Models of a list go by their ids; new ones come last. A map in which nothing is left goes too.
  */
 export function withChanges(catalog: CatalogMap, changes: CatalogMap): CatalogMap {
-  const sections = Object.entries(changes).map(([section, change]) => {
-    const known = Object.hasOwn(catalog, section) ? catalog[section] : undefined;
-    // Sections stay.
-    return [section, changed(known, change, [section]) ?? (known && {})] as const;
-  });
-  return withoutMissing({ ...catalog, ...Object.fromEntries(sections) });
+  const after = changed(catalog, changes, []);
+  return isCatalogMap(after) ? after : {};
 }
 
 function changed(
@@ -106,16 +117,20 @@ function changed(
     return [key, changed(before, inner, [...path, key])] as const;
   });
   const left = withoutMissing({ ...known, ...Object.fromEntries(entries) });
-  return Object.keys(left).length === 0 ? undefined : left;
+  if (Object.keys(left).length > 0) return left;
+  if (Object.keys(known).length === 0) return value;
+  return path.length === SECTION ? {} : undefined;
 }
+
+/** The path of a section has one key; sections stay. */
+const SECTION = 1;
 
 function changedList(
   models: CatalogValue = [],
   changes: CatalogMap,
   path: CatalogPath,
 ): readonly CatalogValue[] {
-  if (!isModelList(models))
-    throw new ImportError(`${path.join('.')} is in a form that cannot be changed here; edit it.`);
+  if (!isModelList(models)) throw unchangeable(path);
   const left = new Map(Object.entries(changes));
   const apply = (model: CatalogMap | undefined, id: string): CatalogValue[] => {
     const change = left.get(id);
@@ -125,6 +140,10 @@ function changedList(
   };
   const kept = models.flatMap((model) => apply(model, model.model));
   return [...kept, ...[...left.keys()].flatMap((id) => apply(undefined, id))];
+}
+
+export function unchangeable(path: Path): ImportError {
+  return new ImportError(`${path.join('.')} is in a form that cannot be changed here; edit it.`);
 }
 
 export function withoutMissing(entries: Readonly<Record<string, CatalogValue | undefined>>): CatalogMap {

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { catalogText as file, markedMistakes, type MistakeCase } from '../../test/support/marked-catalog.ts';
 import { priceFor } from './catalog.ts';
 import { catalogChanges } from './diff.ts';
-import { editDraft } from './draft/draft-edit.ts';
+import { draftEdit, editDraft } from './draft/draft-edit.ts';
 import { catalogFor } from './groups.ts';
 import { catalogData, inspectCatalog, parseCatalog } from './parse.ts';
 import { catalogYaml } from './yaml-text.ts';
@@ -219,11 +219,22 @@ test('the history tells of groups in words', () => {
 test('a draft’s groups are edited, printed and read again as they were', () => {
   const start = `${SOLD}groups: { old: { factor: 0.5, prices: { chat/plain: { input: 4 } } } }\n`;
   const inspected = inspectCatalog(start, { env: {} });
-  const edited = editDraft(catalogData(start)!, inspected.file!, [
-    { kind: 'group', group: 'vip', factor: '0.90', hide: ['chat/rich'] },
-    { kind: 'group_price', group: 'old', endpoint: 'chat', model: 'rich', input: '0.70', output: undefined },
-    { kind: 'group_price', group: 'old', endpoint: 'chat', model: 'plain', input: null },
-  ]);
+  const edited = editDraft(
+    catalogData(start)!,
+    inspected.file!,
+    draftEdit.array().parse([
+      { kind: 'group', group: 'vip', factor: '0.90', hide: ['chat/rich'] },
+      {
+        kind: 'group_price',
+        group: 'old',
+        endpoint: 'chat',
+        model: 'rich',
+        input: '0.70',
+        output: undefined,
+      },
+      { kind: 'group_price', group: 'old', endpoint: 'chat', model: 'plain', input: null },
+    ]),
+  );
   expect(edited['groups']).toEqual({
     old: { factor: '0.5', prices: { 'chat/rich': { input: '0.7' } } },
     vip: { factor: '0.9', hide: ['chat/rich'] },

@@ -191,6 +191,13 @@ const CASES: MistakeCase[] = [
   ['an open bracket', file({}) + 'limits: {\n¦', '', /flow map/i],
   ['a tab', file({}) + 'limits:\n¦\tconcurrent: 5\n', '', /[Tt]ab/],
   ['another type of YAML value', file({}) + 'limits: ¦!special {}\n', '', /tag/],
+  ['a map as a key', file({}) + '? ¦{ a: 1 }\n: 2\n', '', /has a key that is not plain text/],
+  [
+    'a list as a key, in a map',
+    file({ upstream: '{ kind: house, ¦[a]: 1 }' }),
+    'upstreams.house',
+    /has a key that is not plain text/,
+  ],
   ['a list for a map', '¦- 1\n', '', /must be a map/],
   ['text for a map', '¦hello\n', '', /must be a map/],
   ['nothing', '¦', '', /is empty; start from the example/],

@@ -131,6 +131,15 @@ describe('a catalog', () => {
   });
 });
 
+test("an operator's own text says what it is to say after an edit, whatever it said before", () => {
+  fc.assert(
+    fc.property(catalog, catalog, (before, after) => {
+      expect(catalogData(editedYaml(catalogYaml(before), after))).toEqual(JSON.parse(storedText(after)));
+    }),
+    { numRuns: 50 },
+  );
+});
+
 /** What has a meaning in YAML, to be put together at random. */
 const FRAGMENTS =
   `a~b~a: ~b: ~c: ~: ~:~\n~\n  ~\na: ~\n  b: ~\n- ~- ~{ ~ }~[~]~, ~"~'~#~ # ~&x ~*x~<<~|~>~!~? ~---\n~1.50~0.1~017~1e3~0x1f~1_000~null~yes~true~\t~\r\n~\\~"\\u0041"~2024-01-01~1024x1024~200000~\${A}~__proto__: ~.5~-1~ ~{ a: 1 }~"x": ~'it''s'~http://x/y~%~@`

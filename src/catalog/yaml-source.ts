@@ -2,11 +2,12 @@ import {
   isAlias,
   isMap,
   isScalar,
+  isNode,
   isSeq,
   LineCounter,
   parseDocument,
   type Document,
-  type Node,
+  type Pair,
   type Scalar,
 } from 'yaml';
 import { amountOf, isCatalogMap, numberPlace } from './catalog-data.ts';
@@ -75,10 +76,11 @@ function readFast(text: string): unknown {
   if (AMBIGUOUS.test(text) || !text.isWellFormed()) return undefined;
   const keys = countKeys(text);
   try {
-    const reader = new FastReader();
-    const value = reader.plain(Bun.YAML.parse(text), []);
+    const reader = new ValueReader();
+    const value = reader.value(Bun.YAML.parse(text), []);
     // Of keys that are written twice Bun keeps the last.
-    return reader.keys === keys && isCatalogMap(value) ? value : undefined;
+    const isSame = reader.keys === keys && reader.mistakes.length === 0;
+    return isSame && isCatalogMap(value) ? value : undefined;
   } catch {
     // What is wrong is said by the package, with its position.
     return undefined;
@@ -125,36 +127,56 @@ function countKeys(text: string): number | undefined {
   return count;
 }
 
-class FastReader {
+/** Makes plain values of what Bun or the package has read. Throws for what is too large, and for what Bun cannot tell. */
+class ValueReader {
   keys = 0;
+  readonly mistakes: (PathMistake & { readonly offset?: number | undefined })[] = [];
+  readonly #document: Document.Parsed | undefined;
   #nodes = 0;
+  #aliases = 0;
 
-  /** Throws for what must be left to the package. `path` is the caller's again when this returns. */
-  plain(value: unknown, path: (string | number)[]): unknown {
-    if (++this.#nodes > MAX_NODES || path.length > MAX_DEPTH) throw new RangeError('too large');
-    if (typeof value === 'string') return unmaskReferences(value);
-    if (typeof value === 'number') return fastNumber(value, path);
-    if (typeof value !== 'object' || value === null) return value;
-    if (Array.isArray(value))
-      return (value as unknown[]).map((item, index) => this.#child(item, index, path));
+  constructor(document?: Document.Parsed) {
+    this.#document = document;
+  }
+
+  value(read: unknown, path: Path): unknown {
+    if (isAlias(read)) this.#aliases++;
+    if (++this.#nodes > MAX_NODES || this.#aliases > MAX_ALIASES || path.length > MAX_DEPTH) {
+      this.mistakes.push({ path, message: 'is nested too deeply or too large' });
+      throw new RangeError('too large');
+    }
+    const node = resolved(read, this.#document);
+    if (typeof node === 'string') return unmaskReferences(node);
+    if (typeof node === 'number') return fastNumber(node, path);
+    if (isScalar(node)) return scalarValue(node, path);
+    if (typeof node !== 'object' || node === null) return node;
+    const items = isSeq(node) ? node.items : node;
+    if (Array.isArray(items)) return items.map((item, index) => this.value(item, [...path, index]));
     // Without a prototype, a key such as `__proto__` or `constructor` is an ordinary key.
     const plain: Record<string, unknown> = Object.create(null);
-    for (const [masked, item] of Object.entries(value)) {
+    for (const [written, item] of isMap(node) ? node.items.map(pairOf) : Object.entries(node)) {
       this.keys++;
-      const key = unmaskReferences(masked);
-      // So Bun calls a key that is a map or a list.
-      if (key === '[object Object]') throw new TypeError('no plain key');
-      plain[key] = this.#child(item, key, path);
+      const key = keyText(written);
+      if (key === undefined)
+        this.mistakes.push({ path, message: 'has a key that is not plain text', offset: startOf(written) });
+      else plain[key] = this.value(item, [...path, key]);
     }
     return plain;
   }
+}
 
-  #child(value: unknown, key: string | number, path: (string | number)[]): unknown {
-    path.push(key);
-    const plain = this.plain(value, path);
-    path.pop();
-    return plain;
-  }
+function resolved(node: unknown, document: Document.Parsed | undefined): unknown {
+  return isAlias(node) && document ? (node.resolve(document) ?? null) : node;
+}
+
+function pairOf({ key, value }: Pair): [unknown, unknown] {
+  return [key, value];
+}
+
+function keyText(key: unknown): string | undefined {
+  const text = isScalar(key) ? (key.source ?? String(key.value)) : key;
+  // So Bun calls a key that is a map or a list.
+  return typeof text === 'string' && text !== '[object Object]' ? unmaskReferences(text) : undefined;
 }
 
 /** Below it a float has nine decimals to spare, and `toFixed` gives back the decimal that was written. */
@@ -198,113 +220,57 @@ function positionsOf(text: string, mistakes: readonly PathMistake[]): Mistake[] 
 function readWithPositions(text: string): CatalogText {
   const lines = new LineCounter();
   const document = parseDocument(maskReferences(text), { lineCounter: lines, prettyErrors: false });
-  const syntax = [...document.errors, ...document.warnings].map((error) => {
-    const { line, col } = lines.linePos(error.pos[0]);
-    return { line, column: col, path: '', message: unmaskReferences(error.message) };
-  });
-  return syntax.length > 0 ? failed(syntax) : new PositionReader(lines, document).read();
-}
-
-class PositionReader {
-  readonly #lines: LineCounter;
-  readonly #document: Document.Parsed;
-  readonly #offsets = new Map<string, { key: number; value: number }>();
-  readonly #mistakes: Mistake[] = [];
-  #nodes = 0;
-  #aliases = 0;
-
-  constructor(lines: LineCounter, document: Document.Parsed) {
-    this.#lines = lines;
-    this.#document = document;
-  }
-
-  read(): CatalogText {
-    const { contents } = this.#document;
-    if (contents === null || (isScalar(contents) && contents.value === null)) {
-      const message = 'is empty; start from the example: tollgate catalog example';
-      return failed([{ line: 1, column: 1, path: '', message }]);
-    }
-    const value = this.#plain(contents, []);
-    return {
-      value,
-      mistakes: this.#mistakes,
-      placed: (mistakes) => mistakes.map((mistake) => this.#place(mistake)),
-    };
-  }
-
-  #plain(node: Node | null, path: Path): unknown {
-    this.#nodes += 1;
-    if (isAlias(node)) this.#aliases += 1;
-    if (path.length > MAX_DEPTH || this.#isTooLarge())
-      return this.#refuse(path, 'is nested too deeply or too large');
-    if (node === null) return null;
-    if (isAlias(node)) return this.#plain(node.resolve(this.#document) ?? null, path);
-    if (isMap(node)) return this.#map(node.items, path);
-    // Parsed sequences contain nodes; the library's type also covers documents built by hand.
-    if (isSeq(node))
-      return node.items.map((item, index) => this.#item(item as Node | null, [...path, index]));
-    return isScalar(node) ? scalarValue(node, path) : this.#refuse(path, 'is not a plain value');
-  }
-
-  #item(node: Node | null, path: Path): unknown {
-    this.#note(path, startOf(node), startOf(node));
-    return this.#plain(node, path);
-  }
-
-  #map(pairs: readonly { key: unknown; value: unknown }[], path: Path): Record<string, unknown> {
-    const plain: Record<string, unknown> = Object.create(null);
-    for (const pair of pairs) {
-      const keyNode = pair.key as Node | null;
-      const value = pair.value as Node | null;
-      const key = isScalar(keyNode) ? unmaskReferences(keyNode.source ?? String(keyNode.value)) : undefined;
-      if (key === undefined) {
-        this.#refuse(path, 'has a key that is not plain text', startOf(keyNode));
-        continue;
-      }
-      const child = [...path, key];
-      this.#note(child, startOf(keyNode) ?? 0, startOf(value) ?? startOf(keyNode));
-      plain[key] = this.#plain(value, child);
-    }
-    return plain;
-  }
-
-  #note(path: Path, key: number | undefined, value: number | undefined): void {
-    this.#offsets.set(JSON.stringify(path), { key: key ?? 0, value: value ?? key ?? 0 });
-  }
-
-  #refuse(path: Path, message: string, offset?: number): undefined {
-    if (this.#mistakes.length > 0 && this.#isTooLarge()) return undefined;
-    const at = this.#position(offset ?? this.#offsetOf(path, false));
-    this.#mistakes.push({ ...at, path: pathText(path), message });
-    return undefined;
-  }
-
-  #isTooLarge(): boolean {
-    return this.#nodes > MAX_NODES || this.#aliases > MAX_ALIASES;
-  }
-
-  #place({ path, message, atKey, missingKey }: PathMistake): Mistake {
-    const at = this.#position(this.#offsetOf(path, atKey === true));
-    return { ...at, path: pathText(path), message, ...(missingKey && { missingKey }) };
-  }
-
-  #position(offset: number): Pick<Mistake, 'line' | 'column'> {
-    const { line, col } = this.#lines.linePos(offset);
+  const positionOf = (offset: number): Pick<Mistake, 'line' | 'column'> => {
+    const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const placed = (mistakes: Readonly<ValueReader['mistakes']>): Mistake[] =>
+    mistakes.map(({ path, atKey = false, offset = offsetOf(document, path, atKey), ...mistake }) => ({
+      ...positionOf(offset),
+      ...mistake,
+      path: pathText(path),
+    }));
+  const errors = [...document.errors, ...document.warnings];
+  if (errors.length > 0)
+    return failed(
+      errors.map(({ pos, message }) => ({
+        ...positionOf(pos[0]),
+        path: '',
+        message: unmaskReferences(message),
+      })),
+    );
+  if (document.contents === null || (isScalar(document.contents) && document.contents.value === null))
+    return failed(
+      placed([{ path: [], message: 'is empty; start from the example: tollgate catalog example' }]),
+    );
+  const reader = new ValueReader(document);
+  let value: unknown;
+  try {
+    value = reader.value(document.contents, []);
+  } catch (error) {
+    if (reader.mistakes.length === 0) throw error;
   }
-
-  #offsetOf(path: Path, atKey: boolean): number {
-    for (let length = path.length; length > 0; length--) {
-      const found = this.#offsets.get(JSON.stringify(path.slice(0, length)));
-      // If something is missing inside a map, its position is the map's own key.
-      if (found) return atKey || length < path.length ? found.key : found.value;
-    }
-    return 0;
-  }
+  return { value, mistakes: placed(reader.mistakes), placed };
 }
 
-function startOf(node: Node | null): number | undefined {
-  return node?.range?.[0];
+/** Where a value or its key begins. What is missing has the place of the key of the map that it is missing in. */
+function offsetOf(document: Document.Parsed, path: Path, atKey: boolean): number {
+  let node: unknown = document.contents;
+  let at = { key: 0, value: 0 };
+  for (const part of path) {
+    const parent = resolved(node, document);
+    const pair = isMap(parent) ? parent.items.find(({ key }) => keyText(key) === part) : undefined;
+    const item = isSeq(parent) && typeof part === 'number' ? parent.items[part] : pair?.value;
+    const key = startOf(pair?.key) ?? startOf(item);
+    if (key === undefined) return at.key;
+    at = { key, value: startOf(item) ?? key };
+    node = item;
+  }
+  return atKey ? at.key : at.value;
+}
+
+function startOf(node: unknown): number | undefined {
+  return isNode(node) ? node.range?.[0] : undefined;
 }
 
 function scalarValue(node: Scalar, path: Path): unknown {

@@ -1,10 +1,11 @@
-import { isMap, isSeq, parseDocument, type Document, type Node, type YAMLMap } from 'yaml';
+import { isCollection, isMap, isSeq, parseDocument, type Document, type Node, type YAMLMap } from 'yaml';
 import { formatUsd, parseUsd } from '../std/money.ts';
 import {
   isCatalogList,
   isCatalogMap,
   numberPlace,
   storedData,
+  unchangeable,
   type CatalogMap,
   type CatalogValue,
 } from './catalog-data.ts';
@@ -85,56 +86,44 @@ export function editedYaml(text: string, after: CatalogMap): string {
   const before = readYaml(text).value;
   if (!isCatalogMap(before)) throw new ImportError('The catalog cannot be read; check it first.');
   const document: Document = parseDocument(maskReferences(text), { schema: 'failsafe', prettyErrors: false });
-  writeMap(document.contents, { before, after, path: [] });
+  writeChanges(document.contents, { before, after, path: [] });
   return unmaskReferences(document.toString({ lineWidth: 0, flowCollectionPadding: true }));
 }
 
-interface Difference<Value> {
-  readonly before: Value;
-  readonly after: Value;
+interface Difference {
+  readonly before: CatalogMap | readonly CatalogValue[];
+  readonly after: CatalogMap | readonly CatalogValue[];
   readonly path: Path;
 }
 
-function writeMap(node: unknown, { before, after, path }: Difference<CatalogMap>): void {
-  if (!isMap(node)) throw unchangeable(path);
-  for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) node.delete(key);
-  for (const [key, value] of Object.entries(after))
-    if (JSON.stringify(value) !== JSON.stringify(before[key]))
-      writeEntry(node, key, { before: before[key], after: value, path: [...path, key] });
-}
-
-function writeEntry(
-  map: YAMLMap,
-  key: string,
-  { before, after, path }: Difference<CatalogValue | undefined> & { readonly after: CatalogValue },
-): void {
-  const node = map.get(key, true) as unknown;
-  if (isCatalogMap(before) && isCatalogMap(after) && Object.keys(before).length > 0)
-    return writeMap(node, { before, after, path });
-  if (isCatalogList(before) && isCatalogList(after) && after.some(isCatalogMap))
-    return writeList(node, { before, after, path });
-  const written = nodeOf(blockLines({ [key]: after }, path.slice(0, -1)).join('\n'));
-  for (const pair of isMap(written) ? written.items : []) map.set(pair.key, pair.value);
-}
-
-function writeList(node: unknown, { before, after, path }: Difference<readonly CatalogValue[]>): void {
-  if (!isSeq(node) || after.length < before.length) throw unchangeable(path);
-  for (const [index, value] of after.entries()) {
-    const [known, inner] = [before[index], [...path, index]];
-    if (known === undefined) node.add(nodeOf(flowText(value, inner)));
-    else if (JSON.stringify(known) === JSON.stringify(value)) continue;
-    else if (isCatalogMap(known) && isCatalogMap(value))
-      writeMap(node.items[index], { before: known, after: value, path: inner });
-    else throw unchangeable(inner);
+/** Writes what differs into a map or a list. */
+function writeChanges(node: unknown, { before, after, path }: Difference): void {
+  if (!isCollection(node)) throw unchangeable(path);
+  const known = new Map(Object.entries(before));
+  for (const key of [...known.keys()].toReversed())
+    if (!Object.hasOwn(after, key)) node.delete(maskReferences(key));
+  for (const [key, value] of Object.entries(after)) {
+    const was = known.get(key);
+    if (JSON.stringify(was) === JSON.stringify(value)) continue;
+    const inner = [...path, isSeq(node) ? Number(key) : key];
+    if (isFilled(was) && isFilled(value) && isCatalogMap(was) === isCatalogMap(value))
+      writeChanges(node.get(maskReferences(key), true), { before: was, after: value, path: inner });
+    else if (isSeq(node)) node.set(key, nodeOf(flowText(value, inner)));
+    else writeEntry(node, blockLines({ [key]: value }, path).join('\n'));
   }
+}
+
+function isFilled(value: CatalogValue | undefined): value is CatalogMap | readonly CatalogValue[] {
+  return (isCatalogMap(value) || isCatalogList(value)) && Object.keys(value).length > 0;
+}
+
+function writeEntry(map: YAMLMap, text: string): void {
+  const written = nodeOf(text);
+  for (const pair of isMap(written) ? written.items : []) map.set(pair.key, pair.value);
 }
 
 function nodeOf(text: string): Node {
   const { contents } = parseDocument(maskReferences(text), { schema: 'failsafe' });
   if (!contents) throw new Error('an empty value');
   return contents;
-}
-
-function unchangeable(path: Path): ImportError {
-  return new ImportError(`${path.join('.')} is in a form that cannot be changed here; edit it.`);
 }

@@ -3,6 +3,7 @@ import { formatUsd, nanoUsd, parseUsd } from '../../std/money.ts';
 import {
   amountOf,
   changeAt,
+  inLists,
   isCatalogMap,
   isModelList,
   withChanges,
@@ -10,8 +11,9 @@ import {
   type CatalogMap,
   type CatalogPath,
   type CatalogValue,
+  type ModelChange,
 } from '../catalog-data.ts';
-import type { CatalogFile } from '../file-schema.ts';
+import type { CatalogFile, ModelFileEntry } from '../file-schema.ts';
 import { timesFactor } from '../import/markup.ts';
 import { ImportError } from '../mistakes.ts';
 import { UNKNOWN_CONTEXT } from '../model-check.ts';
@@ -19,17 +21,20 @@ import { markupFactor, PRICE_KEYS, tokenPrice } from '../price-schema.ts';
 
 const entryName = z.string().min(1).max(64);
 const modelId = z.string().trim().min(1).max(200);
+const listedModel = { list: entryName, model: modelId };
 const tokenCount = z.number().int().min(1).max(10_000_000);
-const price = tokenPrice.transform((nano) => formatUsd(nanoUsd(nano)));
-/** An empty address is the usual one. */
-const address = z.union([z.literal(''), z.url({ protocol: /^https?$/ }).max(500)]);
+const price = tokenPrice.transform((nano) => amountOf(formatUsd(nanoUsd(nano))));
+/** What is taken away is removed. */
+const ability = z
+  .boolean()
+  .transform((has) => has || null)
+  .optional();
+/** An empty address is the usual one of its kind or preset. */
+const address = z.union([z.literal('').transform(() => null), z.url({ protocol: /^https?$/ }).max(500)]);
 
 /** One change that an operator makes on a page, without YAML. Amounts are decimals in dollars. */
 export const draftEdit = z.discriminatedUnion('kind', [
-  // Without an address: the usual one of its kind or preset.
-  z
-    .strictObject({ kind: z.literal('address'), backend: entryName, baseUrl: address })
-    .transform(({ baseUrl, ...edit }) => ({ ...edit, baseUrl: baseUrl === '' ? undefined : baseUrl })),
+  z.strictObject({ kind: z.literal('address'), backend: entryName, baseUrl: address }),
   // Names of variables or stored keys.
   z.strictObject({
     kind: z.literal('keys'),
@@ -52,29 +57,27 @@ export const draftEdit = z.discriminatedUnion('kind', [
   }),
   z.strictObject({
     kind: z.literal('add_model'),
-    list: entryName,
-    model: modelId,
+    ...listedModel,
     name: z.string().trim().min(1).max(500).optional(),
     input: price,
     output: price,
   }),
-  z.strictObject({ kind: z.literal('remove_model'), list: entryName, model: modelId }),
+  z.strictObject({ kind: z.literal('remove_model'), ...listedModel }),
   // What is absent stays; null: nobody knows, or the usual.
   z.strictObject({
     kind: z.literal('set_model'),
-    list: entryName,
-    model: modelId,
+    ...listedModel,
     input: price.optional(),
-    output: price.optional(),
     cached_input: price.nullish(),
+    output: price.optional(),
     /** USD for one image of any size. */
     image: price.optional(),
     context: tokenCount.nullish(),
     max_output: tokenCount.nullish(),
-    vision: z.boolean().optional(),
-    tools: z.boolean().optional(),
-    reasoning: z.boolean().optional(),
-    files: z.boolean().optional(),
+    vision: ability,
+    tools: ability,
+    reasoning: ability,
+    files: ability,
     /** By backend. */
     cost: z
       .record(
@@ -90,18 +93,19 @@ export const draftEdit = z.discriminatedUnion('kind', [
   // Every amount that customers pay for them, tiers, sizes and what is beside the tokens included.
   z.strictObject({
     kind: z.literal('scale_prices'),
-    models: z
-      .array(z.strictObject({ list: entryName, model: modelId }))
-      .min(1)
-      .max(5_000),
+    models: z.array(z.strictObject(listedModel)).min(1).max(5_000),
     factor: markupFactor,
   }),
   // Made where it is not there yet; what is absent stays.
   z.strictObject({
     kind: z.literal('group'),
     group: entryName,
-    factor: z.string().max(20).optional(),
-    hide: z.array(z.string().max(200)).max(100).optional(),
+    factor: z.string().max(20).transform(amountOf).optional(),
+    hide: z
+      .array(z.string().max(200))
+      .max(100)
+      .transform((hidden) => (hidden.length === 0 ? null : hidden))
+      .optional(),
   }),
   z.strictObject({ kind: z.literal('remove_group'), group: entryName }),
   // Of its own; null: the list price times the factor of the group.
@@ -119,27 +123,20 @@ export type DraftEdit = z.output<typeof draftEdit>;
 
 /** The catalog with the changes; `file` is the catalog as it was read. Throws an `ImportError` for what cannot be done. */
 export function editDraft(catalog: CatalogMap, file: CatalogFile, edits: readonly DraftEdit[]): CatalogMap {
-  const values = edits.filter((edit) => edit.kind === 'set_model');
+  const ofModels = edits.filter((edit) => edit.kind === 'set_model');
   const others = edits.filter((edit) => edit.kind !== 'set_model');
-  for (const edit of values) requireModel(file, edit);
-  const draft = new Draft(catalog);
-  // In one pass: there may be thousands.
-  draft.change({ lists: valuesOfLists(values, file) });
-  for (const edit of others) applyEdit(draft, file, edit);
-  return draft.catalog;
+  const byModel = [...Map.groupBy(ofModels, placeOf).values()].map((same) => same.reduce(joined));
+  const values = inLists(byModel.map((edit) => valuesOf(edit, requireModel(file, edit))));
+  const start = withChanges(catalog, values);
+  return others.reduce((draft, edit) => changesOf(edit, file, draft).reduce(withChanges, draft), start);
 }
 
 type EditOf<Kind extends DraftEdit['kind']> = Extract<DraftEdit, { kind: Kind }>;
 
-function valuesOfLists(edits: readonly EditOf<'set_model'>[], file: CatalogFile): CatalogMap {
-  const lists = [...Map.groupBy(edits, ({ list }) => list)].map(([list, ofList]) => {
-    const models = [...Map.groupBy(ofList, ({ model }) => model)].map(
-      ([model, [first, ...later]]) =>
-        [model, first ? valuesOf(later.reduce(joined, first), file) : {}] as const,
-    );
-    return [list, Object.fromEntries(models)] as const;
-  });
-  return Object.fromEntries(lists);
+type ListedModel = Pick<ModelChange, 'list' | 'model'>;
+
+function placeOf({ list, model }: ListedModel): string {
+  return JSON.stringify([list, model]);
 }
 
 /** What one backend takes leaves what others take as it is. */
@@ -147,54 +144,21 @@ function joined(edit: EditOf<'set_model'>, later: EditOf<'set_model'>): EditOf<'
   return { ...edit, ...later, cost: { ...edit.cost, ...later.cost } };
 }
 
-function valuesOf(edit: EditOf<'set_model'>, file: CatalogFile): CatalogMap {
-  const { list, model, context } = edit;
-  const before = file.lists[list]?.find((entry) => entry.model === model);
-  const price = {
-    input: written(edit.input),
-    cached_input: written(edit.cached_input),
-    output: written(edit.output),
-    image: written(edit.image),
-  };
-  const isPriced = [edit.input, edit.output, edit.image].some((amount) => Number(amount ?? 0) > 0);
-  const room = context ?? before?.context ?? UNKNOWN_CONTEXT;
-  return withoutMissing({
+function valuesOf(
+  { kind: _kind, list, model, files, cost, ...values }: EditOf<'set_model'>,
+  before: ModelFileEntry,
+): ModelChange {
+  const isPriced = [values.input, values.output, values.image].some((amount) => Number(amount ?? 0) > 0);
+  // Nobody knows how large a file is in tokens: it may fill the model.
+  const room = { max_tokens: values.context ?? before.context ?? UNKNOWN_CONTEXT };
+  const change = withoutMissing({
     // A model that gets a price is no longer free.
-    free: before?.free && isPriced ? null : undefined,
-    ...price,
-    context,
-    max_output: edit.max_output,
-    ...abilitiesOf(edit, room),
-    cost: edit.cost && costsOf(edit.cost),
+    free: before.free && isPriced ? null : undefined,
+    ...values,
+    inputs: withoutMissing({ image: values.vision === null ? null : undefined, file: files && room }),
+    cost,
   });
-}
-
-function written(amount: string | null | undefined): CatalogValue | undefined {
-  return typeof amount === 'string' ? amountOf(amount) : amount;
-}
-
-function abilitiesOf({ vision, tools, reasoning, files }: EditOf<'set_model'>, room: number) {
-  const flag = (value: boolean | undefined) => (value === undefined ? undefined : value || null);
-  const inputs = withoutMissing({
-    image: vision === false ? null : undefined,
-    // Nobody knows how large a file is in tokens: it may fill the model.
-    file: files === undefined ? undefined : files ? { max_tokens: room } : null,
-  });
-  return {
-    vision: flag(vision),
-    tools: flag(tools),
-    reasoning: flag(reasoning),
-    inputs: Object.keys(inputs).length === 0 ? undefined : inputs,
-  };
-}
-
-function costsOf(costs: NonNullable<EditOf<'set_model'>['cost']>): CatalogMap {
-  return Object.fromEntries(
-    Object.entries(costs).map(([backend, amounts]) => [
-      backend,
-      amounts && Object.fromEntries(Object.entries(amounts).map(([key, amount]) => [key, amountOf(amount)])),
-    ]),
-  );
+  return { list, model, change };
 }
 
 /** Each price of the model times a factor in millionths; a free one stays free. */
@@ -203,8 +167,7 @@ function scaledPrices(model: CatalogMap, factor: number): CatalogMap {
     if (isCatalogMap(value))
       return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, scaled(inner)]));
     const amount = typeof value === 'number' || typeof value === 'string' ? parseUsd(value) : undefined;
-    if (amount === undefined) return value;
-    return amountOf(formatUsd(nanoUsd(timesFactor(amount, factor))));
+    return amount === undefined ? value : amountOf(formatUsd(nanoUsd(timesFactor(amount, factor))));
   };
   const prices = Object.entries(model).filter(
     ([key]) => (key in PRICE_KEYS && key !== 'service_tiers') || key === 'reasoning',
@@ -212,139 +175,112 @@ function scaledPrices(model: CatalogMap, factor: number): CatalogMap {
   return Object.fromEntries(prices.map(([key, value]) => [key, scaled(value)]));
 }
 
-function scalePrices(draft: Draft, file: CatalogFile, { models, factor }: EditOf<'scale_prices'>): void {
-  for (const one of models) requireModel(file, one);
-  const { lists = {} } = draft.catalog;
-  const changes = [...Map.groupBy(models, ({ list }) => list)].map(([list, ofList]) => {
-    const wanted = new Set(ofList.map(({ model }) => model));
-    const known = isCatalogMap(lists) ? lists[list] : undefined;
-    const scaled = (isModelList(known) ? known : [])
-      .filter(({ model }) => wanted.has(model))
-      .map((model) => [model.model, scaledPrices(model, factor)] as const);
-    return [list, Object.fromEntries(scaled)] as const;
-  });
-  draft.change({ lists: Object.fromEntries(changes) });
-}
-
-class Draft {
-  catalog: CatalogMap;
-
-  constructor(catalog: CatalogMap) {
-    this.catalog = catalog;
-  }
-
-  change(changes: CatalogMap): void {
-    this.catalog = withChanges(this.catalog, changes);
-  }
-
-  /** `undefined` removes what is there. */
-  set(path: CatalogPath, value: CatalogValue | undefined): void {
-    this.change(changeAt(path, value ?? null));
-  }
-}
-
-function applyEdit(draft: Draft, file: CatalogFile, edit: Exclude<DraftEdit, EditOf<'set_model'>>): void {
+/** The changes that make up an edit, in their order. */
+function changesOf(
+  edit: Exclude<DraftEdit, EditOf<'set_model'>>,
+  file: CatalogFile,
+  draft: CatalogMap,
+): CatalogMap[] {
   switch (edit.kind) {
     case 'address':
       requireKnown('backend', edit.backend, file.upstreams);
-      return draft.set(['upstreams', edit.backend, 'base_url'], edit.baseUrl);
+      return [changeAt(['upstreams', edit.backend, 'base_url'], edit.baseUrl)];
     case 'keys': {
       requireKnown('backend', edit.backend, file.upstreams);
-      const references = edit.names.map((name) => `\${${name}}`);
-      draft.set(['upstreams', edit.backend, 'api_key'], references.length === 1 ? references[0] : undefined);
-      return draft.set(
-        ['upstreams', edit.backend, 'api_keys'],
-        references.length > 1 ? references : undefined,
-      );
+      const [only = null, ...more] = edit.names.map((name) => `\${${name}}`);
+      const keys =
+        more.length === 0 ? { api_key: only, api_keys: null } : { api_key: null, api_keys: [only, ...more] };
+      return [changeAt(['upstreams', edit.backend], keys)];
     }
     case 'remove_backend':
-      return removeBackend(draft, file, edit);
+      return withoutBackend(file, edit);
     case 'places':
       requireKnown('endpoint', edit.endpoint, file.endpoints);
-      return draft.set(['endpoints', edit.endpoint, 'upstreams'], writtenPlaces(edit.places));
+      return [changeAt(['endpoints', edit.endpoint, 'upstreams'], writtenPlaces(edit.places))];
     case 'add_model':
-      return addModel(draft, file, edit);
+      return [changeAt(['lists', edit.list, edit.model], newModel(file, edit))];
     case 'remove_model':
-      requireModel(file, edit);
-      if (file.lists[edit.list]?.length === 1)
-        throw new ImportError(
-          `${edit.model} is the only model of the list ${edit.list}. Remove the endpoint, or add another model first.`,
-        );
-      removeGroupPrices(
-        draft,
-        file,
-        (code, model) => model === edit.model && file.endpoints[code]?.lists.includes(edit.list) === true,
-      );
-      return draft.set(['lists', edit.list, edit.model], undefined);
+      return withoutModel(file, edit);
     case 'group': {
-      const { group, factor, hide } = edit;
-      const known = file.groups[group];
-      if (factor !== undefined || !known)
-        draft.set(['groups', group, 'factor'], factor === undefined ? 1 : amountOf(factor));
-      return hide && draft.set(['groups', group, 'hide'], hide.length === 0 ? undefined : hide);
+      const { group, hide, factor = Object.hasOwn(file.groups, group) ? undefined : 1 } = edit;
+      return [changeAt(['groups', group], withoutMissing({ factor, hide }))];
     }
     case 'remove_group':
       requireKnown('group', edit.group, file.groups);
-      return draft.set(['groups', edit.group], undefined);
-    case 'group_price':
-      return setGroupPrice(draft, file, edit);
-    case 'scale_prices':
-      return scalePrices(draft, file, edit);
+      return [changeAt(['groups', edit.group], null)];
+    case 'group_price': {
+      const { group, endpoint, model, input, output } = edit;
+      requireKnown('group', group, file.groups);
+      return [
+        changeAt(['groups', group, 'prices', `${endpoint}/${model}`], withoutMissing({ input, output })),
+      ];
+    }
+    case 'scale_prices': {
+      for (const one of edit.models) requireModel(file, one);
+      const wanted = new Set(edit.models.map(placeOf));
+      const scaled = Object.entries(draft['lists'] ?? {}).flatMap(([list, models]) =>
+        (isModelList(models) ? models : [])
+          .filter(({ model }) => wanted.has(placeOf({ list, model })))
+          .map((model) => ({ list, model: model.model, change: scaledPrices(model, edit.factor) })),
+      );
+      return [inLists(scaled)];
+    }
     default:
       return edit satisfies never;
   }
 }
 
-function setGroupPrice(draft: Draft, file: CatalogFile, edit: EditOf<'group_price'>): void {
-  const { group, endpoint, model } = edit;
-  requireKnown('group', group, file.groups);
-  for (const key of ['input', 'output'] as const) {
-    const amount = edit[key];
-    if (amount === undefined) continue;
-    const path = ['groups', group, 'prices', `${endpoint}/${model}`, key];
-    draft.set(path, amount === null ? undefined : amountOf(amount));
-  }
+/** Where groups have prices of their own for models that are removed. */
+function groupPrices({ groups }: CatalogFile, leaves: (target: string) => boolean): CatalogPath[] {
+  return Object.entries(groups).flatMap(([group, { prices }]) =>
+    Object.keys(prices).flatMap((target) => (leaves(target) ? [['groups', group, 'prices', target]] : [])),
+  );
 }
 
-/** Removes the prices of groups for models that are removed. */
-function removeGroupPrices(
-  draft: Draft,
-  { groups }: CatalogFile,
-  leaves: (endpoint: string, model: string) => boolean,
-): void {
-  for (const [group, { prices }] of Object.entries(groups))
-    for (const target of Object.keys(prices)) {
-      const slash = target.indexOf('/');
-      if (leaves(target.slice(0, slash), target.slice(slash + 1)))
-        draft.set(['groups', group, 'prices', target], undefined);
-    }
+function without(paths: readonly CatalogPath[]): CatalogMap[] {
+  return paths.map((path) => changeAt(path, null));
 }
 
-function removeBackend(
-  draft: Draft,
+function withoutModel(file: CatalogFile, { list, model }: EditOf<'remove_model'>): CatalogMap[] {
+  requireModel(file, { list, model });
+  if (file.lists[list]?.length === 1)
+    throw new ImportError(
+      `${model} is the only model of the list ${list}. Remove the endpoint, or add another model first.`,
+    );
+  const offered = Object.entries(file.endpoints).filter(([, { lists }]) => lists.includes(list));
+  const names = new Set(offered.map(([code]) => `${code}/${model}`));
+  return without([...groupPrices(file, (target) => names.has(target)), ['lists', list, model]]);
+}
+
+function withoutBackend(
   file: CatalogFile,
   { backend, withReferences }: EditOf<'remove_backend'>,
-): void {
+): CatalogMap[] {
   requireKnown('backend', backend, file.upstreams);
   const { sharedEndpoints, ownEndpoints, ownLists, aliases, details } = referencesTo(file, backend);
-  const isUsed = sharedEndpoints.length + ownEndpoints.length + details.length > 0;
-  if (isUsed && !withReferences)
-    throw new ImportError(
-      `${backend} is still used: ${[...ownEndpoints, ...sharedEndpoints, ...details.map((path) => path.join('.'))].slice(0, MOST_NAMED).join(', ')}.`,
-    );
-  for (const alias of aliases) draft.set(['aliases', alias], undefined);
-  removeGroupPrices(draft, file, (code) => ownEndpoints.includes(code));
-  for (const code of ownEndpoints) draft.set(['endpoints', code], undefined);
-  for (const list of ownLists) draft.set(['lists', list], undefined);
-  for (const path of details) draft.set(path, undefined);
-  for (const code of sharedEndpoints) {
+  const uses = [...ownEndpoints, ...sharedEndpoints, ...details.map((path) => path.join('.'))];
+  if (uses.length > 0 && !withReferences)
+    throw new ImportError(`${backend} is still used: ${uses.slice(0, MOST_NAMED).join(', ')}.`);
+  const removed = [
+    ...aliases.map((alias) => ['aliases', alias]),
+    ...groupPrices(file, (target) => isOfAny(ownEndpoints, target)),
+    ...ownEndpoints.map((code) => ['endpoints', code]),
+    ...ownLists.map((list) => ['lists', list]),
+    ...details,
+    ['upstreams', backend],
+  ];
+  const shared = sharedEndpoints.map((code) => {
     const { upstreams = [], selectable } = file.endpoints[code] ?? {};
-    const left = upstreams.filter((entry) => upstreamName(entry) !== backend);
-    draft.set(['endpoints', code, 'upstreams'], left);
     const choices = selectable?.filter((name) => name !== backend);
-    if (choices) draft.set(['endpoints', code, 'selectable'], choices.length === 0 ? undefined : choices);
-  }
-  draft.set(['upstreams', backend], undefined);
+    return changeAt(
+      ['endpoints', code],
+      withoutMissing({
+        upstreams: upstreams.filter((entry) => upstreamName(entry) !== backend),
+        selectable: choices?.length === 0 ? null : choices,
+      }),
+    );
+  });
+  return [...without(removed), ...shared];
 }
 
 const MOST_NAMED = 20;
@@ -363,26 +299,22 @@ function writtenPlaces(places: EditOf<'places'>['places']): CatalogValue {
   );
 }
 
-function addModel(
-  draft: Draft,
-  file: CatalogFile,
-  { list, model, name, input, output }: EditOf<'add_model'>,
-): void {
-  requireKnown('list', list, file.lists);
-  if (file.lists[list]?.some((entry) => entry.model === model))
+function newModel(file: CatalogFile, { list, model, name, input, output }: EditOf<'add_model'>): CatalogMap {
+  if (findModel(file, { list, model }))
     throw new ImportError(`The list ${list} has the model ${model} already.`);
   const isFree = Number(input) === 0 && Number(output) === 0;
-  const price = isFree ? { free: true } : { input: amountOf(input), output: amountOf(output) };
-  draft.set(['lists', list, model], { model, ...(name !== undefined && { display_name: name }), ...price });
+  return withoutMissing({ model, display_name: name, ...(isFree ? { free: true } : { input, output }) });
 }
 
-function requireModel(
-  file: CatalogFile,
-  { list, model }: { readonly list: string; readonly model: string },
-): void {
-  requireKnown('list', list, file.lists);
-  if (file.lists[list]?.some((entry) => entry.model === model)) return;
-  throw new ImportError(`The list ${list} has no model ${model}.`);
+function requireModel(file: CatalogFile, place: ListedModel): ModelFileEntry {
+  const found = findModel(file, place);
+  if (!found) throw new ImportError(`The list ${place.list} has no model ${place.model}.`);
+  return found;
+}
+
+function findModel({ lists }: CatalogFile, { list, model }: ListedModel): ModelFileEntry | undefined {
+  requireKnown('list', list, lists);
+  return lists[list]?.find((entry) => entry.model === model);
 }
 
 function requireKnown(what: string, name: string, known: Readonly<Record<string, unknown>>): void {
@@ -390,20 +322,7 @@ function requireKnown(what: string, name: string, known: Readonly<Record<string,
 }
 
 /** What has to be removed or changed when a backend is removed. */
-interface BackendReferences {
-  /** Endpoints that others serve too: they go on without it. */
-  readonly sharedEndpoints: readonly string[];
-  /** Endpoints that nothing else serves: they go with it. */
-  readonly ownEndpoints: readonly string[];
-  /** Lists that only such endpoints offer. */
-  readonly ownLists: readonly string[];
-  /** Other names of models of such endpoints. */
-  readonly aliases: readonly string[];
-  /** Where models refer to it: its own name of the model, and what it charges. */
-  readonly details: readonly CatalogPath[];
-}
-
-export function referencesTo(file: CatalogFile, backend: string): BackendReferences {
+export function referencesTo(file: CatalogFile, backend: string) {
   const endpoints = Object.entries(file.endpoints);
   const serving = endpoints.filter(([, { upstreams }]) => upstreams.map(upstreamName).includes(backend));
   const ownEndpoints = serving.filter(([, { upstreams }]) => upstreams.length === 1).map(([code]) => code);
@@ -411,23 +330,30 @@ export function referencesTo(file: CatalogFile, backend: string): BackendReferen
   const offered = new Set(stays.flatMap(([, { lists }]) => lists));
   const leaving = ownEndpoints.flatMap((code) => file.endpoints[code]?.lists ?? []);
   const ownLists = [...new Set(leaving)].filter((list) => !offered.has(list));
+  const models = Object.entries(file.lists)
+    .filter(([list]) => !ownLists.includes(list))
+    .flatMap(([list, entries]) => entries.map((model) => ({ list, model })));
   return {
+    /** Endpoints that others serve too: they go on without it. */
     sharedEndpoints: serving.map(([code]) => code).filter((code) => !ownEndpoints.includes(code)),
+    /** Endpoints that nothing else serves: they go with it. */
     ownEndpoints,
+    /** Lists that only such endpoints offer. */
     ownLists,
-    aliases: Object.entries(file.aliases)
-      .filter(([, target]) => ownEndpoints.includes(target.slice(0, target.indexOf('/'))))
-      .map(([alias]) => alias),
-    details: Object.entries(file.lists)
-      .filter(([list]) => !ownLists.includes(list))
-      .flatMap(([list, models]) =>
-        models.flatMap((model) =>
-          (['upstream_models', 'cost'] as const)
-            .filter((key) => Object.hasOwn(model[key], backend))
-            .map((key) => ['lists', list, model.model, key, backend]),
-        ),
-      ),
+    /** Other names of models of such endpoints. */
+    aliases: Object.keys(file.aliases).filter((alias) => isOfAny(ownEndpoints, file.aliases[alias] ?? '')),
+    /** Where models refer to it: its own name of the model, and what it charges. */
+    details: models.flatMap(({ list, model }) =>
+      (['upstream_models', 'cost'] as const)
+        .filter((key) => Object.hasOwn(model[key], backend))
+        .map((key): CatalogPath => ['lists', list, model.model, key, backend]),
+    ),
   };
+}
+
+/** `target` is `code/model`. */
+function isOfAny(endpoints: readonly string[], target: string): boolean {
+  return endpoints.includes(target.slice(0, target.indexOf('/')));
 }
 
 function upstreamName(entry: CatalogFile['endpoints'][string]['upstreams'][number]): string {

@@ -29,12 +29,7 @@ export function mergeCatalogs({ prefer, ...versions }: MergeInput): MergeResult 
   return { merged: isCatalogMap(merged) ? merged : {}, conflicts };
 }
 
-interface Versions {
-  readonly base: CatalogValue | undefined;
-  readonly mine: CatalogValue | undefined;
-  readonly theirs: CatalogValue | undefined;
-}
-
+type Versions = Readonly<Record<'base' | 'mine' | 'theirs', CatalogValue | undefined>>;
 type Decide = (path: readonly string[], versions: Versions) => CatalogValue | undefined;
 
 /** `undefined`: it is removed, or was never there. */
@@ -42,9 +37,8 @@ function mergedValue(versions: Versions, path: readonly string[], decide: Decide
   const { base, mine, theirs } = versions;
   if (Bun.deepEquals(mine, base) || Bun.deepEquals(mine, theirs)) return theirs;
   if (Bun.deepEquals(theirs, base)) return mine;
-  const [own, newer] = [childrenOf(mine), childrenOf(theirs)];
+  const [before, own, newer] = [base, mine, theirs].map(childrenOf);
   if (!own || !newer || isCatalogMap(mine) !== isCatalogMap(theirs)) return decide(path, versions);
-  const before = childrenOf(base);
   const children = [...new Set([...newer.keys(), ...own.keys()])].flatMap((key): [string, CatalogValue][] => {
     const entries = { base: before?.get(key), mine: own.get(key), theirs: newer.get(key) };
     const merged = mergedValue(entries, [...path, key], decide);

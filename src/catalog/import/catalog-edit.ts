@@ -2,40 +2,34 @@ import { formatUsd, nanoUsd } from '../../std/money.ts';
 import type { Catalog, Endpoint, EndpointType } from '../catalog.ts';
 import {
   amountOf,
-  isCatalogMap,
+  inLists,
   withChanges,
   withoutMissing,
   type CatalogMap,
   type CatalogValue,
+  type ModelChange,
 } from '../catalog-data.ts';
 import { catalogYaml, flowText } from '../yaml-text.ts';
-import type { AddedModel, ChangedModel, ImportPlan, ModelAmounts } from './plan.ts';
+import type { AddedModel, ImportPlan } from './plan.ts';
 
-/** Changes of a catalog, as {@link withChanges} takes them. */
+/** Changes of a catalog: what is new, and the models that are there. */
 export interface CatalogEdit {
   readonly added: CatalogMap;
-  /** Of models that are there. */
-  readonly updates: CatalogMap;
+  readonly updated: readonly ModelChange[];
 }
 
 /** The catalog with these changes. */
-export function editCatalog(catalog: CatalogMap, { added, updates }: CatalogEdit): CatalogMap {
-  return withChanges(withChanges(catalog, added), updates);
+export function editCatalog(catalog: CatalogMap, { added, updated }: CatalogEdit): CatalogMap {
+  return withChanges(withChanges(catalog, added), inLists(updated));
 }
 
 /** The same changes as lines to paste. */
-export function pasteText({ added, updates: { lists = {} } }: CatalogEdit): string {
+export function pasteText({ added, updated }: CatalogEdit): string {
   const whole = withChanges({}, added);
-  const updated = entriesOf(lists).flatMap(([list, models]) =>
-    entriesOf(models).map(
-      ([model, set]) => `# lists.${list}, ${model}: ${flowText(set, ['lists', list, 0])}`,
-    ),
+  const lines = updated.map(
+    ({ list, model, change }) => `# lists.${list}, ${model}: ${flowText(change, ['lists', list, 0])}`,
   );
-  return [...(Object.keys(whole).length === 0 ? [] : [catalogYaml(whole).trimEnd()]), ...updated].join('\n');
-}
-
-function entriesOf(value: CatalogValue): [string, CatalogValue][] {
-  return isCatalogMap(value) ? Object.entries(value) : [];
+  return [...(Object.keys(whole).length === 0 ? [] : [catalogYaml(whole).trimEnd()]), ...lines].join('\n');
 }
 
 /** How a plan is written into a catalog. `undefined`: there is nothing to write. */
@@ -45,27 +39,25 @@ export function editOf(
   upstream: { readonly name: string; readonly title: string },
 ): CatalogEdit | undefined {
   if (added.length + changed.length === 0) return undefined;
-  const lists: Record<string, CatalogMap> = {};
+  const models: ModelChange[] = [];
   const endpoints: Record<string, CatalogMap> = {};
   for (const type of ['chat_completion', 'embedding', 'image_generation'] as const) {
     const ofType = added.filter((model) => model.type === type);
     if (ofType.length === 0) continue;
     const home = ownList(catalog, upstream.name, type);
     const list = home ?? freeName(listsOf(catalog), `${upstream.name}_${SUFFIX[type].list}`);
-    lists[list] = Object.fromEntries(ofType.map((model) => [model.id, entryOf(model, upstream.name)]));
+    models.push(...ofType.map((model) => ({ list, model: model.id, change: entryOf(model, upstream.name) })));
     if (home !== undefined) continue;
     const code = freeName(new Set(catalog.endpoints.keys()), `${upstream.name}${SUFFIX[type].code}`);
     const name = `${upstream.title}${SUFFIX[type].name}`;
     endpoints[code] = { name, type, lists: [list], upstreams: [upstream.name] };
   }
-  const updated = Object.entries(Object.groupBy(changed, ({ list }) => list)).map(
-    ([list, models = []]) =>
-      [
-        list,
-        Object.fromEntries(models.map((model) => [model.id, changedKeys(model, upstream.name)])),
-      ] as const,
-  );
-  return { added: { lists, endpoints }, updates: { lists: Object.fromEntries(updated) } };
+  const updated = changed.map(({ list, id, price, cost, hadCost }) => ({
+    list,
+    model: id,
+    change: { ...priceEntry(price), ...(hadCost && { cost: { [upstream.name]: priceEntry(cost) } }) },
+  }));
+  return { added: { ...inLists(models), endpoints }, updated };
 }
 
 const SUFFIX = {
@@ -106,13 +98,16 @@ function entryOf(
   { id, name, cost, price, contextTokens, abilities }: AddedModel,
   upstream: string,
 ): CatalogMap {
-  if ('image' in price) return imageEntry({ id, name, price, cost }, upstream);
+  const title = name === id ? '' : name.trim().slice(0, 500);
+  const named = { model: id, display_name: title === '' ? undefined : title };
+  const costs = cost && { [upstream]: priceEntry(cost) };
+  if ('image' in price)
+    return withoutMissing({ ...named, ...priceEntry(price), sizes: ['1024x1024'], cost: costs });
   const { vision, tools, reasoning, maxOutput, tokenizer } = abilities;
   const isFree = price.input === 0 && price.output === 0;
   const { reasoning: thinking, ...plain }: CatalogMap = isFree ? { free: true } : priceEntry(price);
   return withoutMissing({
-    model: id,
-    display_name: shownName({ id, name }),
+    ...named,
     ...plain,
     context: contextTokens,
     max_output: maxOutput,
@@ -122,45 +117,19 @@ function entryOf(
     // A price instead of `hidden` must not change what happens when a client leaves.
     on_disconnect: thinking !== undefined && reasoning === 'hidden' ? 'finish' : undefined,
     tokenizer,
-    cost: cost && { [upstream]: priceEntry(cost) },
+    cost: costs,
   });
 }
 
-function imageEntry(
-  { id, name, price, cost }: Pick<AddedModel, 'id' | 'name' | 'price' | 'cost'>,
-  upstream: string,
-): CatalogMap {
-  return withoutMissing({
-    model: id,
-    display_name: shownName({ id, name }),
-    ...priceEntry(price),
-    sizes: ['1024x1024'],
-    cost: cost && { [upstream]: priceEntry(cost) },
+/** Amounts in nano-USD; those of tiers are by their tier. */
+interface Amounts {
+  readonly [key: string]: number | Amounts | undefined;
+}
+
+function priceEntry(given: Amounts): CatalogMap {
+  const entries = Object.entries(given).flatMap(([key, value]): [string, CatalogValue][] => {
+    if (value === undefined) return [];
+    return [[key, typeof value === 'number' ? amountOf(formatUsd(nanoUsd(value))) : priceEntry(value)]];
   });
-}
-
-function shownName({ id, name }: Pick<AddedModel, 'id' | 'name'>): string | undefined {
-  return name === id || name.trim() === '' ? undefined : name.trim().slice(0, 500);
-}
-
-function changedKeys({ price, cost, hadCost }: ChangedModel, upstream: string): CatalogMap {
-  return { ...priceEntry(price), ...(hadCost && { cost: { [upstream]: priceEntry(cost) } }) };
-}
-
-function priceEntry(given: ModelAmounts): CatalogMap {
-  if ('image' in given) return amounts(given);
-  const { above, ...plain } = given;
-  const tiers = Object.entries(above ?? {}).map(([tokens, tier]) => [tokens, amounts(tier)] as const);
-  return { ...amounts(plain), ...(above && { above: Object.fromEntries(tiers) }) };
-}
-
-function amounts(given: object): CatalogMap {
-  return withoutMissing(
-    Object.fromEntries(
-      Object.entries(given as Readonly<Record<string, number | undefined>>).map(([key, nano]) => [
-        key,
-        nano === undefined ? undefined : amountOf(formatUsd(nanoUsd(nano))),
-      ]),
-    ),
-  );
+  return Object.fromEntries(entries);
 }
