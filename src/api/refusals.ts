@@ -1,6 +1,7 @@
 import type { RefusedCall, RefusedCalls } from '../activity/refused-calls.ts';
 import type { PlaygroundCall } from '../console/playground-relay.ts';
 import type { IncomingRequest } from '../http/router.ts';
+import { lastingCaller } from '../ledger/decide.ts';
 import type { Caller } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { redact } from '../std/log.ts';
@@ -25,7 +26,7 @@ export function noteRefusal(
   const { requestId, requestRecord, path, parameters } = incoming;
   const [inPath] = parameters;
   refusedCalls.add({
-    caller,
+    caller: lastingCaller(caller),
     requestId,
     operation: operationOf(path),
     endpoint: shortText(requestRecord.endpoint ?? requestRecord.askedEndpoint, CHARACTERS.name),

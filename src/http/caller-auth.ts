@@ -45,11 +45,8 @@ export class CallerAuth {
   }
 
   /** The caller of a public request. Whether the token exists is decided by the ledger. */
-  caller({ request, peer }: IncomingRequest): Caller {
-    const hash = requireHash(tokenOf(request), this.#options.hashToken);
-    // What is no address is in no network but that of all.
-    const address = parseAddress(this.clientAddress(peer, request)) ?? '::';
-    return { kind: 'token', hash, address };
+  caller(incoming: IncomingRequest): Caller {
+    return new TokenCaller(requireHash(tokenOf(incoming.request), this.#options.hashToken), incoming);
   }
 
   /** For routes that work without a token: `undefined` when none was sent, 401 for one that cannot be valid. */
@@ -137,6 +134,24 @@ export class CallerAuth {
     } catch {
       // Two different tokens, or a malformed one: no valid token was exposed.
     }
+  }
+}
+
+/** The system is asked for its address only where somebody wants it: most tokens may be used from everywhere. */
+class TokenCaller {
+  readonly kind = 'token';
+  readonly hash: TokenHash;
+  readonly #incoming: IncomingRequest;
+  #address: string | undefined;
+
+  constructor(hash: TokenHash, incoming: IncomingRequest) {
+    this.hash = hash;
+    this.#incoming = incoming;
+  }
+
+  get address(): string {
+    // What is no address is in no network but that of all.
+    return (this.#address ??= parseAddress(this.#incoming.address) ?? '::');
   }
 }
 

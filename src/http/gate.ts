@@ -81,6 +81,12 @@ const answers = new Deadlines<AnswerDeadline>((entries, now) => {
   for (const entry of entries) if (entry.endsAt <= now) rejectEntry(entry, tookTooLong());
 });
 
+/** A function of its own: what an inner one captured would be made for each request that waits for no turn. */
+async function handleAfter(turn: Promise<void>, route: HttpRoute, incoming: BunRequest): Promise<Response> {
+  await turn;
+  return await route.handle(incoming);
+}
+
 async function within<T>(work: Promise<T>, deadline: AnswerDeadline): Promise<T> {
   try {
     return await answers.within(work, deadline);
@@ -200,7 +206,7 @@ export class Gate {
       server.timeout(request, 0);
       this.#open.add(incoming);
       const turn = route.door === 'console' ? this.#consoleTurns.enter() : undefined;
-      const work = turn ? turn.then(() => route.handle(incoming)) : route.handle(incoming);
+      const work = turn ? handleAfter(turn, route, incoming) : route.handle(incoming);
       const { answerBy } = incoming;
       const response = await (answerBy === undefined ? work : within(work, answerBy));
       return this.#finished(response, route, incoming);

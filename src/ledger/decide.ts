@@ -583,6 +583,11 @@ export function callerKey(caller: Caller): string {
   return caller.kind === 'token' ? caller.hash : caller.id;
 }
 
+/** For who keeps a caller longer than its request, which may be asked for its address until then. */
+export function lastingCaller(caller: Caller): Caller {
+  return caller.kind === 'token' ? { kind: 'token', hash: caller.hash } : caller;
+}
+
 /** A disabled account gets the same answer as an unknown token. */
 export const UNKNOWN_CALLER: Extract<Admission, { kind: 'refused' }> = {
   kind: 'refused',

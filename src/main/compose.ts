@@ -28,6 +28,7 @@ import { Idempotency } from '../http/idempotency/idempotency.ts';
 import type { Router } from '../http/router.ts';
 import { startServer, type RunningServer } from '../http/server.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
+import { lastingCaller } from '../ledger/decide.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { RelayParts } from '../relay/call.ts';
@@ -311,7 +312,7 @@ async function makeRelay(
     countWaitMs: config.countWaitMs,
     commentMs: config.commentMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
-    onLimitReached: (caller, limit) => messages.reachedLimits.note(caller, limit),
+    onLimitReached: (caller, limit) => messages.reachedLimits.note(lastingCaller(caller), limit),
     tags: await openTags(services),
     topUps: payments?.trigger,
     clock,

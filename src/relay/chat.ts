@@ -280,9 +280,16 @@ function callUpstream(
   const asked = knobs ? knobsFor(call.request, knobs, targetOf(admitted, upstream)) : call.request;
   const { model, form, signal, trace } = attempt;
   const request = requestFor(asked, model, admission.output);
-  return upstream
-    .chat({ model, form, request, signal, requestId: call.requestId, trace })
-    .then((answer) => readFirstEvent(answer, signal, connection));
+  const answer = upstream.chat({ model, form, request, signal, requestId: call.requestId, trace });
+  return request.stream === true ? firstEventOf(answer, signal, connection) : answer.then(wholeAnswer);
+}
+
+function firstEventOf(
+  answer: Promise<ChatAnswer>,
+  signal: AbortSignal,
+  connection: ClientConnection,
+): Promise<StartedAnswer> {
+  return answer.then((begun) => readFirstEvent(begun, signal, connection));
 }
 
 async function callNatively(
@@ -320,10 +327,18 @@ export function readFirstEvent(
     case 'events':
       return TypedStream.open(answer.events, { signal, client: connection.signal }).then(asStream);
     case 'whole':
-      return readWhole(answer.json);
     case 'completion':
-      return { kind: 'whole', text: JSON.stringify(answer.completion), completion: answer.completion };
+      return wholeAnswer(answer);
   }
+}
+
+/** All requests that ask for no stream share this function: one of their own would be made for each of them. */
+function wholeAnswer(answer: ChatAnswer): WholeAnswer {
+  if (answer.kind === 'whole') return readWhole(answer.json);
+  if (answer.kind !== 'completion')
+    throw new UpstreamFailure('protocol', 'asked for a whole answer, got a stream');
+  const { completion } = answer;
+  return { kind: 'whole', text: JSON.stringify(completion), completion };
 }
 
 function asStream(events: StreamAnswer['events']): StreamAnswer {

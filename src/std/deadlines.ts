@@ -9,6 +9,23 @@ export interface Deadline<Entry> extends ListItem<Entry> {
   reject: ((reason: unknown) => void) | undefined;
 }
 
+/** `Promise.withResolvers` for what every request makes: without an object of its own, because the compiler sees into this one. */
+export function withResolvers<T>(): PromiseWithResolvers<T> {
+  const promise = new Promise<T>(keepResolvers);
+  // Of the promise that was made just now, so of its type.
+  return { promise, resolve: kept.resolve as PromiseWithResolvers<T>['resolve'], reject: kept.reject };
+}
+
+const kept: Pick<PromiseWithResolvers<never>, 'resolve' | 'reject'> = {
+  resolve: () => undefined,
+  reject: () => undefined,
+};
+
+function keepResolvers(resolve: typeof kept.resolve, reject: typeof kept.reject): void {
+  kept.resolve = resolve;
+  kept.reject = reject;
+}
+
 const CHECK_MS = 250;
 
 /** Time limits of many promises. One shared timer checks all of them: a timer for each would cost more than the work. */
@@ -24,7 +41,7 @@ export class Deadlines<Entry extends Deadline<Entry>> {
 
   /** The result of the work, unless its entry is rejected before. Whoever waits for it says `end` afterwards. */
   within<T>(work: Promise<T>, entry: Entry): Promise<T> {
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const { promise, resolve, reject } = withResolvers<T>();
     entry.reject = reject;
     this.#entries.add(entry);
     this.#timer ??= setInterval(() => this.#check(), CHECK_MS);

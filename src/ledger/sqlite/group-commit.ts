@@ -1,3 +1,4 @@
+import { withResolvers } from '../../std/deadlines.ts';
 import { BATCH_BOUNDS, DATABASE_SECONDS, Distribution } from '../../std/distribution.ts';
 import { asFault, Fault } from '../../std/fault.ts';
 import type { Log } from '../../std/log.ts';
@@ -41,7 +42,7 @@ export class GroupCommit<Work> {
   ): Promise<T> {
     if (this.#closed || this.#queue.length >= MAX_QUEUE)
       return Promise.reject(unavailable('the ledger has too much to do'));
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const { promise, resolve, reject } = withResolvers<T>();
     this.#queue.push({
       // `argument` is what `run` takes.
       run: run as (work: Work, argument: unknown) => unknown,

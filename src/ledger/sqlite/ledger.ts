@@ -379,20 +379,21 @@ function insertHold(
   // Such a hold could never be closed, because there can be no second receipt. For a running request the hold's key
   // ensures this.
   if (transaction.isOver(hold.id)) throw asFault(new Error(`request ${hold.id} is over`));
-  transaction.statements.insertHold.run(
-    hold.id,
-    hold.account_id,
-    held,
-    nowMs + lease.leaseMs,
-    hold.created_at,
-    hold.node,
-    hold.price,
-    hold.route,
-    ceiling.kind === 'tokens' ? ceiling.input : 0,
-    output,
-    hold.choices,
-    hold.stream,
-    hold.client,
-  );
+  const insert = transaction.statements.insertHold;
+  const { values } = insert;
+  values[0] = hold.id;
+  values[1] = hold.account_id;
+  values[2] = held;
+  values[3] = nowMs + lease.leaseMs;
+  values[4] = hold.created_at;
+  values[5] = hold.node;
+  values[6] = hold.price;
+  values[7] = hold.route;
+  values[8] = ceiling.kind === 'tokens' ? ceiling.input : 0;
+  values[9] = output;
+  values[10] = hold.choices;
+  values[11] = hold.stream;
+  values[12] = hold.client;
+  insert.get(values);
   transaction.rememberHold(hold);
 }

@@ -152,7 +152,7 @@ function close(
   const { charged } = charge;
   account.release({ held, admittedAt: hold.created_at }, charged, transaction.isThisMonth(hold.created_at));
   transaction.touch(account);
-  transaction.statements.deleteHold.run(hold.id);
+  transaction.statements.deleteHold.get(hold.id);
   insertReceipt(transaction, hold, { state, charge: { charged, overrun }, usage, source, ending, cost });
   transaction.sums.add({
     accountId: account.id,
@@ -178,38 +178,39 @@ function insertReceipt(transaction: LedgerTransaction, hold: HoldRow, closing: C
   const { state, charge, usage, source, ending, cost } = closing;
   const { upstream, firstByteMs } = ending;
   const promptMs = transaction.nowMs - requestTime(hold.id);
-  transaction.statements.insertReceipt.run(
-    hold.id,
-    hold.account_id,
-    hold.held,
-    charge.charged,
-    charge.overrun,
-    hold.created_at,
-    transaction.nowMs,
-    hold.node,
-    hold.price,
-    hold.route,
-    upstream === undefined ? null : transaction.numbers.backend(upstream),
-    usage.input,
-    usage.cached,
-    usage.output,
-    usage.reasoning,
-    usage.images,
-    hold.output_cap,
-    hold.choices,
-    firstByteMs === undefined ? null : storedMs(firstByteMs),
-    storedMs(ending.durationMs),
-    STATE_CODES[state],
-    OUTCOME_CODES[ending.outcome],
-    source === undefined ? null : SOURCE_CODES[source],
-    hold.stream,
-    promptMs >= 0 && promptMs <= PROMPT_MS ? 0 : 1,
-    hold.client,
-    detailText(ending),
-    extraUsageText(usage),
-    cost.spent ?? null,
-    cost.possible,
-  );
+  const receipt = transaction.statements.insertReceipt;
+  const { values } = receipt;
+  values[0] = hold.id;
+  values[1] = hold.account_id;
+  values[2] = hold.held;
+  values[3] = charge.charged;
+  values[4] = charge.overrun;
+  values[5] = hold.created_at;
+  values[6] = transaction.nowMs;
+  values[7] = hold.node;
+  values[8] = hold.price;
+  values[9] = hold.route;
+  values[10] = upstream === undefined ? null : transaction.numbers.backend(upstream);
+  values[11] = usage.input;
+  values[12] = usage.cached;
+  values[13] = usage.output;
+  values[14] = usage.reasoning;
+  values[15] = usage.images;
+  values[16] = hold.output_cap;
+  values[17] = hold.choices;
+  values[18] = firstByteMs === undefined ? null : storedMs(firstByteMs);
+  values[19] = storedMs(ending.durationMs);
+  values[20] = STATE_CODES[state];
+  values[21] = OUTCOME_CODES[ending.outcome];
+  values[22] = source === undefined ? null : SOURCE_CODES[source];
+  values[23] = hold.stream;
+  values[24] = promptMs >= 0 && promptMs <= PROMPT_MS ? 0 : 1;
+  values[25] = hold.client;
+  values[26] = detailText(ending);
+  values[27] = extraUsageText(usage);
+  values[28] = cost.spent ?? null;
+  values[29] = cost.possible;
+  receipt.get(values);
   transaction.noteReceipt(hold.id);
 }
 

@@ -18,15 +18,18 @@ export function prepareStatements(database: Database) {
     dataVersion: database.prepare<{ data_version: number }, []>('PRAGMA data_version'),
     accountByToken: database.prepare<AccountRow, [string]>(`${SELECT_ACCOUNT} WHERE token_hash = ?`),
     accountById: database.prepare<AccountRow, [string]>(`${SELECT_ACCOUNT} WHERE id = ?`),
-    updateAccount: database.prepare<void, Values>(
+    updateAccount: prepareWrite(
+      database,
       `UPDATE account SET balance = ?, held = ?, owed = ?, open_holds = ?, chat_arrival_us = ?, images_arrival_us = ?,
         month = ?, month_spent = ?, token_used_at = ? WHERE id = ?`,
     ),
-    updateSpender: database.prepare<void, Values>(
+    updateSpender: prepareWrite(
+      database,
       `UPDATE account SET team_held = ?, budget_from = ?, budget_from_day = ?, budget_used = ?, budget_held = ?
        WHERE id = ?`,
     ),
-    insertHold: database.prepare<void, Values>(
+    insertHold: prepareWrite(
+      database,
       `INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap,
         choices, stream, client)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -45,7 +48,8 @@ export function prepareStatements(database: Database) {
       'UPDATE hold SET lease_until = ?3, node = ?4 WHERE id = ?1 AND lease_until <= ?2',
     ),
     deleteHold: database.prepare<void, [string]>('DELETE FROM hold WHERE id = ?'),
-    insertReceipt: database.prepare<void, Values>(
+    insertReceipt: prepareWrite(
+      database,
       `INSERT INTO receipt (id, account_id, held, charged, overrun, created_at, booked_at, node, price, route, backend,
         input_tokens, cached_tokens, output_tokens, reasoning_tokens, images, output_cap, choices, first_byte_ms,
         duration_ms, state, outcome, source, stream, late, client, detail, extra, cost, possible_cost)
@@ -141,7 +145,8 @@ function prepareNumbers(database: Database) {
 
 function prepareSums(database: Database) {
   return {
-    addBackendDay: database.prepare<void, Values>(
+    addBackendDay: prepareWrite(
+      database,
       `INSERT INTO backend_day (day, backend, model, requests, failures, charged, ${COST_SUMS.join(', ')},
         ${DURATION_COLUMNS.join(', ')})
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ${DURATION_COLUMNS.map(() => '?').join(', ')})
@@ -150,7 +155,8 @@ function prepareSums(database: Database) {
         charged = charged + excluded.charged,
         ${[...COST_SUMS, ...DURATION_COLUMNS].map(added).join(', ')}`,
     ),
-    addUsage: database.prepare<void, Values>(
+    addUsage: prepareWrite(
+      database,
       `INSERT INTO usage_day (account_id, day, endpoint, model, requests, failures, input_tokens, cached_tokens,
         output_tokens, reasoning_tokens, images, charged, ${COST_SUMS.join(', ')}, saved)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -203,6 +209,22 @@ function prepareArchive(database: Database) {
 const OF_OTHERS = 'h.node IS NOT (SELECT id FROM node WHERE name = ?1)';
 
 type Values = (string | number | null)[];
+
+/**
+ * A statement that requests run all the time, and that tells nothing. The runtime's `run` makes an array of its arguments, and
+ * an object of what has changed; `get` takes an array, here one for all calls, and makes nothing.
+ */
+interface Write {
+  /** In the order of the question marks. All are set before each call. */
+  readonly values: Values;
+  get(values: Values): unknown;
+  finalize(): void;
+}
+
+function prepareWrite(database: Database, sql: string): Write {
+  // That an array may take the place of the arguments is not in the types.
+  return Object.assign(database.prepare<unknown, never[]>(sql), { values: [] });
+}
 
 interface Numbered {
   id: number;

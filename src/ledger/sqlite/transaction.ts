@@ -115,28 +115,32 @@ export class LedgerTransaction {
   }
 
   #writeAccount(account: LedgerAccount): void {
-    this.statements.updateAccount.run(
-      account.balance,
-      account.held,
-      account.owed,
-      account.openHolds,
-      account.arrivals.chat,
-      account.arrivals.images,
-      account.month,
-      account.monthSpent,
-      account.tokenUsedAt,
-      account.id,
-    );
-    const { budget } = account;
-    if (!account.isTeams && !budget) return;
-    this.statements.updateSpender.run(
-      account.teamHeld,
-      budget?.from ?? account.row.budget_from,
-      budget?.fromDay ?? account.row.budget_from_day,
-      budget?.used ?? account.row.budget_used,
-      budget?.held ?? account.row.budget_held,
-      account.id,
-    );
+    const update = this.statements.updateAccount;
+    const { values } = update;
+    values[0] = account.balance;
+    values[1] = account.held;
+    values[2] = account.owed;
+    values[3] = account.openHolds;
+    values[4] = account.arrivals.chat;
+    values[5] = account.arrivals.images;
+    values[6] = account.month;
+    values[7] = account.monthSpent;
+    values[8] = account.tokenUsedAt;
+    values[9] = account.id;
+    update.get(values);
+    if (account.isTeams || account.budget) this.#writeSpender(account);
+  }
+
+  #writeSpender({ id, row, budget, teamHeld }: LedgerAccount): void {
+    const update = this.statements.updateSpender;
+    const { values } = update;
+    values[0] = teamHeld;
+    values[1] = budget?.from ?? row.budget_from;
+    values[2] = budget?.fromDay ?? row.budget_from_day;
+    values[3] = budget?.used ?? row.budget_used;
+    values[4] = budget?.held ?? row.budget_held;
+    values[5] = id;
+    update.get(values);
   }
 }
 
@@ -364,16 +368,19 @@ class BackendSum {
   }
 
   write(addBackendDay: Statements['addBackendDay']): void {
-    addBackendDay.run(
-      ...this.#key,
-      this.#requests,
-      this.#failures,
-      this.#charged,
-      this.#spent,
-      this.#possible,
-      this.#costed,
-      ...this.#durations,
-    );
+    const { values } = addBackendDay;
+    values[0] = this.#key[0];
+    values[1] = this.#key[1];
+    values[2] = this.#key[2];
+    values[3] = this.#requests;
+    values[4] = this.#failures;
+    values[5] = this.#charged;
+    values[6] = this.#spent;
+    values[7] = this.#possible;
+    values[8] = this.#costed;
+    for (let bucket = 0; bucket < this.#durations.length; bucket++)
+      values[9 + bucket] = this.#durations[bucket] ?? 0;
+    addBackendDay.get(values);
   }
 }
 
@@ -416,24 +423,23 @@ class Sum {
   }
 
   write(addUsage: Statements['addUsage']): void {
-    const [account, day, endpoint, model] = this.#key;
-    addUsage.run(
-      account,
-      day,
-      endpoint,
-      model,
-      this.#requests,
-      this.#failures,
-      this.#input,
-      this.#cached,
-      this.#output,
-      this.#reasoning,
-      this.#images,
-      this.#charged,
-      this.#spent,
-      this.#possible,
-      this.#costed,
-      this.#saved,
-    );
+    const { values } = addUsage;
+    values[0] = this.#key[0];
+    values[1] = this.#key[1];
+    values[2] = this.#key[2];
+    values[3] = this.#key[3];
+    values[4] = this.#requests;
+    values[5] = this.#failures;
+    values[6] = this.#input;
+    values[7] = this.#cached;
+    values[8] = this.#output;
+    values[9] = this.#reasoning;
+    values[10] = this.#images;
+    values[11] = this.#charged;
+    values[12] = this.#spent;
+    values[13] = this.#possible;
+    values[14] = this.#costed;
+    values[15] = this.#saved;
+    addUsage.get(values);
   }
 }
