@@ -122,6 +122,7 @@ describe.each(['SQLite', 'Postgres'])('price groups in the console on %s', (stor
     await admin.must('POST', '/api/console/admin/catalog/draft/edit', { edits: [edit] });
     const drafted = await admin.must<Table>('GET', '/api/console/admin/prices');
     await admin.must('POST', '/api/console/admin/catalog/draft/discard', {});
+    expect((await admin.must<Table>('GET', '/api/console/admin/prices')).items).toEqual(items);
     expect(drafted.items.find(({ model }) => model === 'house-guide')).toMatchObject({
       groupPrices: { vip: { input: '0.07', output: '0.20' } },
       groups: { vip: { input: '0.07', output: null } },

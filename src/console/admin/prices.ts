@@ -18,11 +18,7 @@ export const priceRoutes = [
     async handle(parts, { operator }) {
       const current = await pricesOf(parts.catalog.current());
       const drafted = await draftedCatalog(parts, operator.id);
-      return {
-        ...shownPrices(current, drafted && (await pricesOf(drafted))),
-        /** False: the catalog is the operator's file. */
-        editable: parts.catalogEditor !== undefined,
-      };
+      return shownPrices(current, drafted ? await pricesOf(drafted) : current, parts);
     },
   }),
 ];
@@ -124,10 +120,30 @@ export async function draftedCatalog(
   return draft && catalogEditor?.inspect(draft.text).built?.catalog;
 }
 
+interface AdminPrices extends Pick<Prices, 'groups' | 'list'> {
+  items: PriceRow[];
+  /** False: the catalog is the operator's file. */
+  editable: boolean;
+}
+
+const shown = new WeakMap<Prices, { readonly current: Prices; readonly answer: AdminPrices }>();
+
+/** The same object as before for the same catalogs: then it need not be serialised again. */
 function shownPrices(
   current: Prices,
-  drafted: Prices = current,
-): Pick<Prices, 'groups' | 'list'> & { items: PriceRow[] } {
+  drafted: Prices,
+  { catalogEditor }: Pick<RouteParts, 'catalogEditor'>,
+): AdminPrices {
+  const before = shown.get(drafted);
+  if (before?.current === current) return before.answer;
+  const { groups, list } = drafted;
+  const editable = catalogEditor !== undefined;
+  const answer = { groups, list, items: priceRows(current, drafted), editable };
+  shown.set(drafted, { current, answer });
+  return answer;
+}
+
+function priceRows(current: Prices, drafted: Prices): PriceRow[] {
   const sold = new Map(current.models.map((one) => [keyOf(one), one.values]));
   const kept = new Set(drafted.models.map(keyOf));
   const removed = current.models.filter((one) => !kept.has(keyOf(one)));
@@ -136,8 +152,7 @@ function shownPrices(
     const isSame = !published || Bun.deepEquals(published, one.values);
     return { ...rowOf(one), isNew: !published, published: isSame ? null : published };
   });
-  const { groups, list } = drafted;
-  return { groups, list, items: [...items, ...removed.map((one) => ({ ...rowOf(one), isRemoved: true }))] };
+  return [...items, ...removed.map((one) => ({ ...rowOf(one), isRemoved: true }))];
 }
 
 function rowOf({ about, values }: PricedModel): PriceRow {
