@@ -2,7 +2,7 @@ import { NO_BODY } from '../http/request-body.ts';
 import { PLAIN_ERRORS } from '../http/response.ts';
 import type { HttpRoute } from '../http/router.ts';
 import { PUBLIC_PATHS, type PublicPages } from './public/public-pages.ts';
-import { PAGE_HEADERS, STRICT_TRANSPORT } from './security.ts';
+import { FILE_HEADERS, PAGE_HEADERS, STRICT_TRANSPORT } from './security.ts';
 
 export interface WebFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -61,13 +61,16 @@ function siteRoute(path: string, handle: HttpRoute['handle']): HttpRoute {
   return { method: 'GET', path, door: 'console', body: NO_BODY, errors: PLAIN_ERRORS, handle };
 }
 
+/** What a browser that is led there would show as a page, with scripts of its own. */
+const DOCUMENT = /html|xml|pdf/;
+
 function page(file: WebFile, request: Request, secure: boolean): Response {
   const gzip = request.headers.get('accept-encoding')?.includes('gzip') ? file.gzip : undefined;
   return new Response(gzip ?? file.bytes, {
     headers: {
       vary: 'accept-encoding',
       ...(gzip ? { 'content-encoding': 'gzip' } : {}),
-      ...PAGE_HEADERS,
+      ...(DOCUMENT.test(file.mime) ? PAGE_HEADERS : FILE_HEADERS),
       'content-type': file.mime,
       'cache-control': file.immutable ? 'public, max-age=31536000, immutable' : 'no-store',
       ...(secure ? { 'strict-transport-security': STRICT_TRANSPORT } : {}),
