@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 import { systemClock } from '../std/clock.ts';
@@ -18,6 +19,8 @@ import {
   writeTableCursor,
   type TableOrder,
 } from '../activity/table-page.ts';
+import type { RouteDeclaration } from './route.ts';
+import { ROUTES } from './routes.ts';
 import { LIST_CASES, type ListCase } from './testing/list-cases.ts';
 import { readLists, seedLists, type ListRow, type SeededLists } from './testing/list-rows.ts';
 
@@ -129,6 +132,11 @@ describe.each(Object.entries(DATABASES))('lists on %s', (_name, { database, isWh
       );
     });
 
+    test(`${one.title}: tries every filter that its route has`, () => {
+      const tried = new Set(one.filters.flatMap((filter) => Object.keys(filter)));
+      expect(filtersOf(one.route).filter((name) => !tried.has(name))).toEqual([]);
+    });
+
     test.each(directions)(
       `${one.title}: has every row once by $by, descending $descending`,
       async (order) => {
@@ -212,6 +220,18 @@ describe.each(Object.entries(DATABASES))('lists on %s', (_name, { database, isWh
       expect(readTableCursor(wrong, types)).toBeUndefined();
   });
 });
+
+const NO_FILTERS: ReadonlySet<string> = new Set(['cursor', 'limit', 'sort']);
+
+/** What a route's query has beside pages and orders. The account that it names is looked up, and its id is the filter. */
+function filtersOf(name: string): string[] {
+  const routes: readonly RouteDeclaration[] = ROUTES;
+  const query = routes.find((route) => route.name === name)?.query;
+  if (!(query instanceof z.ZodObject)) throw new Error(`${name} has no query`);
+  return Object.keys(query.shape)
+    .filter((field) => !NO_FILTERS.has(field))
+    .map((field) => (field === 'account' ? 'accountId' : field));
+}
 
 type Filter = Readonly<Record<string, string | undefined>>;
 type Compared = string | number | null | undefined;

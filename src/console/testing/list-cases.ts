@@ -27,6 +27,8 @@ type Filter = Readonly<Record<string, string | undefined>>;
 /** A list, and what is known about it without asking it: an oracle in plain TypeScript. */
 export interface ListCase {
   readonly title: string;
+  /** Whose filters they are. */
+  readonly route: string;
   readonly table: () => ListedTable;
   readonly filter: (filter: Filter) => TableFilter;
   /** All rows that the list may show. */
@@ -66,6 +68,7 @@ const account = (row: ListRow, lists: SeededLists): string => emailOf(lists, row
 export const LIST_CASES: readonly ListCase[] = [
   {
     title: 'accounts',
+    route: 'GET /api/console/admin/accounts',
     table: () => accountTable(NOW),
     // Nobody here has a role smaller than an owner's.
     filter: ({ role, ...filter }) =>
@@ -99,6 +102,7 @@ export const LIST_CASES: readonly ListCase[] = [
   },
   {
     title: 'the audit log',
+    route: 'GET /api/console/admin/audit',
     table: () => AUDIT_TABLE,
     filter: auditFilter,
     rows: (lists) => lists.audit,
@@ -125,6 +129,7 @@ export const LIST_CASES: readonly ListCase[] = [
   },
   {
     title: 'refused calls',
+    route: 'GET /api/console/admin/refused-calls',
     table: () => REFUSED_CALL_TABLE,
     filter: ({ accountId, reason, search }) => refusedCallFilter({ accountId, reason, search }),
     rows: (lists) => lists.refused_call,
@@ -150,6 +155,7 @@ export const LIST_CASES: readonly ListCase[] = [
   },
   {
     title: 'payments',
+    route: 'GET /api/console/admin/payments',
     table: () => PAYMENT_TABLE,
     filter: paymentFilter,
     rows: (lists) => lists.payment.filter((row) => row['kind'] !== 'card'),
@@ -173,6 +179,7 @@ export const LIST_CASES: readonly ListCase[] = [
   },
   {
     title: 'refunds and disputes',
+    route: 'GET /api/console/admin/payments/reversals',
     table: () => REVERSAL_TABLE,
     filter: reversalFilter,
     rows: (lists) => lists.payment_reversal.filter((row) => row['booked_at'] !== null),
@@ -186,6 +193,7 @@ export const LIST_CASES: readonly ListCase[] = [
   },
   {
     title: 'refused payment events',
+    route: 'GET /api/console/admin/payments/problems',
     table: () => PROBLEM_TABLE,
     filter: problemFilter,
     rows: (lists) => lists.payment_problem,
@@ -202,6 +210,7 @@ export const LIST_CASES: readonly ListCase[] = [
   },
   {
     title: 'messages',
+    route: 'GET /api/console/admin/messages',
     table: () => MESSAGE_TABLE,
     filter: messageFilter,
     rows: (lists) => lists.outbox,
@@ -231,6 +240,7 @@ export const LIST_CASES: readonly ListCase[] = [
   },
   {
     title: 'batches of codes',
+    route: 'GET /api/console/admin/codes',
     table: () => batchTable(NOW),
     filter: batchFilter,
     rows: (lists) => batchesOf(lists.redeem_code),
@@ -264,6 +274,7 @@ export const LIST_CASES: readonly ListCase[] = [
   },
   {
     title: 'invites',
+    route: 'GET /api/console/admin/invites',
     table: () => INVITE_TABLE,
     filter: inviteFilter,
     rows: (lists) =>
