@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { certificateFor } from '../support/certificate.ts';
 import { METRICS_TOKEN } from '../support/leaks.ts';
 import { eventually, NodeProcess } from '../support/node-process.ts';
 
@@ -12,24 +13,10 @@ const folder = mkdtempSync(join(tmpdir(), 'tollgate-setup-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function certificateUntil(endsAt: number): Promise<string> {
-  await import('reflect-metadata');
-  const { PemConverter, X509CertificateGenerator } = await import('@peculiar/x509');
-  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
-  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    serialNumber: '01',
-    name: 'CN=gate.example.com',
-    notBefore: new Date(endsAt - 90 * DAY_MS),
-    notAfter: new Date(endsAt),
-    signingAlgorithm: algorithm,
-    keys,
-  });
+  const { cert, key } = await certificateFor('127.0.0.1', { from: endsAt - 90 * DAY_MS, until: endsAt });
   const name = join(folder, `until-${endsAt}`);
-  writeFileSync(`${name}.pem`, certificate.toString('pem'));
-  writeFileSync(
-    `${name}-key.pem`,
-    PemConverter.encode(await crypto.subtle.exportKey('pkcs8', keys.privateKey), 'PRIVATE KEY'),
-  );
+  writeFileSync(`${name}.pem`, cert);
+  writeFileSync(`${name}-key.pem`, key);
   return `tls: { cert: ${name}.pem, key: ${name}-key.pem }\n`;
 }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { SEND_TIMEOUT_MS } from '../../../src/outbox/sender.ts';
 import { StripeStandIn } from '../../payments/stripe-stand-in.ts';
 import { firstCustomer } from '../../support/attacked-server.ts';
 import { eventually, NodeProcess, type NodeOptions } from '../../support/node-process.ts';
@@ -6,6 +7,12 @@ import { Operator } from '../../support/operator.ts';
 import type { AttackPlan, AttackReport } from './attacker.ts';
 import type { RunResult } from './judge.ts';
 import type { VictimPlan, VictimReport } from './victim.ts';
+import {
+  customerWithWebhooks,
+  measureMessages,
+  WebhookReceivers,
+  type MessageReport,
+} from './webhook-receivers.ts';
 
 /**
  * One attacker with fifty connections beside a victim with ten requests a second. Gateway, backend, attacker and victim
@@ -18,6 +25,8 @@ export interface AttackRun {
   /** Of a gateway on a store of its own that nobody attacks, at the same time as `afterwards`. */
   readonly control: VictimReport;
   readonly attacks: AttackReport;
+  /** To the webhook of somebody whom nobody attacks. */
+  readonly messages: { readonly alone: MessageReport; readonly attacked: MessageReport };
   readonly mostMegabytes: number;
   /**
    * During the attack, of the gateway's main thread. One that has waited longer than it has run says that the machine was
@@ -33,6 +42,14 @@ export const ATTACK_SECONDS = 60;
 const ATTACK_CONNECTIONS = 50;
 const VICTIM_PER_SECOND = 10;
 const MOST_LATER_MS = 300;
+/**
+ * How much later a message may reach its receiver. One that waited for a receiver that never answers would be this much later,
+ * because that is when it is given up.
+ */
+const MOST_LATER_MESSAGE_MS = SEND_TIMEOUT_MS.webhook;
+/** Accounts whose receivers never answer, and how many each has. */
+const SLOW_ACCOUNTS = 4;
+const WEBHOOKS_OF_AN_ACCOUNT = 5;
 /** 150 MB of a server at rest, and four copies of the 200 MB of bodies that it takes at once: bytes, text, values, and what is sent or stored. */
 const MOST_MEGABYTES = 950;
 /** The server is as fast as before this long after the attack. */
@@ -58,7 +75,11 @@ export async function runAttack(options: AttackOptions): Promise<AttackRun> {
     startChild('attack-backend.ts'),
   ]);
   const stripe = new StripeStandIn();
-  const how = { yaml: catalog(backend.line, other.line), env: stripe.env };
+  const receivers = await WebhookReceivers.start();
+  const how = {
+    yaml: catalog(backend.line, other.line),
+    env: { ...stripe.env, ...receivers.env },
+  };
   const [target, spared] = [await start(how, options), await start(how, options)];
   const { node, operator } = target;
   try {
@@ -69,32 +90,53 @@ export async function runAttack(options: AttackOptions): Promise<AttackRun> {
     ]);
     const measureBoth = (seconds: number): Promise<VictimReport[]> =>
       Promise.all([measure(target, seconds), measure(spared, seconds)]);
+    const cookie = await firstCustomer(node);
+    const [early, late] = [
+      await customerWithWebhooks(node, 'early@example.com', [receivers.url]),
+      await customerWithWebhooks(node, 'late@example.com', [receivers.url]),
+    ];
+    const messages = (reader: string, seconds: number): Promise<MessageReport> =>
+      measureMessages({ url: node.url, cookie: reader }, receivers, seconds);
     await measureBoth(WARM_UP_SECONDS);
-    const [alone] = await measureBoth(Math.min(options.seconds, MEASURED_SECONDS));
+    const shortly = Math.min(options.seconds, MEASURED_SECONDS);
+    const [[alone], messagesAlone] = await Promise.all([measureBoth(shortly), messages(early, shortly)]);
     const attack: AttackPlan = {
       url: node.url,
       seconds: options.seconds,
       connections: ATTACK_CONNECTIONS,
       token: attacker.token,
       penniless: penniless.token,
-      cookie: await firstCustomer(node),
+      cookie,
+      slowReceivers: await accountsWithSlowReceivers(node, receivers),
       painter: painter.token,
       image: await largeImage(node, painter.token),
       ...(options.only === undefined ? {} : { only: options.only }),
     };
     const before = node.mainThread();
-    const [attacks, attacked] = await Promise.all([
+    const [attacks, attacked, messagesAttacked] = await Promise.all([
       runChild<AttackReport>('attacker.ts', attack),
       measure(target, options.seconds),
+      messages(late, options.seconds),
     ]);
     const after = node.mainThread();
     await Bun.sleep(RECOVERY_MS);
-    const [afterwards, control] = await measureBoth(Math.min(options.seconds, MEASURED_SECONDS));
+    const [afterwards, control] = await measureBoth(shortly);
     const mostMegabytes = node.mostMegabytes();
     const thread = { ranMs: after.ranMs - before.ranMs, waitedMs: after.waitedMs - before.waitedMs };
     const victim = { alone: alone!, attacked, afterwards: afterwards!, control: control! };
-    const run = { ...victim, attacks, mostMegabytes, ...thread };
-    const faults = [...faultsOf(run), ...doorFaults(attacks, options.seconds)];
+    const run = {
+      ...victim,
+      attacks,
+      messages: { alone: messagesAlone, attacked: messagesAttacked },
+      mostMegabytes,
+      ...thread,
+    };
+    const faults = [
+      ...faultsOf(run),
+      ...messageFaults(run.messages),
+      ...doorFaults(attacks, options.seconds),
+      ...(receivers.slowCalls > 0 ? [] : ['no slow receiver was called']),
+    ];
     return { ...run, faults: [...faults, ...(await bookFaults(node, operator))] };
   } finally {
     for (const gateway of [target, spared]) {
@@ -104,16 +146,17 @@ export async function runAttack(options: AttackOptions): Promise<AttackRun> {
     backend.stop();
     other.stop();
     await stripe.stop();
+    await receivers.stop();
   }
 }
 
 /** As the page tells it. */
 export function attackResult(store: string, seconds: number, run: AttackRun): RunResult {
-  const { alone, attacked, afterwards, control, mostMegabytes, faults } = run;
+  const { alone, attacked, afterwards, control, messages, mostMegabytes, faults } = run;
   const speeds = [alone, attacked, afterwards].map(({ p99Ms }) => p99Ms).join(' / ');
   return {
     faults: faults.map((fault) => `${store}: ${fault}`),
-    told: `${store}: p99 alone / attacked / afterwards ${speeds} ms (${control.p99Ms} where nobody attacked), ${mostMegabytes} MB`,
+    told: `${store}: p99 alone / attacked / afterwards ${speeds} ms (${control.p99Ms} where nobody attacked), slowest message ${messages.alone.slowestMs} / ${messages.attacked.slowestMs} ms, ${mostMegabytes} MB`,
     shortened: seconds < ATTACK_SECONDS ? `only ${seconds} s` : undefined,
   };
 }
@@ -142,6 +185,17 @@ function measure({ node, token }: MeasuredGateway, seconds: number): Promise<Vic
   return runChild<VictimReport>('victim.ts', plan);
 }
 
+/** Their sessions. */
+async function accountsWithSlowReceivers(node: NodeProcess, receivers: WebhookReceivers): Promise<string[]> {
+  const cookies: string[] = [];
+  for (let account = 0; account < SLOW_ACCOUNTS; account++) {
+    const hooks = Array.from({ length: WEBHOOKS_OF_AN_ACCOUNT }, (_, hook) => `${account}/${hook}`);
+    const urls = hooks.map((hook) => receivers.slowUrl(hook));
+    cookies.push(await customerWithWebhooks(node, `slow${account}@example.com`, urls));
+  }
+  return cookies;
+}
+
 /** Its address. */
 async function largeImage(node: NodeProcess, token: string): Promise<string> {
   const response = await fetch(`${node.url}/v1/images/generations`, {
@@ -156,7 +210,7 @@ async function largeImage(node: NodeProcess, token: string): Promise<string> {
 /** Those that a new account has. */
 const DEFAULT_LIMITS = { chat: 600, images: 60, concurrent: 50 };
 
-function faultsOf(run: Omit<AttackRun, 'faults'>): string[] {
+function faultsOf(run: Omit<AttackRun, 'faults' | 'messages'>): string[] {
   const { alone, attacked, afterwards, control, mostMegabytes } = run;
   const faults: string[] = [];
   for (const [phase, { sent, succeeded, failures }] of Object.entries({ alone, attacked, afterwards }))
@@ -172,6 +226,17 @@ function faultsOf(run: Omit<AttackRun, 'faults'>): string[] {
       faults.push(`${key} is ${afterwards[key]} afterwards, was ${alone[key]}, is ${control[key]} elsewhere`);
   }
   return faults;
+}
+
+function messageFaults({ alone, attacked }: AttackRun['messages']): string[] {
+  const lost = [alone, attacked].map(({ sent, received }) => sent - received);
+  const later = attacked.slowestMs - alone.slowestMs;
+  return [
+    ...(lost.every((count) => count === 0)
+      ? []
+      : [`messages lost alone and attacked: ${lost.join(' and ')}`]),
+    ...(later > MOST_LATER_MESSAGE_MS ? [`a message came ${later} ms later than alone`] : []),
+  ];
 }
 
 /** Of wrong passwords a network has thirty at once, and one more each ten seconds. */

@@ -18,6 +18,8 @@ export interface AttackPlan {
   readonly penniless: string;
   /** Of somebody who is signed in at the console. */
   readonly cookie: string;
+  /** Of customers with webhooks whose receivers never answer. */
+  readonly slowReceivers: readonly string[];
   /** Of an account that makes images, and the address of a large one that it has. */
   readonly painter: string;
   readonly image: string;
@@ -169,6 +171,7 @@ function attacksOf(plan: AttackPlan): Attacks {
     'replaced token': () => ({ path: '/api/console/token', headers: session, body: '{}' }),
     ...attacksWithPictures(plan),
     ...attacksThroughProxies(),
+    ...attacksWithWebhooks(plan),
     ...attacksOnKeptThings(plan, text),
   };
 }
@@ -243,6 +246,17 @@ function attacksOnKeptThings({ token, penniless, cookie }: AttackPlan, text: str
         'x-tollgate-tags': `project=${anything()},step=${anything()}`,
       },
       body: JSON.stringify({ ...said, metadata: { [anything()]: anything() }, user: anything() }),
+    }),
+  };
+}
+
+function attacksWithWebhooks({ slowReceivers }: AttackPlan): Attacks {
+  let turn = 0;
+  return {
+    'events for slow receivers': () => ({
+      path: '/api/console/token',
+      headers: { ...BROWSER, cookie: slowReceivers[turn++ % slowReceivers.length]! },
+      body: '{}',
     }),
   };
 }
