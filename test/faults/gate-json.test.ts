@@ -36,9 +36,7 @@ describe('a conversation of many megabytes', () => {
       expect((await store()).status).toBe(200);
       const alone = await server.alone();
       const statuses: number[] = [];
-      const attacked = await server.during(async () => {
-        for (let turn = 0; turn < 3; turn++) statuses.push((await store()).status);
-      });
+      const attacked = await server.duringEach(3, async () => statuses.push((await store()).status));
       expect(statuses).toEqual([200, 200, 200]);
       expect(attacked.victim).toEqual(['200']);
       expect(attacked.longestTurnMs).toBeLessThan(alone.longestTurnMs + attacked.noticeableMs);
@@ -75,9 +73,7 @@ describe('the playground', () => {
       expect(body.byteLength).toBeLessThanOrEqual(MOST_BYTES);
       const alone = await server.alone();
       const answers: string[] = [];
-      const attacked = await server.during(async () => {
-        for (let turn = 0; turn < 3; turn++) answers.push(await post(body));
-      });
+      const attacked = await server.duringEach(3, async () => answers.push(await post(body)));
       expect(attacked.victim).toEqual(['200']);
       expect(attacked.longestTurnMs).toBeLessThan(alone.longestTurnMs + attacked.noticeableMs);
       for (const answer of answers) {

@@ -36,11 +36,9 @@ describe('the gate', () => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': type };
     const alone = await server.alone();
     const answers: string[] = [];
-    const attacked = await server.during(async () => {
-      for (let turn = 0; turn < 3; turn++) {
-        const answer = await fetch(`${server.node.url}${EDITS}`, { method: 'POST', headers, body: FORM });
-        answers.push(`${answer.status} ${await answer.text()}`);
-      }
+    const attacked = await server.duringEach(3, async () => {
+      const answer = await fetch(`${server.node.url}${EDITS}`, { method: 'POST', headers, body: FORM });
+      answers.push(`${answer.status} ${await answer.text()}`);
     });
     expect(attacked.victim).toEqual(['200']);
     expect(attacked.longestTurnMs).toBeLessThan(alone.longestTurnMs + attacked.noticeableMs);

@@ -7,6 +7,7 @@ import { ImageStore } from '../../src/activity/image-store.ts';
 import { ImageBucket } from '../../src/store/image-s3.ts';
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
 import { ASYNC, endOfJob, type SeenJob } from '../support/image-jobs.ts';
+import { eventually } from '../support/node-process.ts';
 import { testPostgres } from '../support/postgres.ts';
 import { TestS3 } from '../support/s3.ts';
 import { images, PIXEL_BASE64, ScriptedBackend } from '../support/scripted-backend.ts';
@@ -36,7 +37,7 @@ describe.each(['SQLite', 'Postgres'])('images in a bucket on %s', (store) => {
     const databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
     gateway = await Gateway.start({
       yaml: catalogFor([backend.baseUrl]),
-      env: { ...s3.env, TOLLGATE_S3_DEADLINE_MS: '800' },
+      env: { ...s3.env, TOLLGATE_S3_DEADLINE_MS: '1500' },
       ...(databaseUrl !== undefined && { databaseUrl }),
     });
   }, 120_000);
@@ -98,7 +99,7 @@ describe.each(['SQLite', 'Postgres'])('images in a bucket on %s', (store) => {
       } finally {
         await mend();
       }
-      expect((await fetch(before)).status).toBe(200);
+      await eventually('it is served again', async () => (await fetch(before)).status === 200);
       await painted(account);
       expect((await gateway.verify()).breaches).toEqual([]);
     },
