@@ -3,7 +3,7 @@ import axe from 'axe-core';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { PAGES, RENDERED_PAGES, type Who } from './pages.ts';
 import { creditAs, setUpAdmin, signUp, takeToken } from './user-steps.ts';
-import { follow, settled, BrowserEnvironment, STILL } from './browser-environment.ts';
+import { follow, settled, BrowserEnvironment } from './browser-environment.ts';
 
 /** No page may have an accessibility error, in either theme and language, on a desktop or a phone. */
 let environment: BrowserEnvironment;
@@ -25,7 +25,7 @@ const DESK = { viewport: { width: 1280, height: 720 } };
 const PHONE = { viewport: { width: 390, height: 844 }, locale: 'de-DE' };
 
 beforeAll(async () => {
-  environment = await BrowserEnvironment.open({}, STILL);
+  environment = await BrowserEnvironment.open();
   const admin = await setUpAdmin(environment);
   const user = await signUp(environment, EMAIL);
   await creditAs(admin.page, EMAIL, '5');

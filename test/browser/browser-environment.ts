@@ -15,8 +15,8 @@ import { notePasswords, noteSession } from '../support/leaks.ts';
 
 /** A page that hangs is a failure. Where four groups of tests share two cores, one that does not has taken ten seconds. */
 const WAIT_MS = 120_000;
-/** For a test of what pages hold, not of how they move: nothing in them glides, so none of them is waited for. */
-export const STILL = { reducedMotion: 'reduce' } as const satisfies BrowserContextOptions;
+/** Tests are about what pages hold, not about how they move: nothing glides, so no frame of it is drawn or waited for. */
+const STILL = { reducedMotion: 'reduce' } as const satisfies BrowserContextOptions;
 /** The end of a request is an event that may have been before anybody waited for it. */
 const LOOK_AGAIN_MS = 10;
 /** In every language of the console. */
@@ -26,23 +26,17 @@ const WAITING = '[role=status]:is([aria-label^="Loading"], [aria-label^="Wird ge
 export class BrowserEnvironment {
   readonly gateway: Gateway;
   readonly browser: Browser;
-  readonly #look: BrowserContextOptions;
   readonly #contexts: BrowserContext[] = [];
 
-  private constructor(gateway: Gateway, browser: Browser, look: BrowserContextOptions) {
+  private constructor(gateway: Gateway, browser: Browser) {
     this.gateway = gateway;
     this.browser = browser;
-    this.#look = look;
   }
 
-  /** `look` is of every session that does not say otherwise. */
-  static async open(
-    options: GatewayOptions = {},
-    look: BrowserContextOptions = {},
-  ): Promise<BrowserEnvironment> {
+  static async open(options: GatewayOptions = {}): Promise<BrowserEnvironment> {
     // First: while Chromium is unpacked, this process has another folder for what is temporary, which is then removed.
     const browser = await (shared ??= launchShared());
-    return new BrowserEnvironment(await Gateway.start(options), browser, look);
+    return new BrowserEnvironment(await Gateway.start(options), browser);
   }
 
   /** With a host name: passkeys need one. */
@@ -55,7 +49,7 @@ export class BrowserEnvironment {
     const context = await this.browser.newContext({
       baseURL: this.url,
       locale: 'en-US',
-      ...this.#look,
+      ...STILL,
       ...options,
     });
     this.#contexts.push(context);

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { CORPUS } from './hostile-corpus.ts';
 import { PAGES } from './pages.ts';
 import { confirmIfAsked, creditAs, setUpAdmin, signUp, takeToken } from './user-steps.ts';
-import { follow, settled, BrowserEnvironment, type BrowserSession, STILL } from './browser-environment.ts';
+import { follow, settled, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
 
 /** Whatever people, programs and models write is shown as text: nothing in it runs, on any page that shows it. */
 let environment: BrowserEnvironment;
@@ -13,7 +13,7 @@ let token: string;
 const EMAIL = 'mallory@example.com';
 
 beforeAll(async () => {
-  environment = await BrowserEnvironment.open({}, STILL);
+  environment = await BrowserEnvironment.open();
   admin = await setUpAdmin(environment);
   user = await signUp(environment, EMAIL);
   await creditAs(admin.page, EMAIL, '50');
