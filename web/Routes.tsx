@@ -1,10 +1,10 @@
-import { Suspense, useState, type ComponentType } from 'react';
+import { Suspense, useEffect, useState, type ComponentType } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
 import type { SessionState } from './lib/answers.ts';
-import { later } from './lib/chunk.ts';
+import { later, loadChunk } from './lib/chunk.ts';
 import { loadTexts } from './lib/i18n.ts';
 import { nextPath, signInHref } from './lib/nextPath.ts';
-import { PageSkeleton } from './shell/Loading.tsx';
+import { PageSkeleton, Splash } from './shell/Loading.tsx';
 import { Shell } from './shell/Shell.tsx';
 import { useTitle } from './lib/session.ts';
 import { useTranslation } from './lib/translation.tsx';
@@ -37,9 +37,12 @@ const settingsPages = group(async () => {
   const { default: SettingsPage } = await import('./pages/settings/SettingsPage.tsx');
   return { SettingsPage };
 });
-const keyPages = group(
-  async () => (await Promise.all([import('./pages/accountPages.ts'), loadTexts('team')]))[0],
-);
+/** Programs are told of events by few accounts. */
+const webhookPages = group(async () => {
+  const { default: WebhooksPage } = await import('./pages/webhooks/WebhooksPage.tsx');
+  return { WebhooksPage };
+});
+const keyPages = group(async () => (await Promise.all([accountPages.load(), loadTexts('team')]))[0]);
 const adminPages = group(
   async () => (await Promise.all([import('./pages/adminPages.ts'), loadTexts('operator')]))[0],
 );
@@ -57,20 +60,27 @@ const catalogPages = group(
 const entryPages = group(() => import('./pages/entryPages.ts'));
 
 /**
- * A page of a group that is already loaded is rendered at once. With `lazy`, React would suspend even then and keep
- * the fallback on screen for 300 ms, so that nothing flickers.
+ * A page is rendered as soon as its group is loaded, at once if it is. With `lazy`, React would keep the fallback on screen
+ * for 300 ms, so that nothing flickers, however soon the page is there.
  */
-function page<Names extends string>(pages: PageGroup<Names>, name: NoInfer<Names>): ComponentType {
-  const Later: ComponentType = later(async () => {
-    const Page: ComponentType = (await pages.load())[name];
-    return { default: Page };
-  });
+function page<Names extends string>(
+  pages: PageGroup<Names>,
+  name: NoInfer<Names>,
+  Waiting: ComponentType = PageSkeleton,
+): ComponentType {
   return function PageOfGroup() {
-    // Chosen once: switching to the other component would remount the page and lose its state.
-    const [shown] = useState((): { readonly Page: ComponentType } => ({
-      Page: pages.loaded()?.[name] ?? Later,
-    }));
-    return <shown.Page />;
+    const [Page, show] = useState((): ComponentType | undefined => pages.loaded()?.[name]);
+    const [failure, fail] = useState<Error>();
+    useEffect(() => {
+      if (Page) return;
+      loadChunk(pages.load).then(
+        (loaded) => show(() => loaded[name]),
+        (error: unknown) => fail(error instanceof Error ? error : new Error(String(error))),
+      );
+    }, [Page]);
+    // To be told like any other error of a page.
+    if (failure) throw failure;
+    return Page ? <Page /> : <Waiting />;
   };
 }
 
@@ -88,7 +98,7 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: ComponentType])[] =
   ['/app/billing', page(accountPages, 'BillingPage')],
   ['/app/statements', page(accountPages, 'StatementsPage')],
   ['/app/team', page(teamPages, 'TeamPage')],
-  ['/app/webhooks', page(accountPages, 'WebhooksPage')],
+  ['/app/webhooks', page(webhookPages, 'WebhooksPage')],
   ['/app/settings', page(settingsPages, 'SettingsPage')],
 ];
 
@@ -113,12 +123,12 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/admin/settings', page(adminSettingsPages, 'AdminSettingsPage')],
 ];
 
-const PublicPage = page(entryPages, 'PublicPage');
-const SignInPage = page(entryPages, 'SignInPage');
-const SignUpPage = page(entryPages, 'SignUpPage');
-const ResetPasswordPage = page(entryPages, 'ResetPasswordPage');
-const ForgotPasswordPage = page(entryPages, 'ForgotPasswordPage');
-const VerifyEmailPage = page(entryPages, 'VerifyEmailPage');
+const PublicPage = page(entryPages, 'PublicPage', Splash);
+const SignInPage = page(entryPages, 'SignInPage', Splash);
+const SignUpPage = page(entryPages, 'SignUpPage', Splash);
+const ResetPasswordPage = page(entryPages, 'ResetPasswordPage', Splash);
+const ForgotPasswordPage = page(entryPages, 'ForgotPasswordPage', Splash);
+const VerifyEmailPage = page(entryPages, 'VerifyEmailPage', Splash);
 // Opened once, or by a link: strangers at the first page do not wait for them.
 const SharedReceiptPage = later(() => import('./pages/requests/SharedReceiptPage.tsx'));
 const SetupPage = later(() => import('./pages/setup/SetupPage.tsx'));

@@ -23,6 +23,10 @@ test('the first page weighs less than 250 kB of JavaScript', () => {
   expect(bytes).toBeLessThan(MAX_INITIAL_GZIP);
 });
 
+test('what every page needs is one file, beside the one that chooses the theme', () => {
+  expect(html.match(/\.js"/g)).toHaveLength(2);
+});
+
 test('the page has no inline script or style, and everything it names is there', () => {
   expect(html).not.toMatch(/<style|<script(?![^>]*\ssrc=)|\sstyle=|\son\w+=/i);
   for (const [, path = ''] of html.matchAll(/(?:src|href)="([^"]+)"/g))

@@ -12,10 +12,16 @@ if (!root) throw new Error('the page has no root element');
 addEventListener('pointerdown', () => (document.documentElement.dataset['pointer'] = 'used'), true);
 addEventListener('keydown', () => delete document.documentElement.dataset['pointer'], true);
 
-await startI18n();
-restoreTyped();
-createRoot(root).render(
-  <StrictMode>
-    <App />
-  </StrictMode>,
-);
+async function start(page: HTMLElement): Promise<void> {
+  await startI18n();
+  restoreTyped();
+  createRoot(page).render(
+    <StrictMode>
+      <App />
+    </StrictMode>,
+  );
+}
+
+// Not awaited: into a module that waits at its top, the bundler puts nothing that pages loaded later need too, and the
+// first page would be twenty files.
+void start(root);

@@ -92,3 +92,16 @@ export function spendOf(
   };
   return { today: since(1), days7: since(7), days30: since(30) };
 }
+
+/** The same for the day before, and for the 7 and the 30 days before those, from rows of twice as many days. */
+export function spendBefore(
+  rows: readonly Pick<UsageDay, 'day' | 'charged'>[],
+  now: number,
+): ReturnType<typeof spendOf> {
+  const before = (days: number): number => {
+    const first = dayOf(now - (2 * days - 1) * DAY_MS);
+    const next = dayOf(now - (days - 1) * DAY_MS);
+    return rows.reduce((sum, { day, charged }) => (day >= first && day < next ? sum + charged : sum), 0);
+  };
+  return { today: before(1), days7: before(7), days30: before(30) };
+}

@@ -1,7 +1,7 @@
 import { accountById, everFunded, monthSpent } from '../activity/accounts.ts';
 import { balanceDays, balanceForecast } from '../activity/balance-days.ts';
 import { firstRequest, requestPage } from '../activity/request-log.ts';
-import { spendOf } from '../activity/usage.ts';
+import { spendBefore, spendOf } from '../activity/usage.ts';
 import { usageDays, usageDaysByModel, usageModels } from '../activity/usage-sums.ts';
 import { freeOf } from '../ledger/decide.ts';
 import { Fault } from '../std/fault.ts';
@@ -43,15 +43,15 @@ async function overview(parts: RouteParts, user: Visitor) {
   const now = clock.now();
   const at = { db: store.db, reader };
   const charted = { accountId, from: dayOf(now - (CHART_DAYS - 1) * DAY_MS), to: dayOf(now) };
-  const [account, funded, welcome, days, models, latest] = await Promise.all([
+  const [account, funded, welcome, compared, models, latest] = await Promise.all([
     requireAccount(parts, accountId),
     everFunded(store.db, accountId),
     expectedWelcomeCredit(store.db, accountId),
-    usageDays(at, { ...charted, from: dayOf(now - 29 * DAY_MS) }),
+    usageDays(at, { ...charted, from: dayOf(now - 59 * DAY_MS) }),
     usageModels(at, charted, CHART_MODELS),
     requestPage(at, { accountId }, { limit: LATEST }),
   ]);
-  const spend = spendOf(days, now);
+  const days = compared.filter(({ day }) => day >= dayOf(now - 29 * DAY_MS));
   const [balances, topUp] = await Promise.all([
     balanceDays(at, account, days, { now, days: BALANCE_DAYS }),
     topUpOf(store, accountId),
@@ -71,7 +71,8 @@ async function overview(parts: RouteParts, user: Visitor) {
     welcomeUsd: welcome ?? null,
     /** Set when the balance is under the account's own threshold. */
     lowBalance: low !== null && account.balance < low ? { thresholdUsd: usd(low) } : null,
-    spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
+    /** `before`: the day before, and the 7 and the 30 days before those. */
+    spend: { ...spendItem(spendOf(days, now)), before: spendItem(spendBefore(compared, now)) },
     nextLimit: nextLimit(
       [...walletLimits(account, now), ...budgetLimits(account, now)].map((limit) => ({
         ...limit,
@@ -92,6 +93,10 @@ async function overview(parts: RouteParts, user: Visitor) {
     chart: (await usageDaysByModel(at, charted, chartDays, models)).map(modelRow),
     latest: latest.rows.map((row) => requestItem(row)),
   };
+}
+
+function spendItem({ today, days7, days30 }: ReturnType<typeof spendOf>) {
+  return { todayUsd: usd(today), days7Usd: usd(days7), days30Usd: usd(days30) };
 }
 
 /** The account's limits; where it has none of its own, the catalog's defaults. */

@@ -217,6 +217,46 @@ test('a first page weighs less than 250 kB of JavaScript, whichever it is', asyn
   expect(heavy.flat()).toEqual([]);
 });
 
+test('a page whose code has been loaded is there after two frames, and nothing stands in for it meanwhile', async () => {
+  const { page } = admin;
+  await page.goto('/app/key');
+  await settled(page);
+  const headings = await page.evaluate(async () => {
+    const seen: string[] = [];
+    for (const path of ['/app/models', '/app/usage', '/app']) {
+      history.pushState(null, '', path);
+      for (const _frame of [1, 2]) await new Promise((resolve) => requestAnimationFrame(resolve));
+      seen.push(document.querySelector('h1')?.textContent ?? '');
+    }
+    return seen;
+  });
+  expect(headings).toEqual(['Models', 'Usage', 'Overview']);
+});
+
+test('whatever a browser could show as a page has the rules of one, and is never taken for another type', async () => {
+  const { page, context } = await environment.newSession();
+  const faults: string[] = [];
+  const kinds = new Set<string>();
+  page.on('response', (response) => {
+    const { 'content-type': type = '', ...headers } = response.headers();
+    const isDocument = /html|svg/.test(type);
+    kinds.add(isDocument ? 'document' : 'file');
+    const hasRules = headers['content-security-policy']?.includes("script-src 'self';") === true;
+    const isApi = type.startsWith('application/json');
+    if ((isDocument && !hasRules) || headers['x-content-type-options'] !== 'nosniff')
+      faults.push(response.url());
+    // Fifty files of a first page would each carry half a kilobyte that no browser reads.
+    if (!isDocument && !isApi && headers['content-security-policy'] !== undefined)
+      faults.push(response.url());
+  });
+  await page.goto('/');
+  await settled(page);
+  const icon = await page.locator('link[rel=icon]').getAttribute('href');
+  await page.goto(icon ?? '');
+  await context.close();
+  expect([faults, [...kinds].toSorted()]).toEqual([[], ['document', 'file']]);
+});
+
 test('no page has reported an error', () => {
   expect([...admin.pageErrors, ...user.pageErrors]).toEqual([]);
 });

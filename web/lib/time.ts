@@ -7,9 +7,9 @@ export type TimeStyle = 'full' | 'short' | 'date' | 'clock';
 
 const STYLES: Record<TimeStyle, Intl.DateTimeFormatOptions> = {
   full: { dateStyle: 'medium', timeStyle: 'medium' },
-  short: { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' },
+  short: { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit', second: '2-digit' },
   date: { dateStyle: 'medium' },
-  clock: { hour: '2-digit', minute: '2-digit', second: '2-digit' },
+  clock: { hour: 'numeric', minute: '2-digit', second: '2-digit' },
 };
 
 export const dateFormatter = formatters(

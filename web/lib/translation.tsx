@@ -1,6 +1,7 @@
 import type { i18n, TFunction } from 'i18next';
 import { createContext, useContext, useMemo, type ReactNode } from 'react';
 import { useTranslation as useSubscription } from 'react-i18next';
+import type { Strings } from '../locales/en/index.ts';
 
 interface Translation {
   readonly t: TFunction;
@@ -21,4 +22,34 @@ export function useTranslation(): Translation {
   const translation = useContext(CurrentTranslation);
   if (!translation) throw new Error('useTranslation is used outside of TranslationProvider');
   return translation;
+}
+
+type Named =
+  | 'audit.labels'
+  | 'audit.teamRoles'
+  | 'audit.values'
+  | 'catalog.aspects'
+  | 'catalog.phrases'
+  | 'catalog.words'
+  | 'models.items'
+  | 'operators.roles'
+  | 'team.logActions'
+  | 'team.roles'
+  | 'webhooks.event'
+  | 'webhooks.format';
+const kept = new WeakMap<TFunction, Map<string, object>>();
+
+/**
+ * All texts under a name. The library puts them together anew each time, which for the names of all actions takes longer
+ * than the row of a table that asks for them.
+ */
+export function textsOf(t: TFunction, name: 'audit.actions'): Strings['audit']['actions'];
+export function textsOf(t: TFunction, name: Named): Readonly<Record<string, string>>;
+export function textsOf(t: TFunction, name: Named | 'audit.actions'): unknown {
+  const known = kept.get(t) ?? new Map<string, object>();
+  kept.set(t, known);
+  const texts = known.get(name) ?? t(name, { returnObjects: true });
+  // A text instead: those of this page are still being loaded.
+  if (typeof texts === 'object') known.set(name, texts);
+  return texts;
 }

@@ -11,4 +11,3 @@ export { default as RefusedCallsPage } from './refused/RefusedCallsPage.tsx';
 export { default as RequestsPage } from './requests/RequestsPage.tsx';
 export { default as StatementsPage } from './statements/StatementsPage.tsx';
 export { default as UsagePage } from './usage/UsagePage.tsx';
-export { default as WebhooksPage } from './webhooks/WebhooksPage.tsx';

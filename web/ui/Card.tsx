@@ -23,13 +23,15 @@ export function Card({ title, hint, actions, children, className, flush }: CardP
           )}
         >
           <div className="min-w-0 flex-1 basis-44">
-            {title ? <h2 className="text-base font-semibold tracking-tight">{title}</h2> : null}
+            {title ? <h2 className="text-base font-semibold tracking-tight text-balance">{title}</h2> : null}
             {hint ? <p className="text-sm text-ink-3">{hint}</p> : null}
           </div>
           {actions}
         </header>
       ) : null}
-      <div className={flush ? '' : title || actions ? 'px-5 pt-3 pb-5' : 'p-5'}>{children}</div>
+      <div className={flush ? '' : title || actions ? 'px-5 pt-3 pb-5 empty:pt-0 empty:pb-3' : 'p-5'}>
+        {children}
+      </div>
     </section>
   );
 }

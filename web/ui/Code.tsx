@@ -16,7 +16,7 @@ export function Code({ code, label, caption, className, copyText }: CodeProps) {
   return (
     <figure className={classes('group relative min-w-0 rounded-md border border-line bg-sunken', className)}>
       {caption ? (
-        <figcaption className="border-b border-line px-4 py-2 font-mono text-xs text-ink-3">
+        <figcaption className="truncate border-b border-line py-2 pr-12 pl-4 font-mono text-xs text-ink-3">
           {caption}
         </figcaption>
       ) : null}
@@ -24,13 +24,17 @@ export function Code({ code, label, caption, className, copyText }: CodeProps) {
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- scrollable by keyboard
         tabIndex={0}
         aria-label={label}
-        className="thin-scroll overflow-x-auto rounded-md px-4 py-3.5 pr-12 text-sm"
+        className={classes(
+          'thin-scroll overflow-x-auto rounded-md px-4 py-3.5 text-sm',
+          // Beside the button, which has the caption's line where there is one.
+          !caption && 'mr-11',
+        )}
       >
         <code>{colour(code)}</code>
       </pre>
       <CopyIconButton
         text={copyText ?? code}
-        className={classes('absolute right-1.5 bg-sunken', caption ? 'top-10.5' : 'top-1.5')}
+        className={classes('absolute right-1.5', caption ? 'top-0' : 'top-1.5')}
       />
     </figure>
   );

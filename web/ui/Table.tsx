@@ -133,7 +133,7 @@ function Cards<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }:
                 ))}
               </div>
             </div>
-            <dl className="mt-2 grid grid-cols-2 gap-x-4 gap-y-1.5 text-sm">
+            <dl className="mt-2 grid grid-cols-2 gap-x-4 gap-y-1.5 text-sm empty:hidden">
               {rest.map((column) => (
                 <div key={column.id} className="min-w-0">
                   <dt className="text-xs text-ink-3">{column.header}</dt>

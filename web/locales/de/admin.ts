@@ -17,7 +17,7 @@ export const admin: typeof english = {
   accounts: {
     title: 'Konten',
     lead: 'Konten finden, Guthaben hinzufügen, Limits setzen und Zugang verwalten.',
-    search: 'Nach E-Mail, Name, Konto-ID oder Token suchen',
+    search: 'E-Mail, Name, ID oder Token suchen',
     status: 'Status',
     role: 'Rolle',
     active: 'Aktiv',
@@ -95,7 +95,7 @@ export const admin: typeof english = {
     exposed: 'unverschlüsselt gesendet',
     on: 'an',
     off: 'aus',
-    detail: 'Einzelheiten',
+    detail: 'Konto',
   },
   codes: {
     title: 'Codes und Einladungen',

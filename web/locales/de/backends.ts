@@ -31,7 +31,7 @@ export const backends: typeof english = {
     noTraffic: 'Kein Verkehr',
     idle: 'Kein Verkehr',
     lead: 'Zustand der Backends, letzte 24 Stunden. Zeiten sind Median und 95. Perzentil.',
-    lastHour: 'Anfragen der letzten Stunde',
+    lastHour: 'Anfragen, letzte Stunde',
     firstToken: 'Zeit bis zum ersten Token',
     whole: 'Gesamtzeit',
     running: 'Laufen gerade',

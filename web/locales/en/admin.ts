@@ -15,7 +15,7 @@ export const admin = {
   accounts: {
     title: 'Accounts',
     lead: 'Find accounts, credit them, set limits and manage access.',
-    search: 'Search by email, name, account ID or token',
+    search: 'Search by email, name, ID or token',
     status: 'Status',
     role: 'Role',
     active: 'Active',
@@ -93,7 +93,7 @@ export const admin = {
     exposed: 'exposed',
     on: 'on',
     off: 'off',
-    detail: 'Details',
+    detail: 'Account',
   },
   codes: {
     title: 'Codes and invites',

@@ -65,8 +65,12 @@ export const audit = {
       format: 'format',
       person: 'person',
       owner: 'owner',
+      account: 'account',
+      per: 'per',
     },
     values: {
+      day: 'day',
+      month: 'month',
       none: 'none',
       active: 'active',
       disabled: 'disabled',
@@ -77,6 +81,7 @@ export const audit = {
       on: 'on',
       off: 'off',
     },
+    teamRoles: { owner: 'Owner', admin: 'Admin', viewer: 'Viewer', member: 'Member' },
     refused: '{{action}} (refused)',
     changed: '{{action}} (before and after)',
     actions: {
@@ -182,7 +187,7 @@ export const audit = {
       },
     },
     empty: 'No entries yet',
-    search: 'Search by person, action, target or details',
+    search: 'Search by person, action or target',
     time: 'Time',
   },
 };

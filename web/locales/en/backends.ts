@@ -29,7 +29,7 @@ export const backends = {
     noTraffic: 'No traffic',
     idle: 'No traffic',
     lead: 'Backend health, last 24 hours. Times are the median and the 95th percentile.',
-    lastHour: 'Requests in the last hour',
+    lastHour: 'Requests, last hour',
     firstToken: 'Time to first token',
     whole: 'Total time',
     running: 'Running now',

@@ -222,7 +222,7 @@ function Redeem() {
           {t('billing.redeemGo')}
         </Button>
       </div>
-      <p role="status" className="mt-2 text-accent">
+      <p role="status" className="mt-2 text-accent empty:sr-only">
         {redeem.data
           ? t('billing.redeemed', {
               amount: formatUsd(redeem.data.amountUsd, i18n.language),

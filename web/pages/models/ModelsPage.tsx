@@ -41,7 +41,6 @@ export default function ModelsPage() {
 
 function Shown({ catalog }: { catalog: ModelList }) {
   const { t } = useTranslation();
-  const [, navigate] = useLocation();
   const [state, change] = useSearchState();
   // Keeps typing quick however long the list is: the rows follow when there is time.
   const wanted = useDeferredValue(JSON.stringify(state));
@@ -49,7 +48,45 @@ function Shown({ catalog }: { catalog: ModelList }) {
     () => groupModels(filterModels(catalog.models, JSON.parse(wanted) as SearchState)),
     [catalog.models, wanted],
   );
-  const { rows, ...more } = useShownRows(groups, wanted, FIRST);
+  // Whoever searches finds them all.
+  const isSearched = SEARCHES.some((name) => state[name]);
+  const demos = isSearched ? [] : groups.filter(({ best }) => best.isDemo);
+  const sold = groups.filter((one) => !demos.includes(one));
+  return (
+    <>
+      <Announced models={catalog.models} />
+      <ModelFilters catalog={catalog} state={state} change={change} />
+      <p className="-mb-2 text-sm text-ink-3" role="status">
+        {t('models.count', { count: sold.length })}
+      </p>
+      <Models groups={sold} list={wanted} catalog={catalog} />
+      {demos.length > 0 ? (
+        <details>
+          <summary className="cursor-pointer text-sm font-medium text-ink-2">
+            {t('public.demos', { count: demos.length })}
+          </summary>
+          <div className="mt-3">
+            <Models groups={demos} list="" catalog={catalog} />
+          </div>
+        </details>
+      ) : null}
+    </>
+  );
+}
+
+const SEARCHES = ['q', 'type', 'endpoint', 'can'] as const;
+
+interface ModelsProps {
+  readonly groups: readonly ModelGroup[];
+  /** When this changes, the rows start from the top. */
+  readonly list: string;
+  readonly catalog: ModelList;
+}
+
+function Models({ groups, list, catalog }: ModelsProps) {
+  const { t } = useTranslation();
+  const [, navigate] = useLocation();
+  const { rows, ...more } = useShownRows(groups, list, FIRST);
   const status = new Map(catalog.endpoints.map((endpoint) => [endpoint.endpoint, endpoint.status]));
   const actions = ({ best }: ModelGroup) =>
     best.unavailable ? null : (
@@ -58,28 +95,21 @@ function Shown({ catalog }: { catalog: ModelList }) {
       </LinkButton>
     );
   return (
-    <>
-      <Announced models={catalog.models} />
-      <ModelFilters catalog={catalog} state={state} change={change} />
-      <p className="-mb-2 text-sm text-ink-3" role="status">
-        {t('models.count', { count: groups.length })}
-      </p>
-      <Card flush>
-        {groups.length === 0 ? (
-          <Empty title={t('models.empty')}>{t('models.emptyLead')}</Empty>
-        ) : (
-          <Table
-            label={t('models.title')}
-            columns={modelColumns(t, status, actions)}
-            rows={rows}
-            rowKey={(group) => group.id}
-            rowLabel={(group) => group.best.displayName}
-            onOpen={(group) => navigate(modelHref(group.best))}
-          />
-        )}
-        <ShowMore {...more} isSearched />
-      </Card>
-    </>
+    <Card flush>
+      {groups.length === 0 ? (
+        <Empty title={t('models.empty')}>{t('models.emptyLead')}</Empty>
+      ) : (
+        <Table
+          label={t('models.title')}
+          columns={modelColumns(t, status, actions)}
+          rows={rows}
+          rowKey={(group) => group.id}
+          rowLabel={(group) => group.best.displayName}
+          onOpen={(group) => navigate(modelHref(group.best))}
+        />
+      )}
+      <ShowMore {...more} isSearched />
+    </Card>
   );
 }
 
@@ -182,7 +212,7 @@ function ModelFilters({ catalog, state, change }: ModelFiltersProps) {
       </SelectField>
       <AbilityFilter {...field('can')} />
       <SelectField
-        label={t('models.sort')}
+        label={t('tables.sortBy')}
         hideLabel
         {...field('sort')}
         fieldClassName="w-48 max-sm:w-[calc(50%-0.375rem)]"

@@ -10,16 +10,15 @@ import { Count } from '../../ui/Numbers.tsx';
 
 /** What can be spent, what was spent, and which limit is reached first. */
 export function BalanceCard({ overview }: { overview: Overview }) {
-  const { t } = useTranslation();
   const { spend } = overview;
   return (
     <section className="grid overflow-hidden rounded-lg border border-line bg-surface lg:grid-cols-[1.15fr_1fr]">
       <Available overview={overview} />
       <div className="grid border-line max-lg:border-t lg:border-l">
-        <dl className="grid grid-cols-3 divide-x divide-line">
-          <Figure label={t('overview.spentToday')} value={<Money usd={spend.todayUsd} />} />
-          <Figure label={t('overview.spentDays7')} value={<Money usd={spend.days7Usd} />} />
-          <Figure label={t('overview.spentDays30')} value={<Money usd={spend.days30Usd} />} />
+        <dl className="grid divide-line max-sm:divide-y sm:grid-cols-3 sm:divide-x">
+          <Spent of="Today" usd={spend.todayUsd} before={spend.before.todayUsd} />
+          <Spent of="Days7" usd={spend.days7Usd} before={spend.before.days7Usd} />
+          <Spent of="Days30" usd={spend.days30Usd} before={spend.before.days30Usd} />
         </dl>
         <Limits overview={overview} />
       </div>
@@ -66,7 +65,8 @@ function BalanceForecast({ overview }: { overview: Overview }) {
   const { balanceDays, forecast, automaticTopUp } = overview;
   const until = forecast.kind === 'until' ? forecast.at : undefined;
   const text = t(`forecast.${forecast.kind}`, {
-    date: until === undefined ? '' : formatDate(until, now, i18n.language),
+    // A date is not broken into two lines.
+    date: until === undefined ? '' : formatDate(until, now, i18n.language).replaceAll(' ', '\u00a0'),
   });
   // A line of zeros would say nothing.
   const hasLine = balanceDays.some(({ balanceUsd }) => approximate(balanceUsd) > 0) && balanceDays.length > 1;
@@ -119,7 +119,7 @@ function Limits({ overview }: { overview: Overview }) {
   const { t } = useTranslation();
   const { limits } = overview;
   return (
-    <dl className="grid grid-cols-3 divide-x divide-line border-t border-line">
+    <dl className="grid divide-line border-t border-line max-sm:divide-y sm:grid-cols-3 sm:divide-x">
       <Figure label={t('overview.chatRate')} value={<Rate count={limits.chatPerMinute} />} />
       <Figure label={t('overview.imageRate')} value={<Rate count={limits.imagesPerMinute} />} />
       <Figure
@@ -142,11 +142,45 @@ function Rate({ count }: { count: number }) {
   );
 }
 
-function Figure({ label, value }: { label: string; value: ReactNode }) {
+interface SpentProps {
+  readonly of: 'Today' | 'Days7' | 'Days30';
+  readonly usd: string;
+  /** In the time of the same length before; nothing is said where it is nothing. */
+  readonly before: string;
+}
+
+function Spent({ of, usd, before }: SpentProps) {
+  const { t, i18n } = useTranslation();
   return (
-    <div className="flex min-w-0 flex-col justify-between gap-1 px-4 py-4 sm:justify-center sm:px-5">
-      <dt className="text-sm text-ink-3">{label}</dt>
-      <dd className="truncate text-base font-medium sm:text-lg">{value}</dd>
+    <Figure
+      label={t(`overview.spent${of}`)}
+      value={<Money usd={usd} />}
+      note={
+        approximate(before) > 0
+          ? t(of === 'Today' ? 'overview.spentYesterday' : 'overview.spentBefore', {
+              amount: formatUsd(before, i18n.language),
+            })
+          : undefined
+      }
+    />
+  );
+}
+
+interface FigureProps {
+  readonly label: string;
+  readonly value: ReactNode;
+  readonly note?: string | undefined;
+}
+
+/** On a phone a line, so that no label wraps. */
+function Figure({ label, value, note }: FigureProps) {
+  return (
+    <div className="flex min-w-0 gap-1 px-5 py-2.5 max-sm:items-baseline sm:flex-col sm:justify-center sm:py-4">
+      <dt className="text-sm text-ink-3 max-sm:flex-1">{label}</dt>
+      <dd className="truncate text-base font-medium max-sm:order-3 max-sm:min-w-20 max-sm:text-right sm:text-lg">
+        {value}
+      </dd>
+      {note ? <dd className="text-xs text-ink-3">{note}</dd> : null}
     </div>
   );
 }

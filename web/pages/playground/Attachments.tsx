@@ -52,7 +52,8 @@ export function useAttach() {
 
 function useLimits() {
   const { i18n } = useTranslation();
-  const size = (bytes: number): string => formatBytes(bytes, i18n.language);
+  // The unit stays with its number.
+  const size = (bytes: number): string => formatBytes(bytes, i18n.language).replaceAll(' ', '\u00a0');
   return {
     text: size(MAX_TEXT_BYTES),
     binary: size(MAX_BINARY_BYTES),
@@ -66,7 +67,7 @@ export function AttachHint({ vision, files }: { vision: boolean; files: boolean 
   const { t } = useTranslation();
   const limits = useLimits();
   const kind = vision && files ? 'all' : vision ? 'images' : files ? 'pdf' : 'text';
-  return <span className="text-xs text-ink-3">{t(`attach.hint.${kind}`, limits)}</span>;
+  return <span className="block text-xs text-balance text-ink-3">{t(`attach.hint.${kind}`, limits)}</span>;
 }
 
 export function AttachButton({ onFiles }: { onFiles: (files: Iterable<File>) => Promise<void> }) {

@@ -1,5 +1,6 @@
 import X from 'lucide-react/icons/x';
 import type { ModelItem } from '../../lib/answers.ts';
+import { classes } from '../../lib/classes.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { IconButton } from '../../ui/Button.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
@@ -13,6 +14,8 @@ interface ModelPickerProps {
   readonly hideLabel?: boolean;
   /** Where pickers stand side by side: each has its endpoint, so that what is below them is level. */
   readonly keepsEndpoint?: boolean;
+  /** The endpoint stands beside the model where there is room. */
+  readonly isRow?: boolean;
 }
 
 /**
@@ -25,12 +28,18 @@ export function ModelPicker({
   onChange,
   hideLabel = false,
   keepsEndpoint = false,
+  isRow = false,
 }: ModelPickerProps) {
   const { t } = useTranslation();
   const groups = groupModels(models);
   const chosen = groups.find(({ offers }) => offers.some((offer) => choiceOf(offer) === value));
   return (
-    <div className="flex min-w-0 flex-col gap-2">
+    <div
+      className={classes(
+        'flex min-w-0 flex-col gap-2',
+        isRow && 'sm:flex-row sm:gap-4 sm:*:w-80 sm:*:min-w-0',
+      )}
+    >
       <Picker
         label={t('playground.model')}
         hideLabel={hideLabel}

@@ -138,8 +138,9 @@ function Examples({ data }: { data: Quickstart }) {
   return (
     <Card>
       <div className="mb-4 flex flex-wrap items-end gap-4">
-        <div className="w-full sm:w-80">
+        <div className="w-full sm:w-auto">
           <ModelPicker
+            isRow
             models={usable}
             value={`${endpoint} ${model}`}
             onChange={(choice) => change({ model: choice })}

@@ -134,7 +134,13 @@ function Days({ month }: { month: string }) {
               id: 'requests',
               header: t('statements.requests'),
               align: 'right',
-              cell: (row) => <DayRequests day={row} href={requestsOfDay(wallet)(row.day)} />,
+              // On a card below the day: it says itself what it counts.
+              card: 'title',
+              cell: (row) => (
+                <span className="text-sm font-normal">
+                  <DayRequests day={row} href={requestsOfDay(wallet)(row.day)} />
+                </span>
+              ),
             },
             {
               id: 'charged',

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { usePages } from '../../lib/pages.ts';
-import { useTranslation } from '../../lib/translation.tsx';
+import { textsOf, useTranslation } from '../../lib/translation.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Pager } from '../../ui/Pager.tsx';
 import { Empty, ErrorState, SkeletonRows, Loaded, Skeleton } from '../../ui/States.tsx';
@@ -121,8 +121,8 @@ export function TeamLog() {
   const { t, i18n } = useTranslation();
   const now = useNow();
   const log = useApi('GET /api/console/team/log');
-  const texts: Readonly<Record<string, string>> = t('team.logActions', { returnObjects: true });
-  const roles: Readonly<Record<string, string>> = t('team.roles', { returnObjects: true });
+  const texts = textsOf(t, 'team.logActions');
+  const roles = textsOf(t, 'team.roles');
   const words = (action: string): string => {
     const isRefused = action.endsWith(REFUSED);
     const done = isRefused ? action.slice(0, -REFUSED.length) : action;

@@ -214,7 +214,10 @@ function OpenInvites({ team }: { team: Team }) {
       <FormError error={end.error} />
       <ul className="flex flex-col divide-y divide-line">
         {team.invites.map((invite) => (
-          <li key={invite.id} className="flex flex-wrap items-center gap-x-4 gap-y-1 py-2">
+          <li
+            key={invite.id}
+            className="flex flex-wrap items-center gap-x-4 gap-y-1 py-2 first:pt-0 last:pb-0"
+          >
             <span className="flex-1 basis-40">
               {t(`team.roles.${invite.role}`)}
               {invite.budget ? (
@@ -229,7 +232,7 @@ function OpenInvites({ team }: { team: Team }) {
             <span className="text-sm text-ink-3">
               {t('team.inviteEnds', { when: formatRelative(invite.expiresAt, now, i18n.language) })}
             </span>
-            <Button small kind="ghost" busy={end.isPending} onClick={() => end.mutate(invite.id)}>
+            <Button small busy={end.isPending} onClick={() => end.mutate(invite.id)}>
               {t('team.endInvite')}
             </Button>
           </li>

@@ -14,7 +14,9 @@ import { hrefWith, oneOf, useSearchState, type ChangeSearch, type SearchState } 
 import { useTranslation } from '../../lib/translation.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
+import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
+import { Count } from '../../ui/Numbers.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { DayRangeField } from '../../ui/TableFilters.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
@@ -129,12 +131,38 @@ function Report({ data, range, drawing, change }: ReportProps) {
   return (
     <>
       <MeasuredChart usage={data} {...{ measure, by, drawing, change }} />
-      <div className="grid gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
+      <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
         <Hours {...{ range, measure, drawing, change }} />
-        <CacheSavings usage={data} />
+        <div className="flex flex-col gap-5">
+          <Totals usage={data} />
+          <CacheSavings usage={data} />
+        </div>
       </div>
       <UsageTable usage={data} {...{ by, drawing, change }} />
     </>
+  );
+}
+
+/** The range at a glance. */
+function Totals({ usage: { totals } }: { usage: UsageReport }) {
+  const { t } = useTranslation();
+  return (
+    <Card title={t('usage.total')}>
+      <p className="text-2xl font-semibold tracking-tight">
+        <Money usd={totals.chargedUsd} />
+      </p>
+      <dl className="mt-3 flex flex-col gap-1.5">
+        <LedgerLine label={t('usage.requests')} value={<Count value={totals.requests} />} />
+        <LedgerLine label={t('usage.failures')} value={<Count value={totals.failures} />} />
+        <LedgerLine
+          label={t('usage.tokens')}
+          value={<Count value={totals.inputTokens + totals.outputTokens} />}
+        />
+        {totals.images > 0 ? (
+          <LedgerLine label={t('usage.images')} value={<Count value={totals.images} />} />
+        ) : null}
+      </dl>
+    </Card>
   );
 }
 

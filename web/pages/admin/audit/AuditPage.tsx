@@ -5,7 +5,7 @@ import { formatExactUsd } from '../../../lib/money.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { utcText } from '../../../lib/time.ts';
-import { useTranslation } from '../../../lib/translation.tsx';
+import { textsOf, useTranslation } from '../../../lib/translation.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';
 import { Nothing } from '../../../ui/Numbers.tsx';
@@ -27,7 +27,7 @@ export default function AuditPage() {
   const pages = usePages('GET /api/console/admin/audit', { query: table.query });
   const values = useApi('GET /api/console/admin/list-values').data;
   const actionName = (action: string): string => {
-    const { text, outcome } = actionText(action, t('audit.actions', { returnObjects: true }));
+    const { text, outcome } = actionText(action, textsOf(t, 'audit.actions'));
     return outcome ? t(`audit.${outcome}`, { action: text }) : text;
   };
   return (
@@ -66,12 +66,16 @@ export default function AuditPage() {
 
 function Detail({ action, detail }: Pick<AdminAuditItem, 'action' | 'detail'>) {
   const { t, i18n } = useTranslation();
-  const labels: Readonly<Record<string, string>> = t('audit.labels', { returnObjects: true });
-  const texts = t('audit.actions', { returnObjects: true });
+  const labels = textsOf(t, 'audit.labels');
+  const texts = textsOf(t, 'audit.actions');
   const answer = answerOf(detail)?.key;
   const isTold = actionText(action, texts, detail).text !== actionText(action, texts).text;
   const isSaid = (key: string, value: unknown): boolean => value === '' || (isTold && key === answer);
-  const told = Object.entries(detail).filter(([key, value]) => !isSaid(key, value));
+  const told = Object.entries(detail)
+    .filter(([key, value]) => !isSaid(key, value))
+    .map(
+      ([key, value]) => [action.startsWith('team.') && key === 'role' ? 'team_role' : key, value] as const,
+    );
   if (told.length === 0) return <Nothing />;
   return (
     <dl className="flex flex-wrap gap-x-4 gap-y-0.5 text-sm">
@@ -137,7 +141,7 @@ function valueText(key: string, value: unknown, wording: Wording): string {
   const words = wordsOf(key, t);
   // From what to what, as the server tells a state.
   if (text.includes(' → ')) {
-    const states: Readonly<Record<string, string>> = t('audit.values', { returnObjects: true });
+    const states = textsOf(t, 'audit.values');
     const said = text.split(' → ').map((part) => words[part] ?? states[part] ?? part);
     return said.join(' → ');
   }
@@ -148,11 +152,15 @@ function valueText(key: string, value: unknown, wording: Wording): string {
 function wordsOf(key: string, t: TFunction): Readonly<Record<string, string>> {
   switch (key) {
     case 'role':
-      return t('operators.roles', { returnObjects: true });
+      return textsOf(t, 'operators.roles');
+    case 'team_role':
+      return textsOf(t, 'audit.teamRoles');
+    case 'per':
+      return textsOf(t, 'audit.values');
     case 'format':
-      return t('webhooks.format', { returnObjects: true });
+      return textsOf(t, 'webhooks.format');
     case 'events':
-      return t('webhooks.event', { returnObjects: true });
+      return textsOf(t, 'webhooks.event');
     default:
       return {};
   }
@@ -172,7 +180,7 @@ function plainText(value: unknown): string | undefined {
 }
 
 function Action({ row: { action, detail }, t }: { row: AdminAuditItem; t: TFunction }) {
-  const { text, outcome } = actionText(action, t('audit.actions', { returnObjects: true }), detail);
+  const { text, outcome } = actionText(action, textsOf(t, 'audit.actions'), detail);
   return (
     <span title={action} className={`inline-block sm:min-w-44 ${outcome === 'refused' ? 'text-bad' : ''}`}>
       {outcome ? t(`audit.${outcome}`, { action: text }) : text}

@@ -7,7 +7,7 @@ import { classes } from '../../../lib/classes.ts';
 import { formatDuration, formatPercent } from '../../../lib/numbers.ts';
 import { useUser } from '../../../lib/session.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
-import { Badge, Dot, type Tone } from '../../../ui/Badge.tsx';
+import { Badge, type Tone } from '../../../ui/Badge.tsx';
 import { Button, LinkButton } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
 import { Changeable } from '../../../ui/Form.tsx';
@@ -16,6 +16,8 @@ import { FormError } from '../../../ui/States.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { knownFailure } from '../overview/attentionText.ts';
+import { BREAKER_TONES, MOST } from '../overview/BackendFigures.tsx';
+import { ProviderMark } from './ProviderMark.tsx';
 
 type AdminBackend = ItemOf<'GET /api/console/admin/backends'>;
 
@@ -31,7 +33,7 @@ export function BackendCard({ backend, editable }: BackendCardProps) {
   return (
     <Card>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-        <Dot tone={state.tone} label={state.text} />
+        <ProviderMark names={[backend.name, backend.kind]} />
         <h2 className="font-mono text-lg font-semibold">{backend.name}</h2>
         {backend.kind === backend.name ? null : <Badge>{backend.kind}</Badge>}
         <Badge tone={state.tone}>{state.text}</Badge>
@@ -70,7 +72,7 @@ export function BackendCard({ backend, editable }: BackendCardProps) {
       )}
       <Resting resting={backend.resting} />
       <RefusedFields learned={backend.learned} />
-      <LastError failure={backend.lastError} />
+      <LastError failure={backend.lastError} isFailing={state.tone === 'bad'} />
     </Card>
   );
 }
@@ -79,7 +81,7 @@ function Figures({ backend: { recent, running } }: { backend: AdminBackend }) {
   const { t, i18n } = useTranslation();
   const { errorRate, lastHour, isMore, firstByteMs, durationMs } = recent;
   return (
-    <dl className="mt-4 grid grid-cols-2 gap-x-6 gap-y-3 border-t border-line pt-4 sm:grid-cols-3 lg:grid-cols-5">
+    <dl className="mt-4 grid gap-x-6 gap-y-2 border-t border-line pt-4 sm:grid-cols-3 sm:gap-y-3 lg:grid-cols-5">
       <Fact
         label={t('backends.lastHour')}
         value={
@@ -108,9 +110,8 @@ function Figures({ backend: { recent, running } }: { backend: AdminBackend }) {
   );
 }
 
-/** Shares of failed calls: one that deserves a look, and one at which hardly anything works. */
+/** A share of failed calls that deserves a look. */
 const MUCH = 0.05;
-export const MOST = 0.5;
 
 function Percentiles({ of }: { of: AdminBackend['recent']['durationMs'] }) {
   if (!of) return <Nothing />;
@@ -136,13 +137,6 @@ function shownState(
     return { tone: 'bad', text: t('backends.failing') };
   return { tone: BREAKER_TONES.closed, text: t('backends.state.closed') };
 }
-
-/** A closed breaker lets traffic through: closed is good here. */
-export const BREAKER_TONES: Record<AdminBackend['state'], Tone> = {
-  closed: 'good',
-  half_open: 'warn',
-  open: 'bad',
-};
 
 function Resting({ resting }: Pick<AdminBackend, 'resting'>) {
   const { t } = useTranslation();
@@ -195,11 +189,22 @@ function Pause({ name, paused }: { name: string; paused: boolean }) {
   );
 }
 
-function LastError({ failure }: { failure: AdminBackend['lastError'] }) {
+interface LastErrorProps {
+  readonly failure: AdminBackend['lastError'];
+  readonly isFailing: boolean;
+}
+
+/** Of a backend that works it is a note, and no alarm. */
+function LastError({ failure, isFailing }: LastErrorProps) {
   const { t } = useTranslation();
   if (!failure) return null;
   return (
-    <p className="mt-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-sm break-words text-bad">
+    <p
+      className={classes(
+        'mt-3 text-sm text-pretty break-words',
+        isFailing ? 'rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-bad' : 'text-ink-3',
+      )}
+    >
       {t('backends.lastError')}, <Time at={failure.at} style="relative" />:{' '}
       {failure.message === 'broke_off'
         ? t('backends.brokeOff')
@@ -224,9 +229,9 @@ function RefusedFields({ learned }: Pick<AdminBackend, 'learned'>) {
 
 function Fact({ label, value }: { label: string; value: ReactNode }) {
   return (
-    <div className="min-w-0">
+    <div className="min-w-0 max-sm:flex max-sm:items-baseline max-sm:justify-between max-sm:gap-3">
       <dt className="text-sm text-ink-3">{label}</dt>
-      <dd className="text-lg font-medium">{value}</dd>
+      <dd className="font-medium sm:text-lg">{value}</dd>
     </div>
   );
 }

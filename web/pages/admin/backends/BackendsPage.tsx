@@ -8,6 +8,7 @@ import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { useDraft } from '../draft/draft.ts';
 import { DraftBar } from '../draft/DraftBar.tsx';
 import { BackendCard, OpenBackend } from './BackendCard.tsx';
+import { ProviderMark } from './ProviderMark.tsx';
 
 const REFRESH_MS = 5000;
 
@@ -38,6 +39,7 @@ export default function BackendsPage() {
               {drafted.map((backend) => (
                 <Card key={backend.name}>
                   <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+                    <ProviderMark names={[backend.name, backend.kind]} />
                     <h2 className="font-mono text-lg font-semibold">{backend.name}</h2>
                     {backend.kind === backend.name ? null : <Badge>{backend.kind}</Badge>}
                     <Badge tone="warn">{t('backends.newInDraft')}</Badge>

@@ -5,7 +5,7 @@ import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { utcText } from '../../../lib/time.ts';
 import { useShownRows } from '../../../lib/pages.ts';
-import { useTranslation } from '../../../lib/translation.tsx';
+import { textsOf, useTranslation } from '../../../lib/translation.tsx';
 import { Badge, type Tone } from '../../../ui/Badge.tsx';
 import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
@@ -148,7 +148,7 @@ function Whole({ change }: { change: AdminCatalogProposal['changes'][number] }) 
 
 /** An aspect that this page does not know, from a newer server or of its settings, is named as it is. */
 export function aspectName(aspect: string, t: TFunction): string {
-  const names: Readonly<Record<string, string>> = t('catalog.aspects', { returnObjects: true });
+  const names = textsOf(t, 'catalog.aspects');
   return Object.hasOwn(names, aspect) ? (names[aspect] ?? aspect) : aspect;
 }
 
@@ -189,7 +189,7 @@ const FEW = 6;
 
 function PricesBelowCost({ prices }: Pick<BelowCostProps, 'prices'>) {
   const { t } = useTranslation();
-  const items: Readonly<Record<string, string>> = t('models.items', { returnObjects: true });
+  const items = textsOf(t, 'models.items');
   return (
     <ul>
       {prices.map(({ group, model, item, priceUsd, costUsd, backend }) => (

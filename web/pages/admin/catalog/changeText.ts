@@ -1,5 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { AdminCatalogProposal } from '../../../lib/answers.ts';
+import { textsOf } from '../../../lib/translation.tsx';
 
 type Change = Pick<AdminCatalogProposal['changes'][number], 'thing' | 'aspect'>;
 
@@ -30,12 +31,12 @@ const TOLD_BY_PRICE: ReadonlySet<string> = new Set(['model', 'price']);
  * here they are read phrase by phrase, and what is no phrase stays: amounts, names, and what a newer server says.
  */
 export function changeText({ thing, aspect }: Change, text: string, t: TFunction): string {
-  const words: Readonly<Record<string, string>> = t('catalog.words', { returnObjects: true });
+  const words = textsOf(t, 'catalog.words');
   const isName = aspect === null ? !TOLD_BY_PRICE.has(thing) : NAMES.has(aspect);
   if (Object.hasOwn(words, text) && !(isName && text !== 'none')) return words[text] ?? text;
   if (isName) return text;
-  const items: Readonly<Record<string, string>> = t('models.items', { returnObjects: true });
-  const phrases: Readonly<Record<string, string>> = t('catalog.phrases', { returnObjects: true });
+  const items = textsOf(t, 'models.items');
+  const phrases = textsOf(t, 'catalog.phrases');
   const labelled = text
     .replaceAll(PRICED, (item) => items[item] ?? item)
     .replaceAll(PER, (whole, item: string) => lowered(items[item.replaceAll(' ', '_')]) ?? whole)

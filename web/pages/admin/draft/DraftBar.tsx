@@ -42,7 +42,7 @@ function Bar({ draft, isPending, onGone }: BarProps) {
   return (
     <section
       aria-label={t('draft.label')}
-      className="sticky bottom-4 z-10 flex flex-col gap-3 rounded-lg border border-line bg-raised px-5 py-3 shadow-md"
+      className="sticky bottom-4 z-10 after:absolute after:inset-x-0 after:top-full after:mt-px after:h-4 after:bg-page flex flex-col gap-3 rounded-lg border border-line bg-raised px-5 py-3 shadow-md"
     >
       {draft.isOutdated ? <MergeDraft onGone={onGone} /> : null}
       <div className="flex flex-wrap items-center gap-3">

@@ -8,9 +8,18 @@ import { Card } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';
 import { Count, Nothing } from '../../../ui/Numbers.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
-import { BREAKER_TONES, MOST } from '../backends/BackendCard.tsx';
 
 type AdminBackendFigures = AdminOverview['backends'][number];
+
+/** A share of failed calls at which hardly anything works. */
+export const MOST = 0.5;
+
+/** A closed breaker lets traffic through: closed is good here. */
+export const BREAKER_TONES: Record<AdminBackendFigures['state'], Tone> = {
+  closed: 'good',
+  half_open: 'warn',
+  open: 'bad',
+};
 
 /** How fast each backend answered lately, and how often it failed. */
 export function BackendFigures({ backends, sample }: Pick<AdminOverview, 'backends' | 'sample'>) {

@@ -68,7 +68,7 @@ function Amount({ label, period, of }: AmountProps) {
       label={label}
       value={
         now === null ? (
-          <span className="text-ink-3">{t('cockpit.unknown')}</span>
+          <span className="text-ink-3">{period.now.requests === 0 ? '–' : t('cockpit.unknown')}</span>
         ) : (
           <Money usd={now} plain className={approximate(now) < 0 ? 'text-bad' : ''} />
         )

@@ -104,7 +104,7 @@ function columns(t: TFunction, twins: ReadonlySet<string>, editing: Editing): Co
       id: 'model',
       header: t('models.model'),
       card: 'title',
-      className: 'min-w-44',
+      className: 'min-w-40',
       cell: (row) => <ModelCell row={row} hasTwin={twins.has(row.model)} />,
     },
     ...moneyColumns(t, edits, cell),
@@ -125,6 +125,7 @@ function removeColumn(t: TFunction, onReplace: Editing['onReplace']): Column<Adm
     header: <span className="sr-only">{t('priceTable.remove')}</span>,
     align: 'right',
     card: 'aside',
+    className: 'pl-0!',
     cell: ({ list, model, isRemoved }) =>
       isRemoved ? null : (
         <IconButton
@@ -251,7 +252,7 @@ function groupColumn(group: string, { t, edits, cell }: GroupCells): Column<Admi
 }
 
 function lengthColumns(t: TFunction, cell: Cell): Column<AdminPriceRow>[] {
-  const empty = t('priceTable.unknown');
+  const empty = '–';
   return [
     {
       id: 'context',
@@ -333,7 +334,7 @@ function Costs({ row, t, cell }: CostsProps) {
                   {cell(row, {
                     field: costField(part, backend.name),
                     label: t(`priceTable.costOf.${part}`, { backend: backend.name, model: row.model }),
-                    empty: t('priceTable.unknown'),
+                    empty: '–',
                   })}
                 </span>
               ))}
@@ -365,7 +366,7 @@ function Pair({ isFirst, children }: PairProps) {
   return (
     <span className="inline-flex gap-1.5">
       {children}
-      {isFirst ? <span aria-hidden className="w-18 max-sm:hidden" /> : null}
+      {isFirst ? <span aria-hidden className="w-16 max-sm:hidden" /> : null}
     </span>
   );
 }
@@ -403,7 +404,7 @@ const ValueCell = memo(function ValueCell({
   const isWrong = isBad(field, value);
   const isCount = field === 'context' || field === 'maxOutput';
   return (
-    <span className={classes('inline-block w-18 max-w-full', isCount && 'max-sm:w-full')}>
+    <span className={classes('inline-block max-w-full', isCount ? 'w-18 max-sm:w-full' : 'w-16 max-sm:w-18')}>
       <Input
         aria-label={label}
         aria-invalid={isWrong || undefined}

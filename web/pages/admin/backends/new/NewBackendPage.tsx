@@ -10,11 +10,12 @@ import { TextField } from '../../../../ui/Field.tsx';
 import { Changeable, Form } from '../../../../ui/Form.tsx';
 import { Empty, FormError, Loaded, Skeleton } from '../../../../ui/States.tsx';
 import { toast } from '../../../../ui/Toast.tsx';
+import { ProviderMark } from '../ProviderMark.tsx';
 import { READS_OF_DRAFT, replaceDraft } from '../../draft/draft.ts';
 import { ModelsStep } from './ModelsStep.tsx';
 import { providerNamed, type ChosenProvider, type EnteredServer } from './provider.ts';
 import { Step } from './Step.tsx';
-import { Mark, ProviderTiles } from './ProviderTiles.tsx';
+import { ProviderTiles } from './ProviderTiles.tsx';
 import { PublishStep } from './PublishStep.tsx';
 
 /** From a provider to published models, without YAML: choose, give the key, tick models, test, publish. */
@@ -128,7 +129,7 @@ function Provider({ chosen, onChoose, onStored, onReplace }: ProviderProps) {
         title={t('newBackend.provider')}
         done={
           <span className="flex flex-wrap items-center gap-x-2.5 gap-y-1">
-            <Mark title={chosen.title} />
+            <ProviderMark names={[chosen.name]} />
             <span className="font-medium text-ink">{chosen.title}</span>
             <span className="text-sm break-all text-ink-3">{chosen.host}</span>
           </span>

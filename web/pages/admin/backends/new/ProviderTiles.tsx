@@ -6,6 +6,7 @@ import { Button } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';
 import { Check, TextField } from '../../../../ui/Field.tsx';
 import { Form } from '../../../../ui/Form.tsx';
+import { ProviderMark } from '../ProviderMark.tsx';
 import {
   listedProvider,
   localServer,
@@ -93,46 +94,28 @@ interface TileProps {
   readonly onClick: () => void;
 }
 
-function Tile({ title, note, isAdded, badge, onClick }: TileProps) {
+function Tile({ name, title, note, isAdded, badge, onClick }: TileProps) {
   const { t } = useTranslation();
   return (
     <li>
       <button
         type="button"
         onClick={onClick}
-        className="flex h-full w-full min-w-0 items-center gap-3 rounded-md border border-line px-4 py-3 text-left transition-colors hover:border-ink-3 hover:bg-sunken"
+        className="flex h-full w-full min-w-0 items-center gap-3 rounded-md border border-line px-3 py-3 text-left transition-colors hover:border-ink-3 hover:bg-sunken"
       >
-        <Mark title={title} />
+        <ProviderMark names={[name]} />
         <span className="flex min-w-0 flex-col gap-0.5">
           <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
             <span className="font-medium">{title}</span>
             {isAdded ? <Badge tone="good">{t('newBackend.added')}</Badge> : null}
             {badge && !isAdded ? <Badge>{badge}</Badge> : null}
           </span>
-          <span className="truncate text-sm text-ink-3" title={note}>
+          <span className="truncate text-xs text-ink-3" title={note}>
             {note}
           </span>
         </span>
       </button>
     </li>
-  );
-}
-
-/**
- * The provider's initials on a colour of its own. Most providers do not let others show their logo without asking, so
- * none is shown.
- */
-export function Mark({ title }: { readonly title: string }) {
-  const words = title.split(/[\s.]+|(?<=[a-z])(?=[A-Z])/).filter((word) => /^[A-Za-z]/.test(word));
-  const initials = words.map(([first = '']) => first).join('').slice(0, 2).toUpperCase(); // prettier-ignore
-  const hue = Array.from(title).reduce((sum, letter) => (sum * 137 + letter.charCodeAt(0) * 29) % 360, 7);
-  return (
-    <svg viewBox="0 0 32 32" aria-hidden className="size-8 shrink-0">
-      <rect width="32" height="32" rx="7" fill={`hsl(${hue} 45% 38%)`} />
-      <text x="16" y="21" textAnchor="middle" fontSize="13" fontWeight="600" fill="#fff">
-        {initials}
-      </text>
-    </svg>
   );
 }
 
