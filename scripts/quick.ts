@@ -8,7 +8,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { reachedTests, readNeeds } from './reached-tests.ts';
 import { FEW_COLLECTIONS, TYPES } from './static-steps.ts';
-import { STAGES } from './test-groups.ts';
+import { GROUPS } from './test-groups.ts';
 
 const ROOT = resolve(import.meta.dir, '..');
 /** The whole is to take a minute. No file is begun after the first, and none goes on after the second. */
@@ -96,7 +96,7 @@ async function tests(): Promise<boolean> {
 }
 
 function isSlow(file: string): boolean {
-  return STAGES.flat(2).some(({ slow, paths }) => slow && paths.some((path) => file.startsWith(`${path}/`)));
+  return GROUPS.some(({ slow, paths }) => slow && paths.some((path) => file.startsWith(`${path}/`)));
 }
 
 async function runFiles(files: readonly string[]): Promise<'passed' | 'failed' | 'cut off'> {

@@ -1,7 +1,7 @@
 /**
  * Runs every test in groups, each in a process of its own, so that a database or a browser of one group cannot disturb
- * another. Most tests wait more than they compute, so rows of groups run side by side, and each of their lines begins
- * with its group. The servers that they start in processes of their own are the binary of `npm run build`, which starts
+ * another. Some groups run side by side, the next begins when one of them ends, and each of their lines begins with its
+ * group. The servers that they start in processes of their own are the binary of `npm run build`, which starts
  * three times as quickly as the sources. Then prints what CI reads: `N passed, N failed` alone on the last line. There is no second try: a test
  * that fails once has failed. Arguments are passed on to `bun test` as a filter and run as one group; `--timings` lists
  * the CPU seconds of groups and files before that line, where the system tells them.
@@ -12,7 +12,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { join } from 'node:path';
 import { quickestFolder } from '../test/support/quickest-folder.ts';
 import { CpuMeter } from './cpu-meter.ts';
-import { STAGES, type TestGroup, type TestRow } from './test-groups.ts';
+import { GROUPS, GROUPS_AT_ONCE, type TestGroup } from './test-groups.ts';
 
 /** A test that hangs is a failure. The longest visits every dialog and takes a minute where nothing runs beside it. */
 const TEST_TIMEOUT_MS = 300_000;
@@ -51,12 +51,13 @@ const fileSeconds = new Map<string, number>();
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures: string[] = [];
 if (only.length > 0) {
-  await runInTurn([{ name: 'chosen', paths: only, linesBegin: '' }]);
+  await run({ name: 'chosen', paths: only }, '');
 } else {
   buildBinary();
   const isLeftOut = hasBrowser() ? () => false : ({ name }: TestGroup) => name === 'browser';
-  for (const rows of STAGES)
-    await Promise.all(rows.map((row) => runInTurn(row.filter((group) => !isLeftOut(group)))));
+  const groups = GROUPS.filter((group) => !isLeftOut(group));
+  await runSideBySide(groups.filter(({ alone }) => !alone));
+  for (const group of groups.filter(({ alone }) => alone)) await run(group);
 }
 rmSync(folder, { recursive: true, force: true });
 // Once more at the end: whoever keeps only the last part of a long log still learns what failed.
@@ -93,27 +94,33 @@ function hasBrowser(): boolean {
   return false;
 }
 
-async function runInTurn(groups: TestRow): Promise<void> {
-  for (const group of groups) {
-    const startedAt = performance.now();
-    const { name } = group;
-    console.log(`${name}: FAST_CHECK_SEED=${seed}`);
-    const count = await runTests(group);
-    const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
-    const cpu = count.cpuSeconds === undefined ? '' : `, ${count.cpuSeconds.toFixed(1)} s of CPU`;
-    console.log(`${name}: ${count.passed} passed, ${count.failed} failed in ${seconds} s${cpu}`);
-    total.passed += count.passed;
-    total.failed += count.failed;
-    total.skipped += count.skipped;
-    failures.push(...count.failures);
-  }
+async function runSideBySide(groups: readonly TestGroup[]): Promise<void> {
+  const waiting = [...groups];
+  const inTurn = async (): Promise<void> => {
+    for (let group = waiting.shift(); group; group = waiting.shift()) await run(group);
+  };
+  await Promise.all(Array.from({ length: GROUPS_AT_ONCE }, inTurn));
+}
+
+async function run(group: TestGroup, linesBegin = `${group.name} | `): Promise<void> {
+  const startedAt = performance.now();
+  const { name } = group;
+  console.log(`${name}: FAST_CHECK_SEED=${seed}`);
+  const count = await runTests(group, linesBegin);
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
+  const cpu = count.cpuSeconds === undefined ? '' : `, ${count.cpuSeconds.toFixed(1)} s of CPU`;
+  console.log(`${name}: ${count.passed} passed, ${count.failed} failed in ${seconds} s${cpu}`);
+  total.passed += count.passed;
+  total.failed += count.failed;
+  total.skipped += count.skipped;
+  failures.push(...count.failures);
 }
 
 interface Run extends Count {
   readonly cpuSeconds: number | undefined;
 }
 
-async function runTests({ name, paths, shard, linesBegin = `${name} | ` }: TestGroup): Promise<Run> {
+async function runTests({ name, paths, shard }: TestGroup, linesBegin: string): Promise<Run> {
   const report = join(folder, `${name}.xml`);
   const command = [
     process.execPath,

@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 
 /**
- * The processor time, in milliseconds, of the longest turn of this thread's event loop while something runs. Unlike the
- * time on the clock, it does not depend on whether the thread has a processor all the time, nor on whether the host of
- * a virtual machine gives that processor to another one, which the kernel counts as the thread's own.
+ * The processor time, in milliseconds, of the longest turn of this thread's event loop while something runs, and up to
+ * {@link LOOK_EVERY_MS} of the turns beside it: to look in each turn would keep a processor busy. Unlike the time on the
+ * clock, it does not depend on whether the thread has a processor all the time, nor on whether the host of a virtual
+ * machine gives that processor to another one, which the kernel counts as the thread's own.
  */
 export async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;
@@ -14,14 +15,18 @@ export async function longestTurnMs(work: () => Promise<unknown>): Promise<numbe
     const now = threadMs();
     longest = Math.max(longest, now - before - stolen.sinceLastLookMs());
     before = now;
-    if (!isOver) setImmediate(measure);
+    if (!isOver) setTimeout(measure, LOOK_EVERY_MS);
   };
-  setImmediate(measure);
+  setTimeout(measure, LOOK_EVERY_MS);
   await work();
-  await new Promise((resolve) => setImmediate(resolve));
+  // The turn in which it ended may have been the longest.
+  await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   isOver = true;
+  measure();
   return longest;
 }
+
+const LOOK_EVERY_MS = 2;
 
 /** How many turns of the event loop others had until it was done. */
 export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
@@ -62,7 +67,7 @@ const STAT = '/proc/stat';
 /** The kernel counts in these. */
 const TICK_MS = 10;
 /** A look takes some 50 µs. */
-const LOOK_EACH_MS = 5;
+const STEAL_LOOK_EVERY_MS = 5;
 
 /** What the host took from one of the processors. */
 class StolenTime {
@@ -72,7 +77,7 @@ class StolenTime {
   /** 0 right after a look. */
   sinceLastLookMs(): number {
     const at = performance.now();
-    if (at - this.#lookedAt < LOOK_EACH_MS) return 0;
+    if (at - this.#lookedAt < STEAL_LOOK_EVERY_MS) return 0;
     const now = stolenTicks();
     const most = Math.max(0, ...now.map((ticks, processor) => ticks - (this.#before[processor] ?? ticks)));
     this.#before = now;

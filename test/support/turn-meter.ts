@@ -1,6 +1,6 @@
 /**
  * Loaded into a server before its program: tells on a socket of its own how long the longest turn of the server's event
- * loop was between `/begin` and `/end`, and what would be noticeable. It keeps a processor busy in between.
+ * loop was between `/begin` and `/end`, and what would be noticeable.
  */
 import { longestTurnMs, noticeableMs } from './longest-turn.ts';
 
