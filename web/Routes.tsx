@@ -1,7 +1,7 @@
 import { Suspense, useEffect, useState, type ComponentType } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
 import type { SessionState } from './lib/answers.ts';
-import { later, loadChunk } from './lib/chunk.ts';
+import { later, loadChunk, loadWhenIdle } from './lib/chunk.ts';
 import { loadTexts } from './lib/i18n.ts';
 import { nextPath, signInHref } from './lib/nextPath.ts';
 import { PageSkeleton, Splash } from './shell/Loading.tsx';
@@ -22,7 +22,7 @@ function group<Names extends string>(fetched: () => Promise<Record<Names, Compon
   return { load: async () => (pages = await fetched()), loaded: () => pages };
 }
 
-/** The first load fetches the shell and one group of pages; the other groups are fetched when they are opened. */
+/** The first load fetches the shell and one group of pages; others follow when nothing else is done, or when they are opened. */
 const accountPages = group(() => import('./pages/accountPages.ts'));
 const playgroundPages = group(
   async () => (await Promise.all([import('./pages/playgroundPages.ts'), loadTexts('playground')]))[0],
@@ -123,6 +123,9 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/admin/settings', page(adminSettingsPages, 'AdminSettingsPage')],
 ];
 
+/** What the navigation of an area leads to, but for what few people open. */
+const NAVIGATED = { account: [accountPages], admin: [adminPages, catalogPages] } as const;
+
 const PublicPage = page(entryPages, 'PublicPage', Splash);
 const SignInPage = page(entryPages, 'SignInPage', Splash);
 const SignUpPage = page(entryPages, 'SignUpPage', Splash);
@@ -169,6 +172,7 @@ interface AreaProps {
 
 /** The shell stays while pages change; without a session, the user is asked to sign in and then sent back. */
 function Area({ session, area, pages }: AreaProps) {
+  useEffect(() => loadWhenIdle(NAVIGATED[area].map(({ load }) => load)), [area]);
   if (!session.user) return <Redirect to={signInHref()} replace />;
   if (area === 'admin' && session.user.role === null) return <NotFound />;
   return (

@@ -23,6 +23,20 @@ export async function loadChunk<Part>(load: () => Promise<Part>): Promise<Part> 
   }
 }
 
+/** A page that is just being opened has what it shows by then, on most devices. */
+const OPENED_MS = 1_000;
+
+/** Loads parts that will probably be wanted. Whoever opens one hears of what fails. */
+export function loadWhenIdle(loads: readonly (() => Promise<unknown>)[]): () => void {
+  const loadAll = (): void => void Promise.allSettled(loads.map((load) => load()));
+  const timer = setTimeout(() => {
+    // Not in every browser.
+    if (typeof requestIdleCallback === 'function') requestIdleCallback(loadAll);
+    else loadAll();
+  }, OPENED_MS);
+  return () => clearTimeout(timer);
+}
+
 /** A component that is loaded when it is first shown. */
 export function later<Props extends object>(
   load: () => Promise<{ default: ComponentType<Props> }>,

@@ -50,9 +50,12 @@ interface PriceRowsProps {
   readonly onReplace: (edit: DraftEdit) => void;
 }
 
+/** Each has a dozen fields. */
+const FIRST = 25;
+
 export function PriceRows({ rows, list, ...editing }: PriceRowsProps) {
   const { t } = useTranslation();
-  const { rows: shown, ...more } = useShownRows(rows, list);
+  const { rows: shown, ...more } = useShownRows(rows, list, FIRST);
   const twins = useMemo(() => twinsIn(rows), [rows]);
   if (rows.length === 0)
     return <p className="border-t border-line px-5 py-6 text-center text-ink-3">{t('priceTable.none')}</p>;

@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'react';
+import { useDeferredValue, useMemo, useState } from 'react';
 import type { AdminPriceRow } from '../../../lib/answers.ts';
 import { useCopy } from '../../../ui/Copy.tsx';
 import { useTranslation } from '../../../lib/translation.tsx';
@@ -28,16 +28,24 @@ interface PriceToolsProps {
   readonly onReplace: (edit: DraftEdit) => void;
 }
 
+const NOT_COUNTED: readonly AdminPriceRow[] = [];
+
 export function PriceTools(props: PriceToolsProps) {
   const { rows, matching, edits, first, filter, search, canEdit, onFilter, onSearch, onEdit } = props;
   const { t } = useTranslation();
   const [isPasting, setPasting] = useState(false);
   const { copied, copy } = useCopy();
-  const isFillable = useMemo(() => filledFromList(first, rows).size > first.size, [first, rows]);
+  // Thousands of rows are looked through after the first of them are shown.
+  const counted = useDeferredValue(rows, NOT_COUNTED);
+  const isFillable = useMemo(() => filledFromList(first, counted).size > first.size, [first, counted]);
   const counts = useMemo(
-    () => new Map(FILTERS.map((one) => [one, rows.filter((row) => isInFilter(row, first, one)).length])),
-    [first, rows],
+    () => new Map(FILTERS.map((one) => [one, counted.filter((row) => isInFilter(row, first, one)).length])),
+    [first, counted],
   );
+  const countText = (one: PriceFilter): string => {
+    const count = counts.get(one) ?? 0;
+    return counted === NOT_COUNTED ? '' : ` (${one === 'changed' ? Math.max(edits.size, count) : count})`;
+  };
   return (
     <div className="flex flex-col gap-4 px-5 py-4">
       <div className="flex flex-wrap items-end gap-3">
@@ -56,8 +64,7 @@ export function PriceTools(props: PriceToolsProps) {
         >
           {FILTERS.map((one) => (
             <option key={one} value={one}>
-              {t(`priceTable.filter.${one}`)} (
-              {one === 'changed' ? Math.max(edits.size, counts.get(one) ?? 0) : counts.get(one)})
+              {t(`priceTable.filter.${one}`) + countText(one)}
             </option>
           ))}
         </SelectField>
