@@ -4,7 +4,7 @@ import { cacheSaving } from '../../src/ledger/cache-saving.ts';
 import { costOf } from '../../src/ledger/price.ts';
 import type { Price, Usage } from '../../src/ledger/price.ts';
 import { detailText, isFailure } from '../../src/ledger/decide.ts';
-import { dayOf, monthOf } from '../../src/std/calendar.ts';
+import { DAY_MS, dayOf, monthOf } from '../../src/std/calendar.ts';
 import { newAccountId, newRequestId } from '../../src/std/ids.ts';
 import { OUTCOME_CODES, PROMPT_MS, SOURCE_CODES, STATE_CODES } from '../../src/store/receipt-codes.ts';
 import type { Schema } from '../../src/store/schema.ts';
@@ -65,7 +65,7 @@ export class Traffic {
   constructor(options: Options, numbers: SeedNumbers) {
     this.#options = options;
     this.#numbers = numbers;
-    const born = options.now - options.days * 86_400_000;
+    const born = options.now - options.days * DAY_MS;
     this.#accounts = Array.from({ length: options.accounts }, (_, number) => ({
       id: newAccountId(born + number),
       spent: 0,
@@ -78,7 +78,7 @@ export class Traffic {
   }
 
   accountRows(): Row<'account'>[] {
-    const born = this.#options.now - this.#options.days * 86_400_000;
+    const born = this.#options.now - this.#options.days * DAY_MS;
     return this.#accounts.map(({ id }, number) => ({
       id,
       email: `seed-${number}@example.com`,
@@ -91,14 +91,16 @@ export class Traffic {
   }
 
   /** What everybody paid in, so that nobody is below zero. */
+  /** From before the first request. */
   openingCredits(): Row<'entry'>[] {
+    const { now, days } = this.#options;
     return this.#accounts.map(({ id, spent }) => ({
       account_id: id,
       kind: 'credit',
       amount: spent + CENTURY_BALANCE,
       cause: 'seed',
       actor: 'seed',
-      created_at: this.#options.now,
+      created_at: now - days * DAY_MS,
     }));
   }
 
@@ -116,7 +118,7 @@ export class Traffic {
 
   #request(): Row<'receipt'> {
     const { requests, days, now } = this.#options;
-    const span = days * 86_400_000;
+    const span = days * DAY_MS;
     const at = now - span + Math.floor((this.#made++ / requests) * span);
     const account = this.#account(
       this.#random() < (this.#options.busyShare ?? 0.5)
