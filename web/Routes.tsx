@@ -1,7 +1,7 @@
 import { Suspense, useEffect, useState, type ComponentType } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
 import type { SessionState } from './lib/answers.ts';
-import { later, loadChunk, loadWhenIdle } from './lib/chunk.ts';
+import { later, loadChunk, loadAhead } from './lib/chunk.ts';
 import { loadTexts } from './lib/i18n.ts';
 import { nextPath, signInHref } from './lib/nextPath.ts';
 import { PageSkeleton, Splash } from './shell/Loading.tsx';
@@ -172,7 +172,8 @@ interface AreaProps {
 
 /** The shell stays while pages change; without a session, the user is asked to sign in and then sent back. */
 function Area({ session, area, pages }: AreaProps) {
-  useEffect(() => loadWhenIdle(NAVIGATED[area].map(({ load }) => load)), [area]);
+  const isOpen = session.user !== null && (area === 'account' || session.user.role !== null);
+  useEffect(() => (isOpen ? loadAhead(NAVIGATED[area].map(({ load }) => load)) : undefined), [area, isOpen]);
   if (!session.user) return <Redirect to={signInHref()} replace />;
   if (area === 'admin' && session.user.role === null) return <NotFound />;
   return (

@@ -6,6 +6,7 @@ import { ADMIN, CUSTOMER, PASSWORD } from './fill.ts';
 
 const ROUNDS = 20;
 const WAIT_MS = 15_000;
+const LOOK_MS = 1_000;
 
 /** What a person does: opens another page, presses something, chooses from a list, or types. */
 type Act =
@@ -190,6 +191,8 @@ async function timed(
     await page.goto(from);
     await page.locator('h1').first().waitFor();
     await page.waitForLoadState('networkidle');
+    // A person looks at the page first, and what it loads ahead is there.
+    await page.waitForTimeout(LOOK_MS);
     if ('press' in act) await page.locator(act.press).first().waitFor();
   };
   const perform = (): Promise<number> =>

@@ -1,5 +1,6 @@
 import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
 import { serverAnswers } from './connection.ts';
+import { whenIdle } from './idle.ts';
 import { keepTyped } from './typed.ts';
 
 /**
@@ -27,14 +28,8 @@ export async function loadChunk<Part>(load: () => Promise<Part>): Promise<Part> 
 const OPENED_MS = 1_000;
 
 /** Loads parts that will probably be wanted. Whoever opens one hears of what fails. */
-export function loadWhenIdle(loads: readonly (() => Promise<unknown>)[]): () => void {
-  const loadAll = (): void => void Promise.allSettled(loads.map((load) => load()));
-  const timer = setTimeout(() => {
-    // Not in every browser.
-    if (typeof requestIdleCallback === 'function') requestIdleCallback(loadAll);
-    else loadAll();
-  }, OPENED_MS);
-  return () => clearTimeout(timer);
+export function loadAhead(loads: readonly (() => Promise<unknown>)[]): () => void {
+  return whenIdle(() => void Promise.allSettled(loads.map((load) => load())), OPENED_MS);
 }
 
 /** A component that is loaded when it is first shown. */

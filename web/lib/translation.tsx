@@ -13,8 +13,24 @@ const CurrentTranslation = createContext<Translation | undefined>(undefined);
 /** Provides the texts to everything inside it, and renders it again when another language is chosen. */
 export function TranslationProvider({ children }: { readonly children: ReactNode }) {
   const { t, i18n } = useSubscription();
-  const translation = useMemo(() => ({ t, i18n }), [t, i18n]);
+  const translation = useMemo(() => ({ t: remembering(t), i18n }), [t, i18n]);
   return <CurrentTranslation value={translation}>{children}</CurrentTranslation>;
+}
+
+/** The library takes as long for a text as a cell of a table takes to be rendered: those without values are asked for once. */
+function remembering(t: TFunction): TFunction {
+  const texts = new Map<string, string>();
+  return new Proxy(t, {
+    apply(look, self, call: [key: string, values?: object]) {
+      const [key, values] = call;
+      const known = values === undefined ? texts.get(key) : undefined;
+      if (known !== undefined) return known;
+      const text: unknown = Reflect.apply(look, self, call);
+      // A key that stays is of texts that are still being loaded.
+      if (values === undefined && typeof text === 'string' && text !== key) texts.set(key, text);
+      return text;
+    },
+  });
 }
 
 /** The library's hook subscribes every component separately, which takes longer than rendering a table cell. */

@@ -7,7 +7,7 @@ export const cockpit: Pick<Strings, 'cockpit' | 'attention' | 'traffic'> = {
     cost: 'Kosten',
     margin: 'Marge',
     period: 'Zeitraum',
-    unknown: 'nicht bekannt',
+    unknown: 'unbekannt',
     yesterday: 'gestern {{amount}}',
     before: 'in den {{days}} Tagen davor {{amount}}',
     unknownCost: 'Für {{amount}} Umsatz fehlen die Kosten; in der Marge ist dieser Umsatz nicht enthalten.',

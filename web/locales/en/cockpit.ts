@@ -5,7 +5,7 @@ export const cockpit = {
     cost: 'Cost',
     margin: 'Margin',
     period: 'Period',
-    unknown: 'not known',
+    unknown: 'unknown',
     yesterday: 'vs. {{amount}} yesterday',
     before: 'vs. {{amount}} in the previous {{days}} days',
     unknownCost: '{{amount}} of revenue has no cost data and is not in the margin.',

@@ -1,5 +1,6 @@
-import { useDeferredValue, useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import type { AdminPriceRow } from '../../../lib/answers.ts';
+import { whenIdle } from '../../../lib/idle.ts';
 import { useCopy } from '../../../ui/Copy.tsx';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
@@ -36,7 +37,8 @@ export function PriceTools(props: PriceToolsProps) {
   const [isPasting, setPasting] = useState(false);
   const { copied, copy } = useCopy();
   // Thousands of rows are looked through after the first of them are shown.
-  const counted = useDeferredValue(rows, NOT_COUNTED);
+  const [counted, setCounted] = useState(NOT_COUNTED);
+  useEffect(() => whenIdle(() => setCounted(rows)), [rows]);
   const isFillable = useMemo(() => filledFromList(first, counted).size > first.size, [first, counted]);
   const counts = useMemo(
     () => new Map(FILTERS.map((one) => [one, counted.filter((row) => isInFilter(row, first, one)).length])),
