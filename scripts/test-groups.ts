@@ -13,13 +13,14 @@ export interface TestGroup {
 export const GROUPS_AT_ONCE = 4;
 
 /**
- * In the order in which they begin. What computes most comes first, so that no core is idle at the end. What sends many
- * requests at once, or waits for deadlines, comes when the browser is done.
+ * In the order in which they begin: the longest first, so that no core is idle at the end. What sends many requests at once,
+ * or waits for deadlines, comes when the browser is done.
  */
 export const GROUPS: readonly TestGroup[] = [
   { name: 'browser', paths: ['test/browser'], slow: true },
   ...inShards({ name: 'stories', paths: ['test/stories'] }, 3),
   ...inShards({ name: 'units', paths: ['src', 'web', 'scripts', 'conformance'] }, 4),
+  ...inShards({ name: 'faults', paths: ['test/faults'], slow: true }, 6),
   {
     name: 'services',
     paths: [
@@ -32,7 +33,6 @@ export const GROUPS: readonly TestGroup[] = [
     ],
   },
   { name: 'load', paths: ['test/load'], slow: true },
-  ...inShards({ name: 'faults', paths: ['test/faults'], slow: true }, 4),
   { name: 'bill', paths: ['test/bill'], slow: true },
   { name: 'restarts', paths: ['test/restarts'], slow: true },
   { name: 'golden', paths: ['test/golden'] },

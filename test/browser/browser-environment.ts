@@ -45,7 +45,7 @@ export class BrowserEnvironment {
   }
 
   /** A new browser session without cookies or storage. Errors of its pages are collected. */
-  async newSession(options: BrowserContextOptions = {}): Promise<BrowserSession> {
+  async newSession({ savesData = true, ...options }: SessionOptions = {}): Promise<BrowserSession> {
     const context = await this.browser.newContext({
       baseURL: this.url,
       locale: 'en-US',
@@ -53,6 +53,7 @@ export class BrowserEnvironment {
       ...options,
     });
     this.#contexts.push(context);
+    if (savesData) await context.addInitScript(saveData);
     context.setDefaultTimeout(WAIT_MS);
     const page = await context.newPage();
     trackRequests(page);
@@ -64,6 +65,16 @@ export class BrowserEnvironment {
     await Promise.all(this.#contexts.map((context) => context.close()));
     await this.gateway.stop();
   }
+}
+
+interface SessionOptions extends BrowserContextOptions {
+  /** Otherwise code is loaded ahead, before or after what a test does, as the machine has time. */
+  readonly savesData?: boolean;
+}
+
+/** Runs in the page. */
+function saveData(): void {
+  Object.defineProperty(Navigator.prototype, 'connection', { value: { saveData: true } });
 }
 
 let shared: Promise<Browser> | undefined;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import decodeQr from 'qr/decode.js';
 import type { Locator } from 'playwright-core';
+import { eventually } from '../support/node-process.ts';
 import { confirmIfAsked, PASSWORD, setUpAdmin, signUp, takeToken } from './user-steps.ts';
 import { follow, settled, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
 
@@ -215,6 +216,25 @@ test('a first page weighs less than 250 kB of JavaScript, whichever it is', asyn
     }),
   );
   expect(heavy.flat()).toEqual([]);
+});
+
+test('the code of the pages that an operator is led to is loaded while the first one is looked at', async () => {
+  const storageState = await admin.context.storageState();
+  const scriptsOf = async (savesData: boolean, paths: readonly string[]) => {
+    const { page, context } = await environment.newSession({ storageState, savesData });
+    const scripts = new Set<string>();
+    page.on('requestfinished', (request) => {
+      if (request.resourceType() === 'script') scripts.add(new URL(request.url()).pathname);
+    });
+    await page.goto('/admin/settings');
+    await settled(page);
+    for (const path of paths) await follow(page, path);
+    return { scripts, context };
+  };
+  const visited = await scriptsOf(true, ['/admin/accounts', '/admin/prices']);
+  const looking = await scriptsOf(false, []);
+  await eventually('all of it is loaded', () => visited.scripts.isSubsetOf(looking.scripts));
+  for (const { context } of [visited, looking]) await context.close();
 });
 
 test('a page whose code has been loaded is there after two frames, and nothing stands in for it meanwhile', async () => {

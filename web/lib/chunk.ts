@@ -27,8 +27,11 @@ export async function loadChunk<Part>(load: () => Promise<Part>): Promise<Part> 
 /** A page that is just being opened has what it shows by then, on most devices. */
 const OPENED_MS = 1_000;
 
-/** Loads parts that will probably be wanted. Whoever opens one hears of what fails. */
+/** Loads parts that will probably be wanted, unless the visitor saves data. Whoever opens one hears of what fails. */
 export function loadAhead(loads: readonly (() => Promise<unknown>)[]): () => void {
+  // Only some browsers tell, so it is not in the types.
+  const { connection } = navigator as Navigator & { connection?: { saveData?: boolean } };
+  if (connection?.saveData === true) return () => undefined;
   return whenIdle(() => void Promise.allSettled(loads.map((load) => load())), OPENED_MS);
 }
 
