@@ -14,6 +14,7 @@ import { Empty, Loaded, SkeletonRows } from '../../ui/States.tsx';
 import { Table } from '../../ui/Table.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { modelColumns, modelHref } from './columns.tsx';
+import { FoldedDemos } from './FoldedDemos.tsx';
 import { groupModels, type ModelGroup, filterModels } from './group.ts';
 
 /** About two screens; a certain model is found by searching. */
@@ -60,16 +61,9 @@ function Shown({ catalog }: { catalog: ModelList }) {
         {t('models.count', { count: sold.length })}
       </p>
       <Models groups={sold} list={wanted} catalog={catalog} />
-      {demos.length > 0 ? (
-        <details>
-          <summary className="cursor-pointer text-sm font-medium text-ink-2">
-            {t('public.demos', { count: demos.length })}
-          </summary>
-          <div className="mt-3">
-            <Models groups={demos} list="" catalog={catalog} />
-          </div>
-        </details>
-      ) : null}
+      <FoldedDemos count={demos.length}>
+        <Models groups={demos} list="" catalog={catalog} />
+      </FoldedDemos>
     </>
   );
 }

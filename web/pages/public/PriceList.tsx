@@ -9,6 +9,7 @@ import { Compact, Nothing } from '../../ui/Numbers.tsx';
 import { ShowMore } from '../../ui/Pager.tsx';
 import { Empty } from '../../ui/States.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
+import { FoldedDemos } from '../models/FoldedDemos.tsx';
 import { groupModels, type ModelGroup } from '../models/group.ts';
 import { ModelPriceCell, STATUS_TONES } from '../models/ModelPrice.tsx';
 
@@ -26,16 +27,9 @@ export function PriceList({ endpoints, models }: ModelList) {
   return (
     <div className="flex flex-col gap-5">
       <Prices groups={sold} status={status} />
-      {demos.length > 0 ? (
-        <details>
-          <summary className="cursor-pointer text-sm font-medium text-ink-2">
-            {t('public.demos', { count: demos.length })}
-          </summary>
-          <div className="mt-3">
-            <Prices groups={demos} status={status} />
-          </div>
-        </details>
-      ) : null}
+      <FoldedDemos count={demos.length}>
+        <Prices groups={demos} status={status} />
+      </FoldedDemos>
     </div>
   );
 }
