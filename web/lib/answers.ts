@@ -34,6 +34,5 @@ export type TrafficColumn = AdminTraffic['columns'][number];
 export type TrafficNode = TrafficColumn['nodes'][number];
 export type TrafficHealth = TrafficNode['health'];
 export type AdminProviders = Answer<'GET /api/console/admin/providers'>;
-export type AdminPriceRow = ItemOf<'GET /api/console/admin/prices'>;
 export type AdminCatalogDraft = Answer<'GET /api/console/admin/catalog/draft'>;
 export type AdminBackendDetail = Answer<'GET /api/console/admin/backends/{id}/edit'>;

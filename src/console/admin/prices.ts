@@ -121,7 +121,7 @@ export async function draftedCatalog(
 }
 
 interface AdminPrices extends Pick<Prices, 'groups' | 'list'> {
-  items: PriceRow[];
+  items: ShownRow[];
   /** False: the catalog is the operator's file. */
   editable: boolean;
 }
@@ -138,7 +138,7 @@ function shownPrices(
   if (before?.current === current) return before.answer;
   const { groups, list } = drafted;
   const editable = catalogEditor !== undefined;
-  const answer = { groups, list, items: priceRows(current, drafted), editable };
+  const answer = { groups, list, items: priceRows(current, drafted).map(shownRow), editable };
   shown.set(drafted, { current, answer });
   return answer;
 }
@@ -157,6 +157,62 @@ function priceRows(current: Prices, drafted: Prices): PriceRow[] {
 
 function rowOf({ about, values }: PricedModel): PriceRow {
   return { ...about, ...values, published: null, isNew: false, isRemoved: false };
+}
+
+/**
+ * What is null, false or empty is left out: most models have hardly anything else, and the answer for thousands of them
+ * is half as long without it.
+ */
+type Brief<Values> = {
+  [Key in keyof Values as Values[Key] extends string | unknown[] ? Key : never]: Values[Key];
+} & {
+  [Key in keyof Values as Values[Key] extends string | unknown[] ? never : Key]?: Exclude<Values[Key], null>;
+};
+
+type ShownValues = Brief<
+  Omit<ModelValues, 'costs' | 'groups'> & {
+    costs: Record<string, Cost>;
+    groups: Record<string, { input?: Usd; output?: Usd }>;
+  }
+>;
+
+type ShownRow = ShownValues &
+  Brief<
+    Omit<AboutModel, 'endpoints' | 'backends' | 'groupPrices'> &
+      Pick<PriceRow, 'isNew' | 'isRemoved'> & {
+        endpoints: Brief<AboutModel['endpoints'][number]>[];
+        backends: Brief<PriceBackend>[];
+        groupPrices: Record<string, Cost | 'hidden'>;
+        published: ShownValues | null;
+      }
+  >;
+
+function shownRow(row: PriceRow): ShownRow {
+  return brief({
+    ...row,
+    ...named(row),
+    endpoints: row.endpoints.map(brief),
+    backends: row.backends.map(brief),
+    groupPrices: brief(row.groupPrices),
+    published: row.published && brief({ ...row.published, ...named(row.published) }),
+  }) as ShownRow;
+}
+
+function named({ costs, groups }: ModelValues) {
+  const own = Object.entries(groups).map(([name, amounts]) => [name, brief(amounts)]);
+  return { costs: brief(costs), groups: brief(Object.fromEntries(own)) };
+}
+
+function brief<Values extends object>(values: Values): Brief<Values> {
+  const said = Object.entries(values).filter(
+    ([, value]) => value !== null && value !== false && !isEmpty(value),
+  );
+  return Object.fromEntries(said) as Brief<Values>;
+}
+
+/** A list is said, even if there is nothing in it. */
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && !Array.isArray(value) && Object.keys(value ?? {}).length === 0;
 }
 
 function keyOf({ about: { list, model } }: PricedModel): string {

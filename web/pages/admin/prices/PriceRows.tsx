@@ -4,8 +4,8 @@ import Eye from 'lucide-react/icons/eye';
 import File from 'lucide-react/icons/file';
 import Trash from 'lucide-react/icons/trash-2';
 import Wrench from 'lucide-react/icons/wrench';
-import { memo, useMemo, type ReactNode } from 'react';
-import type { AdminPriceRow } from '../../../lib/answers.ts';
+import { Fragment, memo, useMemo, type ReactNode } from 'react';
+import type { PriceRow } from './rows.ts';
 import { classes } from '../../../lib/classes.ts';
 import { formatPercent } from '../../../lib/numbers.ts';
 import { useShownRows } from '../../../lib/pages.ts';
@@ -39,19 +39,19 @@ import {
 } from './edits.ts';
 
 interface PriceRowsProps {
-  readonly rows: readonly AdminPriceRow[];
+  readonly rows: readonly PriceRow[];
   /** When this changes, the rows start from the top. */
   readonly list: string;
   /** A column for each. */
   readonly groups: readonly string[];
   readonly canEdit: boolean;
   readonly edits: PriceEdits;
-  readonly onEdit: (row: AdminPriceRow, field: PriceField, text: string) => void;
+  readonly onEdit: (row: PriceRow, field: PriceField, text: string) => void;
   readonly onReplace: (edit: DraftEdit) => void;
 }
 
 /** Each has a dozen fields. */
-const FIRST = 25;
+const FIRST = 20;
 
 export function PriceRows({ rows, list, ...editing }: PriceRowsProps) {
   const { t } = useTranslation();
@@ -75,7 +75,7 @@ export function PriceRows({ rows, list, ...editing }: PriceRowsProps) {
 type Editing = Omit<PriceRowsProps, 'rows' | 'list'>;
 
 /** Models that several lists have: only these are told apart by their list. */
-function twinsIn(rows: readonly AdminPriceRow[]): ReadonlySet<string> {
+function twinsIn(rows: readonly PriceRow[]): ReadonlySet<string> {
   const seen = new Set<string>();
   return new Set(rows.flatMap(({ model }) => (seen.size === seen.add(model).size ? [model] : [])));
 }
@@ -86,9 +86,9 @@ interface CellOf {
   readonly empty?: string;
 }
 
-type Cell = (row: AdminPriceRow, of: CellOf) => ReactNode;
+type Cell = (row: PriceRow, of: CellOf) => ReactNode;
 
-function columns(t: TFunction, twins: ReadonlySet<string>, editing: Editing): Column<AdminPriceRow>[] {
+function columns(t: TFunction, twins: ReadonlySet<string>, editing: Editing): Column<PriceRow>[] {
   const { edits, groups, canEdit, onEdit, onReplace } = editing;
   const cell: Cell = (row, { field, label, empty }) => (
     <ValueCell
@@ -122,7 +122,7 @@ function columns(t: TFunction, twins: ReadonlySet<string>, editing: Editing): Co
   ];
 }
 
-function removeColumn(t: TFunction, onReplace: Editing['onReplace']): Column<AdminPriceRow> {
+function removeColumn(t: TFunction, onReplace: Editing['onReplace']): Column<PriceRow> {
   return {
     id: 'remove',
     header: <span className="sr-only">{t('priceTable.remove')}</span>,
@@ -141,7 +141,7 @@ function removeColumn(t: TFunction, onReplace: Editing['onReplace']): Column<Adm
   };
 }
 
-function moneyColumns(t: TFunction, edits: PriceEdits, cell: Cell): Column<AdminPriceRow>[] {
+function moneyColumns(t: TFunction, edits: PriceEdits, cell: Cell): Column<PriceRow>[] {
   return [
     {
       id: 'cost',
@@ -158,9 +158,9 @@ function moneyColumns(t: TFunction, edits: PriceEdits, cell: Cell): Column<Admin
           {hasPrice(row) ? (
             <Pair isFirst={row.type === 'embedding'}>
               {costParts(row).map((part) => (
-                <span key={part}>
+                <Fragment key={part}>
                   {cell(row, { field: part, label: t(`priceTable.of.${part}`, { model: row.model }) })}
-                </span>
+                </Fragment>
               ))}
             </Pair>
           ) : null}
@@ -213,7 +213,7 @@ interface GroupCells {
 }
 
 /** The price of a price group, its own or the one that follows from the list, and the margin. */
-function groupColumn(group: string, { t, edits, cell }: GroupCells): Column<AdminPriceRow> {
+function groupColumn(group: string, { t, edits, cell }: GroupCells): Column<PriceRow> {
   return {
     id: `group ${group}`,
     // Names may be long, and have no spaces.
@@ -235,13 +235,13 @@ function groupColumn(group: string, { t, edits, cell }: GroupCells): Column<Admi
           ) : (
             <Pair>
               {GROUP_PARTS.filter((part) => costParts(row).includes(part)).map((part) => (
-                <span key={part}>
+                <Fragment key={part}>
                   {cell(row, {
                     field: groupField(part, group),
                     label: t(`priceTable.groupOf.${part}`, { group, model: row.model }),
                     empty: price[part],
                   })}
-                </span>
+                </Fragment>
               ))}
             </Pair>
           )}
@@ -254,7 +254,7 @@ function groupColumn(group: string, { t, edits, cell }: GroupCells): Column<Admi
   };
 }
 
-function lengthColumns(t: TFunction, cell: Cell): Column<AdminPriceRow>[] {
+function lengthColumns(t: TFunction, cell: Cell): Column<PriceRow>[] {
   const empty = '–';
   return [
     {
@@ -282,7 +282,7 @@ function lengthColumns(t: TFunction, cell: Cell): Column<AdminPriceRow>[] {
   ];
 }
 
-function ModelCell({ row, hasTwin }: { row: AdminPriceRow; hasTwin: boolean }) {
+function ModelCell({ row, hasTwin }: { row: PriceRow; hasTwin: boolean }) {
   const { t } = useTranslation();
   const { name, list, model, type, free, isNew, isRemoved } = row;
   return (
@@ -311,7 +311,7 @@ const TYPES = {
 } as const;
 
 interface CostsProps {
-  readonly row: AdminPriceRow;
+  readonly row: PriceRow;
   readonly t: TFunction;
   readonly cell: Cell;
 }
@@ -333,13 +333,13 @@ function Costs({ row, t, cell }: CostsProps) {
           {backend.isBuiltIn ? null : (
             <Pair isFirst={row.type === 'embedding'}>
               {costParts(row).map((part) => (
-                <span key={part}>
+                <Fragment key={part}>
                   {cell(row, {
                     field: costField(part, backend.name),
                     label: t(`priceTable.costOf.${part}`, { backend: backend.name, model: row.model }),
                     empty: '–',
                   })}
-                </span>
+                </Fragment>
               ))}
             </Pair>
           )}
@@ -367,7 +367,7 @@ interface PairProps {
 
 function Pair({ isFirst, children }: PairProps) {
   return (
-    <span className="inline-flex gap-1.5">
+    <span className="inline-flex gap-1.5 max-sm:max-w-full">
       {children}
       {isFirst ? <span aria-hidden className="w-16 max-sm:hidden" /> : null}
     </span>
@@ -375,7 +375,7 @@ function Pair({ isFirst, children }: PairProps) {
 }
 
 interface ValueCellProps {
-  readonly row: AdminPriceRow;
+  readonly row: PriceRow;
   readonly field: PriceField;
   readonly label: string;
   readonly value: string;
@@ -407,26 +407,26 @@ const ValueCell = memo(function ValueCell({
   const isWrong = isBad(field, value);
   const isCount = field === 'context' || field === 'maxOutput';
   return (
-    <span className={classes('inline-block max-w-full', isCount ? 'w-18 max-sm:w-full' : 'w-16 max-sm:w-18')}>
-      <Input
-        aria-label={label}
-        aria-invalid={isWrong || undefined}
-        title={isWrong ? t(isCount ? 'priceTable.badCount' : 'priceTable.badAmount') : undefined}
-        inputMode={isCount ? 'text' : 'decimal'}
-        disabled={row.isRemoved}
-        placeholder={placeholder}
-        className={classes(
-          'h-8! px-1.5! text-right tabular-nums sm:text-sm!',
-          isChanged && !isWrong && 'border-accent! bg-accent-soft!',
-        )}
-        value={value}
-        onChange={(event) => onEdit(row, field, event.target.value)}
-      />
-    </span>
+    <Input
+      aria-label={label}
+      aria-invalid={isWrong || undefined}
+      title={isWrong ? t(isCount ? 'priceTable.badCount' : 'priceTable.badAmount') : undefined}
+      inputMode={isCount ? 'text' : 'decimal'}
+      disabled={row.isRemoved}
+      // The browser draws it, unseen, below each text as well.
+      placeholder={value === '' ? placeholder : undefined}
+      className={classes(
+        'h-8! max-w-full px-1.5! text-right tabular-nums sm:text-sm!',
+        isCount ? 'sm:w-18!' : 'w-16! max-sm:w-18!',
+        isChanged && !isWrong && 'border-accent! bg-accent-soft!',
+      )}
+      value={value}
+      onChange={(event) => onEdit(row, field, event.target.value)}
+    />
   );
 });
 
-function Margin({ row, edits }: { row: AdminPriceRow; edits: PriceEdits }) {
+function Margin({ row, edits }: { row: PriceRow; edits: PriceEdits }) {
   const { t } = useTranslation();
   const margin = marginOf(row, edits);
   if (margin) return <ShownMargin margin={margin} />;
@@ -457,7 +457,7 @@ function ShownMargin({ margin }: { margin: ReturnType<typeof marginOf> }) {
 
 const ICONS = { vision: Eye, tools: Wrench, reasoning: Brain, files: File } as const;
 
-function Abilities({ row, edits, canEdit, onEdit }: { row: AdminPriceRow } & Editing) {
+function Abilities({ row, edits, canEdit, onEdit }: { row: PriceRow } & Editing) {
   const { t } = useTranslation();
   return (
     <span

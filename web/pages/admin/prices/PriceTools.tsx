@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'react';
-import type { AdminPriceRow } from '../../../lib/answers.ts';
+import type { PriceRow } from './rows.ts';
 import { whenIdle } from '../../../lib/idle.ts';
+import { formatCount } from '../../../lib/numbers.ts';
 import { useCopy } from '../../../ui/Copy.tsx';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Button } from '../../../ui/Button.tsx';
@@ -12,8 +13,8 @@ import { filledFromList, FILTERS, isInFilter, markedUp, type PriceEdits, type Pr
 import { pasted, sheetOf, type PasteProblem } from './sheet.ts';
 
 interface PriceToolsProps {
-  readonly rows: readonly AdminPriceRow[];
-  readonly matching: readonly AdminPriceRow[];
+  readonly rows: readonly PriceRow[];
+  readonly matching: readonly PriceRow[];
   readonly edits: PriceEdits;
   /** The values by which the filters decide: those from when the page was opened. */
   readonly first: PriceEdits;
@@ -29,11 +30,11 @@ interface PriceToolsProps {
   readonly onReplace: (edit: DraftEdit) => void;
 }
 
-const NOT_COUNTED: readonly AdminPriceRow[] = [];
+const NOT_COUNTED: readonly PriceRow[] = [];
 
 export function PriceTools(props: PriceToolsProps) {
   const { rows, matching, edits, first, filter, search, canEdit, onFilter, onSearch, onEdit } = props;
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const [isPasting, setPasting] = useState(false);
   const { copied, copy } = useCopy();
   // Thousands of rows are looked through after the first of them are shown.
@@ -46,7 +47,8 @@ export function PriceTools(props: PriceToolsProps) {
   );
   const countText = (one: PriceFilter): string => {
     const count = counts.get(one) ?? 0;
-    return counted === NOT_COUNTED ? '' : ` (${one === 'changed' ? Math.max(edits.size, count) : count})`;
+    const shown = one === 'changed' ? Math.max(edits.size, count) : count;
+    return counted === NOT_COUNTED ? '' : ` (${formatCount(shown, i18n.language)})`;
   };
   return (
     <div className="flex flex-col gap-4 px-5 py-4">

@@ -1,5 +1,5 @@
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
-import type { AdminPriceRow } from '../../../lib/answers.ts';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { priceRow, type PriceRow } from './rows.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
@@ -28,6 +28,7 @@ import { PriceTools } from './PriceTools.tsx';
 export default function PricesPage() {
   const { t } = useTranslation();
   const prices = useApi('GET /api/console/admin/prices');
+  const rows = useMemo(() => prices.data?.items.map(priceRow) ?? [], [prices.data]);
   const { data: drafted } = useDraft();
   const mayEdit = useUser().rights.includes('change_catalog');
   // Changes when the draft became another one; the table then starts over without what was typed.
@@ -43,15 +44,15 @@ export default function PricesPage() {
     <Page wide title={t('priceTable.title')} lead={t('priceTable.lead')}>
       <PlannedChange />
       <Loaded query={prices} skeleton={<SkeletonRows rows={8} />}>
-        {({ items, list, groups, editable }) =>
-          items.length === 0 ? (
+        {({ list, groups, editable }) =>
+          rows.length === 0 ? (
             <Card>
               <Empty title={t('priceTable.empty')} />
             </Card>
           ) : (
             <EditedPrices
               key={generation}
-              rows={items}
+              rows={rows}
               groups={groups}
               canEdit={editable && mayEdit}
               list={list}
@@ -90,7 +91,7 @@ const MOST_STEPS = 200;
 const TYPING_MS = 600;
 
 interface EditedPricesProps {
-  readonly rows: readonly AdminPriceRow[];
+  readonly rows: readonly PriceRow[];
   readonly groups: readonly string[];
   readonly canEdit: boolean;
   readonly list: string;
@@ -112,16 +113,19 @@ function EditedPrices({ rows, list, draft, onReplaced, onPending, onUndo, ...sho
   const wanted = q.trim().toLowerCase();
   const filter = oneOf(show, FILTERS);
   // A row that is being edited stays in sight, even if it no longer matches the filter.
-  const matching = rows.filter(
-    (row) =>
-      `${row.model} ${row.name} ${row.list} ${row.backends.map(({ name }) => name).join(' ')}`
-        .toLowerCase()
-        .includes(wanted) && isInFilter(row, filter === 'changed' ? edits : first, filter),
-  );
+  const matching =
+    wanted === '' && filter === 'all'
+      ? rows
+      : rows.filter(
+          (row) =>
+            `${row.model} ${row.name} ${row.list} ${row.backends.map(({ name }) => name).join(' ')}`
+              .toLowerCase()
+              .includes(wanted) && isInFilter(row, filter === 'changed' ? edits : first, filter),
+        );
   const editAll = (next: PriceEdits): void =>
     setHistory((steps) => [...steps, { edits: next, field: undefined }].slice(-MOST_STEPS));
   const editOne = useCallback(
-    (row: AdminPriceRow, field: PriceField, text: string) =>
+    (row: PriceRow, field: PriceField, text: string) =>
       setHistory((steps) => {
         const step = steps.at(-1);
         const name = `${row.list}\n${row.model}\n${field}`;
@@ -172,7 +176,7 @@ function EditedPrices({ rows, list, draft, onReplaced, onPending, onUndo, ...sho
 
 /** Saves values to the draft a moment after they were typed; anything else is left out. */
 function useSavedEdits(
-  rows: readonly AdminPriceRow[],
+  rows: readonly PriceRow[],
   edits: PriceEdits,
   { first, onPending }: { readonly first: PriceEdits } & Pick<EditedPricesProps, 'onPending'>,
 ) {

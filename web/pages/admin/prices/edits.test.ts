@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { AdminPriceRow } from '../../../lib/answers.ts';
+import type { PriceRow } from './rows.ts';
 import {
   countOf,
   draftedEdits,
@@ -18,11 +18,11 @@ import {
 import { pasted, sheetOf } from './sheet.ts';
 
 const backend = { name: 'b', paused: false, isBuiltIn: false, listed: null, differs: false };
-const row: AdminPriceRow = {
+const row: PriceRow = {
   list: 'l',
   model: 'm',
   type: 'chat_completion',
-  endpoints: [{ code: 'e', unavailable: false }],
+  endpoints: [{ code: 'e' }],
   backends: [backend],
   free: false,
   hasMore: false,
@@ -42,11 +42,11 @@ const row: AdminPriceRow = {
   reasoning: false,
   files: false,
   costs: { b: { input: '0.4', output: '1.5' } },
-  groups: { vip: { input: null, output: '1.80' }, few: { input: null, output: null } },
+  groups: { vip: { output: '1.80' } },
   groupPrices: { vip: { input: '0.45', output: '1.80' }, few: 'hidden' },
 };
-const unknown: AdminPriceRow = { ...row, model: 'own', costs: { b: null } };
-const painter: AdminPriceRow = {
+const unknown: PriceRow = { ...row, model: 'own', costs: {} };
+const painter: PriceRow = {
   ...row,
   model: 'paint',
   type: 'image_generation',
@@ -142,7 +142,7 @@ test('a markup is of the cost, exact, and rounded up to a nano-dollar; without a
 });
 
 test('what the draft says is shown as typed, and undoing it says what is published', () => {
-  const drafted: AdminPriceRow = { ...row, input: '0.75', costs: { b: null }, published: row };
+  const drafted: PriceRow = { ...row, input: '0.75', costs: {}, published: row };
   const edits = draftedEdits([drafted, unknown]);
   expect(shownValue(drafted, edits, 'input')).toBe('0.75');
   expect(shownValue(drafted, edits, 'cost input b')).toBe('');

@@ -1,4 +1,4 @@
-import type { AdminPriceRow } from '../../../lib/answers.ts';
+import type { PriceRow, PriceValues } from './rows.ts';
 import { addUsd } from '../../../lib/money.ts';
 import type { DraftEdit } from '../draft/draft.ts';
 
@@ -27,7 +27,7 @@ export type PriceEdits = ReadonlyMap<string, Values>;
 export const NO_EDITS: PriceEdits = new Map();
 const ON = 'yes';
 
-export function rowKey({ list, model }: Pick<AdminPriceRow, 'list' | 'model'>): string {
+export function rowKey({ list, model }: Pick<PriceRow, 'list' | 'model'>): string {
   return `${list}\n${model}`;
 }
 
@@ -56,7 +56,7 @@ export function groupField(part: GroupPart, group: string): PriceField {
   return `group ${part} ${group}`;
 }
 
-type Described = AdminPriceRow | NonNullable<AdminPriceRow['published']>;
+type Described = PriceRow | PriceValues;
 
 /** Thousands of rows are looked through with each letter that is typed. */
 const known = new WeakMap<Described, Values>();
@@ -78,25 +78,25 @@ function valuesOf(row: Described): Values {
   return texts;
 }
 
-function publishedValue(row: AdminPriceRow, field: PriceField): string {
+function publishedValue(row: PriceRow, field: PriceField): string {
   return valuesOf(row.published ?? row)[field] ?? '';
 }
 
 /** The typed value, or else the published one. */
-export function shownValue(row: AdminPriceRow, edits: PriceEdits, field: PriceField): string {
+export function shownValue(row: PriceRow, edits: PriceEdits, field: PriceField): string {
   return edits.get(rowKey(row))?.[field] ?? publishedValue(row, field);
 }
 
-export function isOn(row: AdminPriceRow, edits: PriceEdits, field: PriceField): boolean {
+export function isOn(row: PriceRow, edits: PriceEdits, field: PriceField): boolean {
   return shownValue(row, edits, field) === ON;
 }
 
-export function toggled(row: AdminPriceRow, edits: PriceEdits, field: PriceField): string {
+export function toggled(row: PriceRow, edits: PriceEdits, field: PriceField): string {
   return isOn(row, edits, field) ? '' : ON;
 }
 
 /** A value that equals the published one is not a change. */
-export function withEdit(edits: PriceEdits, row: AdminPriceRow, change: Values): PriceEdits {
+export function withEdit(edits: PriceEdits, row: PriceRow, change: Values): PriceEdits {
   const before = valuesOf(row.published ?? row);
   const merged = { ...edits.get(rowKey(row)), ...change };
   const kept = fieldsOf(merged).filter(([field, text]) => !isSame(field, text, before[field] ?? ''));
@@ -140,7 +140,7 @@ export function isWrong(edits: PriceEdits): boolean {
   return [...edits.values()].some((values) => fieldsOf(values).some(([field, text]) => isBad(field, text)));
 }
 
-export function draftedEdits(rows: readonly AdminPriceRow[]): PriceEdits {
+export function draftedEdits(rows: readonly PriceRow[]): PriceEdits {
   return rows.reduce<PriceEdits>(
     (edits, row) => (row.published ? withEdit(edits, row, draftedValues(row, row.published)) : edits),
     NO_EDITS,
@@ -148,7 +148,7 @@ export function draftedEdits(rows: readonly AdminPriceRow[]): PriceEdits {
 }
 
 /** A cost that the draft removes is empty there, not absent. */
-function draftedValues(row: AdminPriceRow, published: NonNullable<AdminPriceRow['published']>): Values {
+function draftedValues(row: PriceRow, published: PriceValues): Values {
   const empty = fieldsOf(valuesOf(published)).map(([field]) => [field, ''] as const);
   return { ...Object.fromEntries(empty), ...valuesOf(row) };
 }
@@ -158,7 +158,7 @@ type ModelEdit = Extract<DraftEdit, { kind: 'set_model' }>;
 
 /** The changes to save in the draft: fields that are edited, or were before. What is not valid yet is left out. */
 export function savedChanges(
-  rows: readonly AdminPriceRow[],
+  rows: readonly PriceRow[],
   before: PriceEdits,
   after: PriceEdits,
 ): (ModelEdit | GroupEdit)[] {
@@ -177,7 +177,7 @@ export function savedChanges(
 
 /** At every endpoint that offers the model. */
 function groupEdits(
-  row: AdminPriceRow,
+  row: PriceRow,
   { edits, field }: { readonly edits: PriceEdits; readonly field: PriceField },
 ): GroupEdit[] {
   const [kind, name = '', ...rest] = field.split(' ');
@@ -196,7 +196,7 @@ function groupEdits(
 
 function setField(
   edit: ModelEdit,
-  row: AdminPriceRow,
+  row: PriceRow,
   { edits, field }: { readonly edits: PriceEdits; readonly field: PriceField },
 ): void {
   const text = shownValue(row, edits, field);
@@ -230,7 +230,7 @@ function setField(
 
 function setCost(
   edit: ModelEdit,
-  row: AdminPriceRow,
+  row: PriceRow,
   { edits, field }: { readonly edits: PriceEdits; readonly field: PriceField },
 ): void {
   const backend = field.split(' ').slice(2).join(' ');
@@ -245,13 +245,13 @@ function setCost(
 }
 
 /** Embeddings have no output, so they have no price for it. */
-export function costParts(row: AdminPriceRow): readonly CostPart[] {
+export function costParts(row: PriceRow): readonly CostPart[] {
   if (row.type === 'image_generation' && row.input === null) return ['image'];
   return row.type === 'embedding' ? ['input'] : ['input', 'output'];
 }
 
 /** The price of its most expensive backend; `undefined`: none is known. */
-function costOf(row: AdminPriceRow, edits: PriceEdits, part: CostPart): bigint | undefined {
+function costOf(row: PriceRow, edits: PriceEdits, part: CostPart): bigint | undefined {
   const known = row.backends.flatMap(({ name }) => {
     const amount = amountOf(shownValue(row, edits, costField(part, name)));
     return amount === undefined ? [] : [nanoOf(amount)];
@@ -271,12 +271,12 @@ interface PriceMargin {
 }
 
 /** `undefined` if the cost is not known, or what was typed is not an amount. */
-export function marginOf(row: AdminPriceRow, edits: PriceEdits): PriceMargin | undefined {
+export function marginOf(row: PriceRow, edits: PriceEdits): PriceMargin | undefined {
   return marginBy(row, edits, (part) => amountOf(shownValue(row, edits, part)));
 }
 
 function marginBy(
-  row: AdminPriceRow,
+  row: PriceRow,
   edits: PriceEdits,
   priceOf: (part: CostPart) => string | undefined,
 ): PriceMargin | undefined {
@@ -296,7 +296,7 @@ function marginBy(
 }
 
 /** The margin on a group's price; `undefined` if the price or the cost is not known. */
-export function groupMargin(row: AdminPriceRow, edits: PriceEdits, group: string): PriceMargin | undefined {
+export function groupMargin(row: PriceRow, edits: PriceEdits, group: string): PriceMargin | undefined {
   const price = row.groupPrices[group];
   if (!price || price === 'hidden') return undefined;
   const amounts: Readonly<Partial<Record<CostPart, string>>> = price;
@@ -309,7 +309,7 @@ export function groupMargin(row: AdminPriceRow, edits: PriceEdits, group: string
 export const FILTERS = ['all', 'below', 'unknown', 'differs', 'changed', 'unsold'] as const;
 export type PriceFilter = (typeof FILTERS)[number];
 
-export function isInFilter(row: AdminPriceRow, edits: PriceEdits, filter: PriceFilter): boolean {
+export function isInFilter(row: PriceRow, edits: PriceEdits, filter: PriceFilter): boolean {
   switch (filter) {
     case 'all':
       return true;
@@ -332,7 +332,7 @@ export function isInFilter(row: AdminPriceRow, edits: PriceEdits, filter: PriceF
 }
 
 /** Whether its backends take something, and nobody has said what. */
-export function isCostUnknown(row: AdminPriceRow, edits: PriceEdits): boolean {
+export function isCostUnknown(row: PriceRow, edits: PriceEdits): boolean {
   const [part = 'input'] = costParts(row);
   return row.backends.some(
     ({ name, isBuiltIn }) =>
@@ -341,11 +341,11 @@ export function isCostUnknown(row: AdminPriceRow, edits: PriceEdits): boolean {
 }
 
 /** False for images that are sold by size. */
-export function hasPrice(row: AdminPriceRow): boolean {
+export function hasPrice(row: PriceRow): boolean {
   return row.input !== null || row.image !== null;
 }
 
-export function isSold({ endpoints, backends, isNew, isRemoved }: AdminPriceRow): boolean {
+export function isSold({ endpoints, backends, isNew, isRemoved }: PriceRow): boolean {
   const isOffered = endpoints.some(({ unavailable }) => !unavailable);
   return (
     isOffered && !isNew && !isRemoved && (backends.length === 0 || backends.some(({ paused }) => !paused))
@@ -353,7 +353,7 @@ export function isSold({ endpoints, backends, isNew, isRemoved }: AdminPriceRow)
 }
 
 /** Sets each row to its cost plus a percentage, rounded up to a nano-dollar. Rows without a cost stay. */
-export function markedUp(edits: PriceEdits, rows: readonly AdminPriceRow[], percent: number): PriceEdits {
+export function markedUp(edits: PriceEdits, rows: readonly PriceRow[], percent: number): PriceEdits {
   let next = edits;
   for (const row of rows) {
     const prices = costParts(row).map((part) => [part, costOf(row, edits, part)] as const);
@@ -376,7 +376,7 @@ function scaled(nano: bigint, percent: number): string {
 }
 
 /** Fills in costs and context lengths that the public list has and the catalog has not. */
-export function filledFromList(edits: PriceEdits, rows: readonly AdminPriceRow[]): PriceEdits {
+export function filledFromList(edits: PriceEdits, rows: readonly PriceRow[]): PriceEdits {
   let next = edits;
   for (const row of rows) {
     const change: Partial<Record<PriceField, string>> = {};

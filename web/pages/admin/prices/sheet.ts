@@ -1,4 +1,4 @@
-import type { AdminPriceRow } from '../../../lib/answers.ts';
+import type { PriceRow } from './rows.ts';
 import {
   amountOf,
   costField,
@@ -39,7 +39,7 @@ export type PasteProblem =
  * Lines of a name and amounts, in the order of the headings, or without them input, output and cached input, or the
  * price of an image. An empty cell changes nothing; a name counts in all its lists.
  */
-export function pasted(edits: PriceEdits, rows: readonly AdminPriceRow[], text: string): PastedPrices {
+export function pasted(edits: PriceEdits, rows: readonly PriceRow[], text: string): PastedPrices {
   const byModel = Map.groupBy(rows, ({ model }) => model);
   const lines = text.split('\n').map((line) => (line.trim() === '' ? [] : cellsOf(line)));
   const headings = headingsOf(lines[0] ?? []);
@@ -80,7 +80,7 @@ function isHeading(name: string): name is Heading {
 
 /** `undefined`: a cell is not what its column is. */
 function changeOf(
-  row: AdminPriceRow,
+  row: PriceRow,
   cells: readonly string[],
   headings: readonly Heading[] | undefined,
 ): Partial<Record<PriceField, string>> | undefined {
@@ -100,7 +100,7 @@ function changeOf(
 }
 
 /** Costs of a sheet are those of a model's only backend. */
-function fieldOf(row: AdminPriceRow, heading: Heading): PriceField | undefined {
+function fieldOf(row: PriceRow, heading: Heading): PriceField | undefined {
   const backend = row.backends.length === 1 ? row.backends[0]?.name : undefined;
   switch (heading) {
     case 'model':
@@ -128,7 +128,7 @@ function fieldOf(row: AdminPriceRow, heading: Heading): PriceField | undefined {
 const COST_PARTS = { cost_input: 'input', cost_output: 'output', cost_image: 'image' } as const;
 
 /** The rows as a spreadsheet takes them from the clipboard. */
-export function sheetOf(rows: readonly AdminPriceRow[], edits: PriceEdits): string {
+export function sheetOf(rows: readonly PriceRow[], edits: PriceEdits): string {
   const lines = rows.map((row) =>
     HEADINGS.map((heading) => {
       if (heading === 'model') return row.model;
