@@ -17,20 +17,39 @@ export function TranslationProvider({ children }: { readonly children: ReactNode
   return <CurrentTranslation value={translation}>{children}</CurrentTranslation>;
 }
 
-/** The library takes as long for a text as a cell of a table takes to be rendered: those without values are asked for once. */
+/** The library takes as long for a text as a cell of a table takes to be rendered, so it is asked for each text once. */
 function remembering(t: TFunction): TFunction {
   const texts = new Map<string, string>();
   return new Proxy(t, {
-    apply(look, self, call: [key: string, values?: object]) {
-      const [key, values] = call;
-      const known = values === undefined ? texts.get(key) : undefined;
-      if (known !== undefined) return known;
-      const text: unknown = Reflect.apply(look, self, call);
+    apply(look, self, call: [key: string, values?: Readonly<Record<string, unknown>>]) {
+      const [key, values = {}] = call;
+      // Numbers are written, and choose between singular and plural, by the rules of a language.
+      if (!areTexts(values)) return Reflect.apply(look, self, call);
+      const known = texts.get(key);
+      if (known !== undefined) return filled(known, values);
+      const marks = Object.fromEntries(Object.keys(values).map((name) => [name, MARK + name + MARK]));
+      const text: unknown = Reflect.apply(look, self, [key, marks]);
       // A key that stays is of texts that are still being loaded.
-      if (values === undefined && typeof text === 'string' && text !== key) texts.set(key, text);
-      return text;
+      if (typeof text !== 'string' || text === key) return text;
+      texts.set(key, text);
+      return filled(text, values);
     },
   });
+}
+
+/** Of no language: it stands around the name of a value. */
+const MARK = '\uE000';
+
+function areTexts(values: Readonly<Record<string, unknown>>): values is Readonly<Record<string, string>> {
+  return Object.values(values).every((value) => typeof value === 'string');
+}
+
+function filled(text: string, values: Readonly<Record<string, string>>): string {
+  if (!text.includes(MARK)) return text;
+  return text
+    .split(MARK)
+    .map((part, index) => (index % 2 === 0 ? part : values[part]))
+    .join('');
 }
 
 /** The library's hook subscribes every component separately, which takes longer than rendering a table cell. */

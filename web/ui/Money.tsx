@@ -26,9 +26,15 @@ export function Money({ usd, kind = 'sum', sign = false, className, plain, exact
       className={classes('whitespace-nowrap tabular-nums', className)}
       title={shown === usd ? undefined : formatExactUsd(usd, i18n.language, { sign })}
     >
-      {main}
-      {fine ? <span className={plain || tiny ? '' : 'text-ink-3'}>{fine}</span> : null}
-      {tail}
+      {plain || tiny || !fine ? (
+        `${main}${fine}${tail}`
+      ) : (
+        <>
+          {main}
+          <span className="text-ink-3">{fine}</span>
+          {tail}
+        </>
+      )}
     </span>
   );
 }

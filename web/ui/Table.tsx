@@ -1,4 +1,5 @@
-import type { ReactNode } from 'react';
+import type { TFunction } from 'i18next';
+import { memo, useCallback, useLayoutEffect, useMemo, useRef, type ReactNode } from 'react';
 import { classes } from '../lib/classes.ts';
 import { useNarrow } from '../lib/media.ts';
 import type { Sorting } from '../lib/table.ts';
@@ -32,12 +33,43 @@ interface TableProps<Row> {
   readonly sorting?: Sorting | undefined;
 }
 
-/** A table; on a phone, the same rows as cards. A row that opens something is reachable and openable by keyboard. */
-export function Table<Row>(props: TableProps<Row>) {
-  return useNarrow() ? <Cards {...props} /> : <Grid {...props} />;
+/** The same columns until another language is chosen: rows that stay are then not rendered again with their page. */
+export function useColumns<Row>(columnsIn: (t: TFunction) => readonly Column<Row>[]): readonly Column<Row>[] {
+  const { t } = useTranslation();
+  return useMemo(() => columnsIn(t), [columnsIn, t]);
 }
 
-function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: TableProps<Row>) {
+/** A table; on a phone, the same rows as cards. A row that opens something is reachable and openable by keyboard. */
+export function Table<Row>({ onOpen, ...props }: TableProps<Row>) {
+  const { t } = useTranslation();
+  const opened = useRef(onOpen);
+  useLayoutEffect(() => {
+    opened.current = onOpen;
+  });
+  const open = useCallback((row: Row) => opened.current?.(row), []);
+  const { rows, rowKey, rowLabel, columns } = props;
+  const shown = rows.map((row) => ({
+    key: rowKey(row),
+    row,
+    columns,
+    ...(onOpen ? { onOpen: open, label: rowLabel?.(row) ?? t('common.open') } : {}),
+  }));
+  return useNarrow() ? <Cards {...props} rows={shown} /> : <Grid {...props} rows={shown} />;
+}
+
+interface RowProps<Row> {
+  readonly row: Row;
+  readonly columns: readonly Column<Row>[];
+  readonly onOpen?: (row: Row) => void;
+  /** What opening it is called. */
+  readonly label?: string;
+}
+
+type ShownProps<Row> = Pick<TableProps<Row>, 'label' | 'columns' | 'sorting'> & {
+  readonly rows: readonly (RowProps<Row> & { readonly key: string | number })[];
+};
+
+function Grid<Row>({ label, columns, rows, sorting }: ShownProps<Row>) {
   return (
     <div
       className="thin-scroll scroll-cue relative overflow-x-auto rounded-lg not-first:rounded-t-none [header+*>&]:rounded-t-none"
@@ -72,33 +104,8 @@ function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: 
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
-            <tr
-              key={rowKey(row)}
-              className={classes('border-b border-line last:border-b-0', onOpen && 'row-opens')}
-              onClick={(event) => onOpen && !isControl(event.target) && onOpen(row)}
-            >
-              {columns.map((column, index) => (
-                <td
-                  key={column.id}
-                  className={classes(
-                    'relative px-3 py-2.5 align-middle first:pl-5 last:pr-5',
-                    column.align === 'right' && 'text-right',
-                    column.className,
-                  )}
-                >
-                  {onOpen && index === 0 ? (
-                    <OpenButton
-                      row={row}
-                      onOpen={onOpen}
-                      rowLabel={rowLabel}
-                      className="absolute inset-0 w-full"
-                    />
-                  ) : null}
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
+          {rows.map(({ key, ...row }) => (
+            <GridRow key={key} {...row} />
           ))}
         </tbody>
       </table>
@@ -106,70 +113,90 @@ function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: 
   );
 }
 
-function Cards<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: TableProps<Row>) {
-  const title = columns.filter((column) => column.card === 'title');
-  const aside = columns.filter((column) => column.card === 'aside');
-  const rest = columns.filter((column) => column.card === undefined);
+const GridRow = memo(function GridRow<Row>({ row, columns, onOpen, label }: RowProps<Row>) {
+  return (
+    <tr
+      className={classes('border-b border-line last:border-b-0', onOpen && 'row-opens')}
+      onClick={(event) => onOpen && !isControl(event.target) && onOpen(row)}
+    >
+      {columns.map((column, index) => (
+        <td
+          key={column.id}
+          className={classes(
+            'relative px-3 py-2.5 align-middle first:pl-5 last:pr-5',
+            column.align === 'right' && 'text-right',
+            column.className,
+          )}
+        >
+          {onOpen && index === 0 ? (
+            <OpenButton label={label} onOpen={() => onOpen(row)} className="absolute inset-0 w-full" />
+          ) : null}
+          {column.cell(row)}
+        </td>
+      ))}
+    </tr>
+  );
+}) as <Row>(props: RowProps<Row>) => ReactNode;
+
+function Cards<Row>({ label, columns, rows, sorting }: ShownProps<Row>) {
   return (
     <>
       {sorting && columns.some(({ sortsFirst }) => sortsFirst) ? (
         <SortMenu columns={columns} sorting={sorting} />
       ) : null}
       <ul aria-label={label} className="divide-y divide-line border-t border-line">
-        {rows.map((row) => (
-          <li key={rowKey(row)} className="row-card relative px-5 py-3.5">
-            {onOpen ? (
-              <OpenButton row={row} onOpen={onOpen} rowLabel={rowLabel} className="absolute inset-0" />
-            ) : null}
-            <div className="flex items-baseline justify-between gap-3">
-              <div className="min-w-0 font-medium">
-                {title.map((column) => (
-                  <div key={column.id}>{column.cell(row)}</div>
-                ))}
-              </div>
-              <div className="shrink-0 text-right">
-                {aside.map((column) => (
-                  <div key={column.id}>{column.cell(row)}</div>
-                ))}
-              </div>
-            </div>
-            <dl className="mt-2 grid grid-cols-2 gap-x-4 gap-y-1.5 text-sm empty:hidden">
-              {rest.map((column) => (
-                <div key={column.id} className="min-w-0">
-                  <dt className="text-xs text-ink-3">{column.header}</dt>
-                  <dd className="min-w-0">{column.cell(row)}</dd>
-                </div>
-              ))}
-            </dl>
-          </li>
+        {rows.map(({ key, ...row }) => (
+          <CardRow key={key} {...row} />
         ))}
       </ul>
     </>
   );
 }
 
+const CardRow = memo(function CardRow<Row>({ row, columns, onOpen, label }: RowProps<Row>) {
+  const at = (place: Column<Row>['card']): Column<Row>[] => columns.filter(({ card }) => card === place);
+  return (
+    <li className="row-card relative px-5 py-3.5">
+      {onOpen ? <OpenButton label={label} onOpen={() => onOpen(row)} className="absolute inset-0" /> : null}
+      <div className="flex items-baseline justify-between gap-3">
+        <div className="min-w-0 font-medium">
+          {at('title').map((column) => (
+            <div key={column.id}>{column.cell(row)}</div>
+          ))}
+        </div>
+        <div className="shrink-0 text-right">
+          {at('aside').map((column) => (
+            <div key={column.id}>{column.cell(row)}</div>
+          ))}
+        </div>
+      </div>
+      <dl className="mt-2 grid grid-cols-2 gap-x-4 gap-y-1.5 text-sm empty:hidden">
+        {at(undefined).map((column) => (
+          <div key={column.id} className="min-w-0">
+            <dt className="text-xs text-ink-3">{column.header}</dt>
+            <dd className="min-w-0">{column.cell(row)}</dd>
+          </div>
+        ))}
+      </dl>
+    </li>
+  );
+}) as <Row>(props: RowProps<Row>) => ReactNode;
+
 function sortState(id: string, { current }: Sorting): 'ascending' | 'descending' | 'none' {
   if (current.by !== id) return 'none';
   return current.descending ? 'descending' : 'ascending';
 }
 
-interface OpenButtonProps<Row> {
-  readonly row: Row;
-  readonly onOpen: (row: Row) => void;
-  readonly rowLabel: TableProps<Row>['rowLabel'];
+interface OpenButtonProps {
+  readonly label: string | undefined;
+  readonly onOpen: () => void;
   readonly className: string;
 }
 
 /** The row's action for keyboards and screen readers: a real button, named after the row. */
-function OpenButton<Row>({ row, onOpen, rowLabel, className }: OpenButtonProps<Row>) {
-  const { t } = useTranslation();
+function OpenButton({ label, onOpen, className }: OpenButtonProps) {
   return (
-    <button
-      type="button"
-      className={classes('row-open', className)}
-      aria-label={rowLabel?.(row) ?? t('common.open')}
-      onClick={() => onOpen(row)}
-    />
+    <button type="button" className={classes('row-open', className)} aria-label={label} onClick={onOpen} />
   );
 }
 

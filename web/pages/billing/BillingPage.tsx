@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useApi, call } from '../../lib/api.ts';
 import { useSite } from '../../lib/session.ts';
 import { usePages } from '../../lib/pages.ts';
@@ -123,6 +123,10 @@ function Entries() {
   const pages = usePages('GET /api/console/entries', { query: { ...table.query, wallet } });
   const hasNothing = useBlank(pages, table);
   const values = useApi('GET /api/console/list-values', { query: { wallet } }).data;
+  const columns = useMemo(
+    () => entryColumns({ t, i18n }, { onReceipt: setOpen, requestsHref: requestsOfDay(wallet) }),
+    [t, i18n, wallet],
+  );
   return (
     <Card flush title={t('billing.entries')} hint={t('billing.entriesHint')}>
       {hasNothing ? null : (
@@ -135,7 +139,7 @@ function Entries() {
         pages={pages}
         table={table}
         label={t('billing.entries')}
-        columns={entryColumns({ t, i18n }, { onReceipt: setOpen, requestsHref: requestsOfDay(wallet) })}
+        columns={columns}
         rowKey={(row) => row.id}
         empty={<Empty title={t('billing.empty')}>{t('billing.emptyLead')}</Empty>}
       />

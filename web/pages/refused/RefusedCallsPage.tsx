@@ -1,7 +1,10 @@
+import type { TFunction } from 'i18next';
+import type { ItemOf } from '../../../src/console/contract/routes.ts';
 import { usePages } from '../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../lib/table.ts';
 import { useTranslation } from '../../lib/translation.tsx';
 import { Page } from '../../ui/Card.tsx';
+import { useColumns, type Column } from '../../ui/Table.tsx';
 import { refusedColumns } from './columns.tsx';
 import { ownLink } from './reason.ts';
 import { RefusedList } from './RefusedList.tsx';
@@ -19,11 +22,15 @@ export default function RefusedCallsPage() {
       <RefusedList
         pages={pages}
         table={table}
-        columns={refusedColumns(t, ownLink)}
+        columns={useColumns(columns)}
         searchLabel={t('tables.searchRefused')}
       />
     </Page>
   );
+}
+
+function columns(t: TFunction): Column<ItemOf<'GET /api/console/refused-calls'>>[] {
+  return refusedColumns(t, ownLink);
 }
 
 /** Assumed until the server has said it. */

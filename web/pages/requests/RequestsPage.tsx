@@ -8,6 +8,7 @@ import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Empty } from '../../ui/States.tsx';
 import { Switch } from '../../ui/Field.tsx';
+import { useColumns } from '../../ui/Table.tsx';
 import { TableList, useBlank } from '../../ui/TableList.tsx';
 import { requestColumns } from './columns.tsx';
 import { RequestFilters, requestSort, requestTable, useSettledFilters } from './RequestFilters.tsx';
@@ -59,7 +60,7 @@ export default function RequestsPage() {
           pages={pages}
           table={table}
           label={t('requests.title')}
-          columns={requestColumns(t)}
+          columns={useColumns(requestColumns)}
           rowKey={(row) => row.id}
           rowLabel={(row) => t('requests.openReceipt', { id: row.id })}
           onOpen={(row) => change({ id: row.id })}

@@ -1,7 +1,9 @@
 import type { TFunction } from 'i18next';
 import type { ItemOf } from '../../../src/console/contract/routes.ts';
+import { formatCount } from '../../lib/numbers.ts';
+import { useTranslation } from '../../lib/translation.tsx';
 import { Money } from '../../ui/Money.tsx';
-import { Count, Duration } from '../../ui/Numbers.tsx';
+import { Duration } from '../../ui/Numbers.tsx';
 import type { Column } from '../../ui/Table.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { shortClient } from './client.ts';
@@ -30,12 +32,12 @@ export function requestColumns(t: TFunction): Column<RequestItem>[] {
       header: t('requests.model'),
       card: 'title',
       cell: (row) => (
-        <span className="block min-w-0">
+        <>
           <span className="block max-w-56 truncate font-medium" title={row.model}>
             {row.model}
           </span>
           <span className="block font-mono text-xs text-ink-3">{row.endpoint}</span>
-        </span>
+        </>
       ),
     },
     { id: 'status', header: t('requests.status'), cell: (row) => <RequestStatus request={row} /> },
@@ -43,7 +45,7 @@ export function requestColumns(t: TFunction): Column<RequestItem>[] {
       id: 'tokens',
       header: t('requests.tokens'),
       align: 'right',
-      cell: (row) => <Amounts row={row} t={t} />,
+      cell: (row) => <Amounts row={row} />,
     },
     {
       id: 'cost',
@@ -85,11 +87,12 @@ export function requestColumns(t: TFunction): Column<RequestItem>[] {
   ];
 }
 
-function Amounts({ row, t }: { row: RequestItem; t: TFunction }) {
+function Amounts({ row }: { row: RequestItem }) {
+  const { t, i18n } = useTranslation();
   if (row.kind === 'images') return t('requests.images', { count: row.images });
   return (
-    <span className="whitespace-nowrap">
-      <Count value={row.inputTokens} /> / <Count value={row.outputTokens} />
+    <span className="whitespace-nowrap tabular-nums">
+      {`${formatCount(row.inputTokens, i18n.language)} / ${formatCount(row.outputTokens, i18n.language)}`}
       {row.cachedTokens > 0 ? (
         <span className="block text-xs text-ink-3">
           {t('requests.cachedOf', { count: row.cachedTokens })}

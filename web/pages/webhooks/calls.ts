@@ -1,3 +1,4 @@
+import { useCallback } from 'react';
 import type { Answer, BodyOf } from '../../../src/console/contract/routes.ts';
 import type { WebhookItem } from '../../lib/answers.ts';
 import { call, type ReadRoute } from '../../lib/api.ts';
@@ -51,9 +52,12 @@ export const OPERATOR_WEBHOOKS: WebhookCalls = {
 /** An event, or the subject of a mail, in the reader's language; one without a text keeps its code. */
 export function useEventName(): (event: string) => string {
   const { t, i18n } = useTranslation();
-  return (event) => {
-    const name = event.replaceAll('.', '_');
-    const key = [`webhooks.event.${name}`, `messages.topic.${name}`].find((one) => i18n.exists(one));
-    return key === undefined ? event : t(key as never);
-  };
+  return useCallback(
+    (event) => {
+      const name = event.replaceAll('.', '_');
+      const key = [`webhooks.event.${name}`, `messages.topic.${name}`].find((one) => i18n.exists(one));
+      return key === undefined ? event : t(key as never);
+    },
+    [t, i18n],
+  );
 }

@@ -20,7 +20,7 @@ import { Changeable, Form } from '../../../ui/Form.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Nothing } from '../../../ui/Numbers.tsx';
 import { Empty, FormError } from '../../../ui/States.tsx';
-import type { Column } from '../../../ui/Table.tsx';
+import { useColumns, type Column } from '../../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
 import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
@@ -76,7 +76,7 @@ export default function AccountsPage() {
           pages={pages}
           table={table}
           label={t('accounts.title')}
-          columns={accountColumns(t)}
+          columns={useColumns(accountColumns)}
           rowKey={(row) => row.id}
           rowLabel={(row) => t('accounts.open', { email: row.email })}
           onOpen={(row) => change({ id: row.id })}

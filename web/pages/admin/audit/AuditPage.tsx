@@ -10,7 +10,7 @@ import { Card, Page } from '../../../ui/Card.tsx';
 import { Link } from '../../../ui/Link.tsx';
 import { Nothing } from '../../../ui/Numbers.tsx';
 import { Empty } from '../../../ui/States.tsx';
-import type { Column } from '../../../ui/Table.tsx';
+import { useColumns, type Column } from '../../../ui/Table.tsx';
 import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
 import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
@@ -55,7 +55,7 @@ export default function AuditPage() {
           pages={pages}
           table={table}
           label={t('audit.title')}
-          columns={auditColumns(t)}
+          columns={useColumns(auditColumns)}
           rowKey={(row) => row.id}
           empty={<Empty title={t('audit.empty')} />}
         />

@@ -1,6 +1,7 @@
 import type { TFunction } from 'i18next';
 import CircleCheck from 'lucide-react/icons/circle-check';
 import TriangleAlert from 'lucide-react/icons/triangle-alert';
+import { useMemo } from 'react';
 import { useLocation } from 'wouter';
 import type { Answer, ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
@@ -107,6 +108,18 @@ function Entries() {
     query: { ...table.query, kind: table.values['kind'] ?? 'all' },
   });
   const values = useApi('GET /api/console/admin/list-values').data;
+  const { account } = table.values;
+  const columns = useMemo(
+    () =>
+      ledgerColumns(
+        { t, i18n },
+        {
+          onReceipt: (id) => navigate(`/admin/requests?id=${id}`),
+          requestsHref: (day) => hrefWith('/admin/requests', { account, from: day, to: day, zone: 'utc' }),
+        },
+      ),
+    [t, i18n, navigate, account],
+  );
   return (
     <Card flush title={t('ledger.entries')}>
       <div className="flex flex-col gap-4 px-5 pb-4">
@@ -120,19 +133,7 @@ function Entries() {
         pages={pages}
         table={table}
         label={t('ledger.entries')}
-        columns={ledgerColumns(
-          { t, i18n },
-          {
-            onReceipt: (id) => navigate(`/admin/requests?id=${id}`),
-            requestsHref: (day) =>
-              hrefWith('/admin/requests', {
-                account: table.values['account'],
-                from: day,
-                to: day,
-                zone: 'utc',
-              }),
-          },
-        )}
+        columns={columns}
         rowKey={(row) => row.id}
         empty={<Empty title={t('billing.empty')} />}
       />

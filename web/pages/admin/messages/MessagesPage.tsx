@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import type { ItemOf } from '../../../../src/console/contract/routes.ts';
 import { useAction } from '../../../lib/action.ts';
 import { useApi, call } from '../../../lib/api.ts';
@@ -86,6 +86,7 @@ function MessageList() {
     sorts: { offered: ['time', 'topic', 'to', 'attempts'], usual: NEWEST_FIRST },
   });
   const [opened, setOpened] = useState<AdminMessage>();
+  const shown = useMemo(() => columns(t, eventName), [t, eventName]);
   const pages = usePages('GET /api/console/admin/messages', {
     query: table.query,
     refetchInterval: 10_000,
@@ -120,7 +121,7 @@ function MessageList() {
         pages={pages}
         table={table}
         label={t('messages.list')}
-        columns={columns(t, eventName)}
+        columns={shown}
         rowKey={(row) => row.id}
         rowLabel={(row) => `${eventName(row.topic)} ${row.destination ?? ''}`}
         onOpen={setOpened}

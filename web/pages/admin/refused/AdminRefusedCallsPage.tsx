@@ -4,7 +4,7 @@ import { usePages } from '../../../lib/pages.ts';
 import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { useTranslation } from '../../../lib/translation.tsx';
 import { Page } from '../../../ui/Card.tsx';
-import type { Column } from '../../../ui/Table.tsx';
+import { useColumns, type Column } from '../../../ui/Table.tsx';
 import { refusedColumns } from '../../refused/columns.tsx';
 import { operatorLink } from '../../refused/reason.ts';
 import { RefusedList } from '../../refused/RefusedList.tsx';
@@ -24,7 +24,7 @@ export default function AdminRefusedCallsPage() {
       <RefusedList
         pages={pages}
         table={table}
-        columns={columns(t)}
+        columns={useColumns(columns)}
         searchLabel={t('tables.searchAllRefused')}
         filters={<ChosenAccount table={table} />}
       />

@@ -14,7 +14,7 @@ import { Money } from '../../../ui/Money.tsx';
 import { Nothing } from '../../../ui/Numbers.tsx';
 import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { Switch } from '../../../ui/Field.tsx';
-import type { Column } from '../../../ui/Table.tsx';
+import { useColumns, type Column } from '../../../ui/Table.tsx';
 import { TableList } from '../../../ui/TableList.tsx';
 import { requestColumns } from '../../requests/columns.tsx';
 import {
@@ -77,7 +77,7 @@ export default function AdminRequestsPage() {
           pages={pages}
           table={requestTable(state, change)}
           label={t('nav.adminRequests')}
-          columns={columns(t)}
+          columns={useColumns(columns)}
           rowKey={(row) => row.id}
           rowLabel={(row) => t('requests.openReceipt', { id: row.id })}
           onOpen={(row) => change({ id: row.id })}
