@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { startTollgate } from '../../conformance/adapters/tollgate.ts';
 import { InvoiceBackend } from '../../conformance/backend/backend.ts';
+import type { Case } from '../../conformance/case.ts';
 import { CASES } from '../../conformance/cases/all.ts';
 import { runRound } from '../../conformance/run.ts';
 import { PROGRAM } from '../support/node-process.ts';
@@ -27,7 +28,8 @@ const PLAYED = [
   'no-usage-whole',
   'huge-usage',
 ];
-const TEST_MS = 120_000;
+const isOfTime = (one: { readonly case: Case }): boolean => one.case.id.startsWith('left-');
+const TEST_MS = 300_000;
 const SUITE = join(import.meta.dir, '../../conformance');
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-conformance-'));
 let backend: InvoiceBackend;
@@ -48,8 +50,18 @@ test(
     try {
       const cases = CASES.filter(({ id }) => PLAYED.includes(id));
       expect(cases.length).toBe(PLAYED.length);
-      const found = await runRound(gateway, backend, { cases, log: () => undefined });
-      const broken = found.filter(({ verdict }) => verdict !== 'holds');
+      const play = async (played: readonly Case[]) => {
+        const found = await runRound(gateway, backend, { cases: played, log: () => undefined });
+        return found.filter(({ verdict }) => verdict !== 'holds');
+      };
+      let broken = await play(cases);
+      // How soon a backend hears that its reader has left is up to the machine, which other tests use too. What the
+      // gateway does wrong, it does each time.
+      for (let again = 0; again < 2 && broken.some(isOfTime); again++)
+        broken = [
+          ...broken.filter((one) => !isOfTime(one)),
+          ...(await play(broken.filter(isOfTime).map((one) => one.case))),
+        ];
       expect(broken.map(({ case: { id }, figure }) => `${id}: ${figure}`)).toEqual([]);
     } finally {
       await gateway.stop();
