@@ -78,7 +78,7 @@ async function onSqlite(): Promise<Measured> {
 
 async function onPostgres(): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-console-'));
-  const server = flags.postgres === undefined ? await startPostgres({ fsync: false }) : undefined;
+  const server = flags.postgres === undefined ? await startPostgres({ fsync: true }) : undefined;
   if (!server) writeFileSync(join(folder, FILLED), '');
   try {
     return await measure('Postgres', folder, flags.postgres ?? (await server?.emptyDatabase()));

@@ -7,17 +7,19 @@ export interface TestGroup {
   readonly slow?: true;
   /** It measures the machine, and has it alone after all others. */
   readonly alone?: true;
+  /** It computes more than it waits, and takes this many places. */
+  readonly places?: number;
 }
 
-/** So many groups run side by side: most tests wait more than they compute. */
-export const GROUPS_AT_ONCE = 5;
+/** Groups that run side by side take so many places: most of their tests wait more than they compute. */
+export const PLACES = 5;
 
 /**
  * In the order in which they begin: the longest first, so that no core is idle at the end. What sends many requests at once,
  * or waits for deadlines, comes when the browser is done.
  */
 export const GROUPS: readonly TestGroup[] = [
-  { name: 'browser', paths: ['test/browser'], slow: true },
+  { name: 'browser', paths: ['test/browser'], slow: true, places: 2 },
   ...inShards({ name: 'stories', paths: ['test/stories'] }, 3),
   ...inShards({ name: 'units', paths: ['src', 'web', 'scripts', 'conformance'] }, 4),
   ...inShards({ name: 'faults', paths: ['test/faults'], slow: true }, 6),
